@@ -33,7 +33,7 @@ def waiting(env: TerminalEnv) -> list[TaskSession]:
     while workers := [thread for thread in threading.enumerate() if thread.name == "gem-terminal pool"]:
         workers[0].join(60)  # which may have started another one meanwhile
         assert not workers[0].is_alive()
-    pool = env._pool
+    pool = env._sessions.pool
     assert pool is not None
     return [session for ready in pool._ready.values() for session in ready]
 

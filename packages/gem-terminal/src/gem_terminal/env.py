@@ -6,17 +6,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
 
 from gem.arguments import boolean, choice, integer, real, string
 from gem.core import Action, Env, Info
-from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError, StateError
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.errors import ArgumentError, ResetNeededError, StateError
 from gem.text import TERMINAL_STATE
-from gem_terminal.acting import carry_out
+from gem_terminal.acting import carry_out, repeat
 from gem_terminal.actions import (
     MCP_SCHEMA,
     TOOL_SCHEMAS,
@@ -24,48 +21,28 @@ from gem_terminal.actions import (
     MalformedAction,
     RequestedAction,
     dump_action,
-    load_action,
     parse_actions,
 )
-from gem_terminal.engines import Engine, checked_engine_name, engine_by_name
+from gem_terminal.engines import Engine
+from gem_terminal.episode_place import OVER, WORKING, EpisodePlace
 from gem_terminal.episode_snapshots import EpisodeSnapshot, keep_snapshot, kept_snapshot
 from gem_terminal.errors import EngineError
-from gem_terminal.mcp_servers import mcp_client_is_installed, mcp_instruction
+from gem_terminal.mcp_servers import mcp_client_is_installed
 from gem_terminal.multi_step import StepResult, result_of_steps
-from gem_terminal.recording import EpisodeRecording, recordings_folder
-from gem_terminal.session_pools import SessionSpec, session_pool
+from gem_terminal.recording import recordings_folder
+from gem_terminal.session_client import SessionClient
+from gem_terminal.session_pools import SessionSpec
 from gem_terminal.task import Task
 from gem_terminal.task_options import TaskOptions
 from gem_terminal.task_session import ActionResult, TaskSession
-from gem_terminal.task_set import chosen_tasks
+from gem_terminal.task_set import chosen_index, chosen_tasks
+from gem_terminal.task_text import instruction_text, opening_text
 from gem_terminal.turn_results import observation_of, tool_results_of, verdict_info
 from gem_terminal.verification import VerifierResult
-from gem_terminal.warm_pool import WarmPool
-from gem_terminal.warnings_once import warn_once
 
 __all__ = ["TerminalEnv"]
 
-_NOT_BEGUN, _WORKING, _OVER = "not begun", "working", "over"
-_PHASES = (_NOT_BEGUN, _WORKING, _OVER)
-
 _HARMLESS = ("pwd", "ls", "ls -a", "true", "id -un", "echo $HOME")
-
-_SYNTAX = """\
-Write one action a turn: a command between <bash> and </bash>, which runs in a shell that lives through the whole task \
-(it reads from /dev/null and may take {seconds:g} seconds), or <finish/> when you are done. You have {turns} turns."""
-
-_STEPS = "The task has {count} steps. You get the next one when you have finished this one."
-
-
-_UNENFORCED = (
-    "the {engine} engine does not limit {limits} of containers on this machine (gem terminal engines): one can take "
-    "what the others and this process need. Run as root, or as a user who may write to control groups, or use Docker"
-)
-
-_HOST_NETWORK = (
-    "network='host' gives the agent the network of this machine: it reaches services on 127.0.0.1, abstract sockets, "
-    "and parallel episodes reach each other"
-)
 
 
 class TerminalEnv(Env[str, Action]):
@@ -164,7 +141,6 @@ class TerminalEnv(Env[str, Action]):
         self.skipped = found.skipped
         """The tasks of the folder that cannot be used, each with the reason as ``error``."""
         self.tasks = tuple(map(options.applied, found.tasks))
-        self._engine = engine if isinstance(engine, Engine) else checked_engine_name(engine)
         self.max_turns = integer("max_turns", max_turns, minimum=1)
         self.command_seconds = real("command_seconds", command_seconds, minimum=0.1)
         self.episode_seconds = (
@@ -176,24 +152,19 @@ class TerminalEnv(Env[str, Action]):
         self._has_mcp_tools = any(task.mcp_servers for task in self.tasks) and mcp_client_is_installed()
         self.recordings = recordings if isinstance(recordings, bool) else recordings and recordings_folder(recordings)
         self.warm = integer("warm", warm, minimum=0, maximum=64)
-        self._phase = _NOT_BEGUN
-        self._index = 0
-        self._step = 0  # of a task that has several
-        self._step_results: list[StepResult] = []
-        self._turn = 0
-        self._actions: list[dict[str, Any]] = []
-        self._session: TaskSession | None = None
-        self._pool: WarmPool[SessionSpec, TaskSession] | None = None
-        self._begun = 0
+        self._sessions = SessionClient(engine, self.warm, self.recordings)
+        self._at = EpisodePlace()
         self._draws_tasks = False
         self._closed = False
-        self._snapshot: EpisodeSnapshot | None = None  # from which the next step continues
-        self._kept: tuple[int, str | None] | None = None  # the turn and the name of the last snapshot for a state
 
     @property
     def task(self) -> Task:
         """The task of this episode, as it is in the present step."""
-        return self.tasks[self._index].at_step(self._step)
+        return self.tasks[self._at.index].at_step(self._at.step)
+
+    @property
+    def _session(self) -> TaskSession | None:
+        return self._sessions.session
 
     @property
     def tool_schemas(self) -> list[dict[str, Any]]:
@@ -201,10 +172,10 @@ class TerminalEnv(Env[str, Action]):
         further = [MCP_SCHEMA] if self._has_mcp_tools else []
         return [dict(schema) for schema in (*TOOL_SCHEMAS, *further)]
 
-    @cached_property
+    @property
     def engine(self) -> Engine:
         """The engine, chosen on first use."""
-        return self._engine if isinstance(self._engine, Engine) else engine_by_name(self._engine)
+        return self._sessions.engine
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
         """Begin a task in a fresh container.
@@ -220,31 +191,28 @@ class TerminalEnv(Env[str, Action]):
         super().reset(seed=seed)
         index = self.rng.randrange(len(self.tasks))
         if options:
-            index = self._chosen(options)
-        self._leave()
-        self._index, self._turn, self._actions, self._closed = index, 0, [], False
-        self._step, self._step_results = 0, []
+            index = chosen_index(self.tasks, options)
+        self._sessions.release()
+        self._at, self._closed = EpisodePlace(index=index), False
         self._draws_tasks = seed is None and not options
-        self._session = self._arrive()
-        self._phase = _WORKING
-        task = self.task
-        parts = [self._instruction(self._session)]
+        session, task = self._arrive(), self.task
+        self._at.phase = WORKING
         if self.instructions:
-            parts.append(_SYNTAX.format(seconds=self.command_seconds, turns=self.max_turns))
-            if task.steps:
-                parts.append(_STEPS.format(count=len(task.steps)))
-        return "\n\n".join(parts), {**self._place(), **_recorded(self._session, ended=False)}
+            opening = opening_text(task, session, self.command_seconds, self.max_turns)
+        else:
+            opening = instruction_text(task, session)
+        return opening, {**self._at.info(self.task), **self._sessions.recording_info(ended=False)}
 
     def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
         """Carry out an action; the class describes the results."""
-        self._check_working()
-        self._turn += 1
-        info = self._place()
+        self._at.check_working()
+        self._at.turn += 1
+        info = self._at.info(self.task)
         try:
             return self._play(parse_actions(action), info)
         except (EngineError, OSError) as error:  # OSError: this process has no descriptors left
-            self._leave()
-            self._phase = _OVER
+            self._sessions.release()
+            self._at.phase = OVER
             return f"The container has failed: {error}", 0.0, False, True, {**info, "error": str(error)}
 
     def sample_random_action(self) -> Action:
@@ -263,25 +231,16 @@ class TerminalEnv(Env[str, Action]):
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of ``get_state``. The next step first restores its snapshot, or repeats its actions."""
         try:
-            phase = choice("phase", state["phase"], _PHASES)
-            index = integer("index", state["index"], minimum=0, maximum=len(self.tasks) - 1)
-            turn = integer("turn", state["turn"], minimum=0, maximum=self.max_turns)
-            last = max(len(self.tasks[index].steps) - 1, 0)
-            step = integer("step", state["step"], minimum=0, maximum=last)
-            results = [StepResult.loaded(record) for record in state["step_results"]]
-            actions = [dict(action) for action in state["actions"]]
-            for action in actions:
-                load_action(action)
+            at = EpisodePlace.loaded(state, self.tasks, self.max_turns)
             name = None if state["snapshot"] is None else string("snapshot", state["snapshot"])
             self.set_generator_state(state)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise StateError(f"not a state of TerminalEnv: {error}") from error
-        self._leave()
-        self._phase, self._index, self._turn, self._actions, self._closed = phase, index, turn, actions, False
-        self._step, self._step_results = step, results
+        self._sessions.release()
+        self._at, self._closed = at, False
         kept = kept_snapshot(name)
         if kept is not None and kept.task.folder == self.task.folder:
-            self._snapshot, self._kept = kept, (turn, name)
+            self._sessions.snapshot, self._sessions.kept = kept, (at.turn, name)
 
     def snapshot(self) -> EpisodeSnapshot:
         """Return a snapshot of this episode: its files and its shell, without other processes of the agent.
@@ -294,9 +253,9 @@ class TerminalEnv(Env[str, Action]):
             EpisodeFinishedError: if the episode is over.
             EngineError: if the engine takes no snapshots, there is no room, or the container died.
         """
-        self._check_working()
+        self._at.check_working()
         session = self._session or self._continued()
-        return EpisodeSnapshot(self.tasks[self._index], self._state(), session.snapshot())
+        return EpisodeSnapshot(self.tasks[self._at.index], self._state(), session.snapshot())
 
     def restore(self, snapshot: EpisodeSnapshot) -> None:
         """Continue from a snapshot of this or another environment of this process, in a container of its own.
@@ -313,23 +272,18 @@ class TerminalEnv(Env[str, Action]):
             raise ArgumentError(f"the snapshot is of the task {snapshot.task.name!r}, which this environment lacks")
         index = self.tasks.index(snapshot.task)
         self.set_state({**snapshot.state, "index": index, "snapshot": None})
-        self._snapshot = snapshot
-        self._session = self._arrive(snapshot)
-        self._snapshot = None
+        self._sessions.snapshot = snapshot  # until there is a session, or the next step tries again
+        self._arrive(snapshot)
+        self._sessions.snapshot = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Exclude the container: a copy repeats the actions in a container of its own."""
-        state = {**self.__dict__, "_session": None, "_pool": None, "_closed": False, "_snapshot": None, "_kept": None}
-        state.pop("engine", None)
-        return state
+        return {**self.__dict__, "_closed": False, "_sessions": copy(self._sessions), "_at": copy(self._at)}
 
     def close(self) -> None:
         """Remove the container. A step that another thread begins at the same time starts no other one."""
         self._closed = True  # first, because a step without a session looks whether it may start one
-        self._session = None
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.leave(self)
+        self._sessions.leave()
         super().close()
 
     def _play(self, actions: Sequence[RequestedAction], info: Info) -> tuple[str, float, bool, bool, Info]:
@@ -348,31 +302,31 @@ class TerminalEnv(Env[str, Action]):
                 action_results.append(ActionResult(asked.action.why, ok=False))
             else:
                 action_results.append(carry_out(asked.action, session))
-                self._actions.append(dump_action(asked.action))
+                self._at.actions.append(dump_action(asked.action))
             info.update(action_results[-1].info)
         if results := tool_results_of(actions, action_results):
             info["tool_results"] = results
         out_of_time = session.seconds_left == 0.0
-        out_of_turns = self._turn >= self.max_turns
+        out_of_turns = self._at.turn >= self.max_turns
         if not (finished or out_of_time or out_of_turns):
             return observation_of(actions, action_results), 0.0, False, False, info
         ends = out_of_turns or (out_of_time and self.episode_seconds is not None)
         result = self._verified(session, ends)
         if self.task.steps:
-            info["steps"] = [done.dumped() for done in self._step_results]
+            info["steps"] = [done.dumped() for done in self._at.step_results]
         if result is None:
             told = observation_of(actions, action_results)
-            number, count = self._step + 1, len(self.task.steps)
-            opening = f"This step is over. Step {number} of {count}:\n\n{self._instruction(session)}"
-            return f"{told}\n\n{opening}".strip(), 0.0, False, False, {**info, **self._place()}
-        recorded = _recorded(session, ended=True)
-        self._leave()
-        self._phase = _OVER
+            number, count = self._at.step + 1, len(self.task.steps)
+            opening = f"This step is over. Step {number} of {count}:\n\n{instruction_text(self.task, session)}"
+            return f"{told}\n\n{opening}".strip(), 0.0, False, False, {**info, **self._at.info(self.task)}
+        recorded = self._sessions.recording_info(ended=True)
+        self._sessions.release()
+        self._at.phase = OVER
         # The turn limit terminates the episode only if it was announced; the time limit is never announced.
         terminated = finished or (self.instructions and not out_of_time)
         return (
             TERMINAL_STATE,
-            self._earned(result),
+            result.earned(self.reward),
             terminated,
             not finished,
             {**info, **recorded, **verdict_info(result)},
@@ -388,151 +342,58 @@ class TerminalEnv(Env[str, Action]):
         result, task = session.verify(), self.task
         if not task.steps:
             return result
-        done, results = task.steps[self._step], self._step_results
+        done, results = task.steps[self._at.step], self._at.step_results
         results.append(StepResult.of(done, result))
         left = len(task.steps) - len(results) if results[-1].reaches(done.min_reward) else 0
         if left and not ends:
-            self._actions.append(dump_action(Finish()))
+            self._at.actions.append(dump_action(Finish()))
             problem = session.next_step(restarts_clock=self.episode_seconds is None)
-            self._step, left = session.step, 0
+            self._at.step, left = session.step, 0
             if problem is None:
                 return None
             result = VerifierResult({}, error=problem)
-            results.append(StepResult.of(task.steps[self._step], result))
+            results.append(StepResult.of(task.steps[self._at.step], result))
         return result_of_steps(results, task.steps_reward, result, missing=left)
-
-    def _instruction(self, session: TaskSession) -> str:
-        task = self.task
-        if not task.mcp_servers:
-            return task.instruction
-        tools = "" if session.mcp is None else session.mcp.description()
-        return f"{task.instruction}\n\n{mcp_instruction(task.mcp_servers, tools)}"
-
-    def _place(self) -> Info:
-        """Return where the episode is."""
-        task = self.task
-        step: Info = {"step": task.steps[self._step].name} if task.steps else {}
-        return {"turn": self._turn, "task": task.name, **step}
-
-    def _check_working(self) -> None:
-        if self._phase == _NOT_BEGUN:
-            raise ResetNeededError("no episode has begun; call reset() first")
-        if self._phase == _OVER:
-            raise EpisodeFinishedError("the task is over; call reset() for the next")
 
     def _continued(self) -> TaskSession:
         """Return a session after ``set_state``: from the snapshot, or with the actions repeated."""
         if self._closed:
             raise ResetNeededError("the environment was closed during the task; call reset()")
-        snapshot, self._snapshot = self._snapshot, None
+        snapshot, self._sessions.snapshot = self._sessions.snapshot, None
         if snapshot is not None:
             with suppress(EngineError):  # its files are gone
-                self._session = self._arrive(snapshot)
-                return self._session
-        self._session = self._arrive()
-        for recorded in self._actions:
-            action = load_action(recorded)
-            if isinstance(action, Finish):  # the tests of a step may have left something
-                self._session.verify()
-                self._session.next_step(restarts_clock=self.episode_seconds is None)
-            else:
-                carry_out(action, self._session)
-        return self._session
+                return self._arrive(snapshot)
+        session = self._arrive()
+        repeat(self._at.actions, session, restarts_clock=self.episode_seconds is None)
+        return session
 
     def _state(self) -> dict[str, Any]:
-        return {
-            "phase": self._phase,
-            "index": self._index,
-            "turn": self._turn,
-            "step": self._step,
-            "step_results": [result.dumped() for result in self._step_results],
-            "actions": [dict(action) for action in self._actions],
-            **self.generator_state(),
-        }
+        return {**self._at.dumped(), **self.generator_state()}
 
     def _snapshot_name(self) -> str | None:
         """Return the name of a snapshot of this turn for a state, or None if the actions must be repeated."""
-        if self._kept is not None and self._kept[0] == self._turn:
-            return self._kept[1]
+        if self._sessions.kept is not None and self._sessions.kept[0] == self._at.turn:
+            return self._sessions.kept[1]
         session, name = self._session, None
-        if self._phase != _WORKING or session is None:
+        if self._at.phase != WORKING or session is None:
             return None
         with suppress(EngineError, OSError):  # the next step has the same error
             if session.has_cheap_snapshots and not session.processes():
-                taken = EpisodeSnapshot(self.tasks[self._index], self._state(), session.snapshot())
+                taken = EpisodeSnapshot(self.tasks[self._at.index], self._state(), session.snapshot())
                 name = keep_snapshot(taken)
-        self._kept = (self._turn, name)
+        self._sessions.kept = (self._at.turn, name)
         return name
 
-    def _earned(self, result: VerifierResult) -> float:
-        if self.reward == "binary":
-            return float(result.success)
-        if self.reward == "fraction" and result.fraction is not None:
-            return result.fraction
-        return result.reward
-
     def _arrive(self, snapshot: EpisodeSnapshot | None = None) -> TaskSession:
-        if (pool := self._pool) is None:
-            pool = self._pool = session_pool(self.engine)
-            _IN_USE.add(self)
-            if missing := self.engine.unenforced:
-                warn_once(_UNENFORCED.format(engine=self.engine.name, limits=", ".join(missing)))
-        self._begun += 1
-        if self.task.limits.host_network:
-            warn_once(_HOST_NETWORK)
-        try:
-            spec = self._session_spec(self._index)
-            if snapshot is not None:
-                seconds = self.task.seconds if self.episode_seconds is None else self.episode_seconds
-                spec = replace(spec, snapshot=snapshot.session, seconds=seconds)
-            session = pool.take(self, spec, [self._session_spec(index) for index in self._ahead()])
-        except OSError as error:
-            raise EngineError(f"no container can be started: {error}") from error
-        session.begin()
-        if self.recordings:
-            folder = None if self.recordings is True else Path(self.recordings)
-            session.recording = EpisodeRecording(folder, self.task.name)
-        return session
+        spec = self._session_spec(self._at.index)
+        if snapshot is not None:
+            spec = replace(spec, snapshot=snapshot.session, seconds=self._seconds(self.task))
+        rng = self.rng if self._draws_tasks else None
+        return self._sessions.take(spec, self._session_spec, len(self.tasks), rng)
 
     def _session_spec(self, index: int) -> SessionSpec:
         task = self.tasks[index]
-        seconds = task.seconds if self.episode_seconds is None else self.episode_seconds
-        return SessionSpec(task, self.output, self.command_seconds, seconds)
+        return SessionSpec(task, self.output, self.command_seconds, self._seconds(task))
 
-    def _ahead(self) -> list[int]:
-        """Return the indices of the next tasks, to start their containers ahead; none before the second episode."""
-        if self._begun == 1:
-            return []
-        if len(self.tasks) == 1:
-            return [0] * self.warm
-        if not self._draws_tasks:  # the caller chooses them
-            return []
-        rng = copy(self.rng)
-        return [rng.randrange(len(self.tasks)) for _ in range(self.warm)]
-
-    def _leave(self) -> None:
-        self._session = self._snapshot = self._kept = None
-        if self._pool is not None:
-            self._pool.release(self)
-
-    def _chosen(self, options: Mapping[str, Any]) -> int:
-        names = [task.name for task in self.tasks]
-        if options.keys() == {"index"}:
-            return integer("index", options["index"], minimum=0, maximum=len(names) - 1)
-        if options.keys() == {"task"}:
-            return names.index(choice("task", options["task"], names))
-        raise ArgumentError(f"TerminalEnv has the reset options 'index' and 'task', one of them, got {sorted(options)}")
-
-
-_IN_USE: WeakSet[TerminalEnv] = WeakSet()
-
-
-@after_fork_in_child
-def _reset_after_fork() -> None:
-    """Drop the parent's containers in a forked child, which repeats the actions in its own containers."""
-    for env in _IN_USE:
-        env._session = env._pool = env._snapshot = env._kept = None
-
-
-def _recorded(session: TaskSession, *, ended: bool) -> Info:
-    return {} if session.recording is None else {**session.recording.info(ended=ended)}
+    def _seconds(self, task: Task) -> float | None:
+        return task.seconds if self.episode_seconds is None else self.episode_seconds

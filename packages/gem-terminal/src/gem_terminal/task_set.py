@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
-from gem.arguments import choice, nearest, string
+from gem.arguments import choice, integer, nearest, string
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.processes.fork_hooks import after_fork_in_child
 from gem_terminal.errors import TaskError
@@ -23,7 +24,7 @@ from gem_terminal.task import Task
 from gem_terminal.task_filter import matching
 from gem_terminal.warnings_once import warn_once
 
-__all__ = ["TaskFolder", "TaskSet", "chosen_tasks", "load_task_set"]
+__all__ = ["TaskFolder", "TaskSet", "chosen_index", "chosen_tasks", "load_task_set"]
 
 _MOST_SETS = 16
 """Folders whose tasks a process remembers; the one used longest ago is forgotten first."""
@@ -158,6 +159,20 @@ def chosen_tasks(
     if found.skipped:
         warn_once(found.summary())
     return found
+
+
+def chosen_index(tasks: Sequence[Task], options: Mapping[str, Any]) -> int:
+    """Return the index of the task that the options of a reset choose: ``{"index": i}`` or ``{"task": name}``.
+
+    Raises:
+        ArgumentError: if there is no such task, or for other options.
+    """
+    names = [task.name for task in tasks]
+    if options.keys() == {"index"}:
+        return integer("index", options["index"], minimum=0, maximum=len(names) - 1)
+    if options.keys() == {"task"}:
+        return names.index(choice("task", options["task"], names))
+    raise ArgumentError(f"TerminalEnv has the reset options 'index' and 'task', one of them, got {sorted(options)}")
 
 
 def load_task_set(

@@ -81,6 +81,14 @@ class VerifierResult:
         """Whether the reward is 1.0."""
         return self.reward == 1.0
 
+    def earned(self, kind: str) -> float:
+        """Return the reward of the episode: of the kind ``"task"``, ``"fraction"`` or ``"binary"``."""
+        if kind == "binary":
+            return float(self.success)
+        if kind == "fraction" and self.fraction is not None:
+            return self.fraction
+        return self.reward
+
 
 def result_of_files(written: Mapping[str, bytes | ValueError]) -> VerifierResult:
     """Read the files that tests wrote to ``/logs/verifier``, as Harbor does.
