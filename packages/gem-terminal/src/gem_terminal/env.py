@@ -24,13 +24,13 @@ from gem_terminal.actions import (
     parse_actions,
 )
 from gem_terminal.engines import Engine
-from gem_terminal.episode_place import OVER, WORKING, EpisodePlace
+from gem_terminal.episode_sessions import EpisodeSessions
 from gem_terminal.episode_snapshots import EpisodeSnapshot, keep_snapshot, kept_snapshot
+from gem_terminal.episode_state import OVER, WORKING, EpisodeState
 from gem_terminal.errors import EngineError
 from gem_terminal.mcp_servers import mcp_client_is_installed
 from gem_terminal.multi_step import StepResult, result_of_steps
 from gem_terminal.recording import recordings_folder
-from gem_terminal.session_client import SessionClient
 from gem_terminal.session_pools import SessionSpec
 from gem_terminal.task import Task
 from gem_terminal.task_options import TaskOptions
@@ -152,8 +152,8 @@ class TerminalEnv(Env[str, Action]):
         self._has_mcp_tools = any(task.mcp_servers for task in self.tasks) and mcp_client_is_installed()
         self.recordings = recordings if isinstance(recordings, bool) else recordings and recordings_folder(recordings)
         self.warm = integer("warm", warm, minimum=0, maximum=64)
-        self._sessions = SessionClient(engine, self.warm, self.recordings)
-        self._at = EpisodePlace()
+        self._sessions = EpisodeSessions(engine, self.warm, self.recordings)
+        self._at = EpisodeState()
         self._draws_tasks = False
         self._closed = False
 
@@ -193,7 +193,7 @@ class TerminalEnv(Env[str, Action]):
         if options:
             index = chosen_index(self.tasks, options)
         self._sessions.release()
-        self._at, self._closed = EpisodePlace(index=index), False
+        self._at, self._closed = EpisodeState(index=index), False
         self._draws_tasks = seed is None and not options
         session, task = self._arrive(), self.task
         self._at.phase = WORKING
@@ -231,7 +231,7 @@ class TerminalEnv(Env[str, Action]):
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of ``get_state``. The next step first restores its snapshot, or repeats its actions."""
         try:
-            at = EpisodePlace.loaded(state, self.tasks, self.max_turns)
+            at = EpisodeState.loaded(state, self.tasks, self.max_turns)
             name = None if state["snapshot"] is None else string("snapshot", state["snapshot"])
             self.set_generator_state(state)
         except (LookupError, TypeError, ValueError, AttributeError) as error:

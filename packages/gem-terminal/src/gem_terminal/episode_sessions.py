@@ -1,4 +1,4 @@
-"""What an environment has of the pool of sessions: :class:`SessionClient`."""
+"""The sessions of an environment, one for each episode: :class:`EpisodeSessions`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gem_terminal.task_session import TaskSession
 from gem_terminal.warm_pool import WarmPool
 from gem_terminal.warnings_once import warn_once
 
-__all__ = ["SessionClient"]
+__all__ = ["EpisodeSessions"]
 
 _UNENFORCED = (
     "the {engine} engine does not limit {limits} of containers on this machine (gem terminal engines): one can take "
@@ -34,8 +34,8 @@ _HOST_NETWORK = (
 )
 
 
-class SessionClient:
-    """Takes the sessions of one environment from the pool of its engine, one after another.
+class EpisodeSessions:
+    """Takes the sessions of one environment from the pool of its engine, one for each episode.
 
     Args:
         engine: the engine, or its name.
@@ -131,7 +131,7 @@ class SessionClient:
         return [rng.randrange(count) for _ in range(self._warm)]
 
 
-_IN_USE: WeakSet[SessionClient] = WeakSet()
+_IN_USE: WeakSet[EpisodeSessions] = WeakSet()
 
 
 @after_fork_in_child

@@ -1,4 +1,4 @@
-"""Where an episode of a terminal task is, and how it came there: :class:`EpisodePlace`."""
+"""Where an episode of a terminal task is, and how it came there: :class:`EpisodeState`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gem_terminal.actions import load_action
 from gem_terminal.multi_step import StepResult
 from gem_terminal.task import Task
 
-__all__ = ["NOT_BEGUN", "OVER", "WORKING", "EpisodePlace"]
+__all__ = ["NOT_BEGUN", "OVER", "WORKING", "EpisodeState"]
 
 NOT_BEGUN, WORKING, OVER = "not begun", "working", "over"
 _PHASES = (NOT_BEGUN, WORKING, OVER)
 
 
 @dataclass
-class EpisodePlace:
+class EpisodeState:
     """The place of an episode, without its container."""
 
     phase: str = NOT_BEGUN
@@ -34,7 +34,7 @@ class EpisodePlace:
     """The actions that were carried out, to repeat them."""
 
     @classmethod
-    def loaded(cls, state: Mapping[str, Any], tasks: Sequence[Task], max_turns: int) -> EpisodePlace:
+    def loaded(cls, state: Mapping[str, Any], tasks: Sequence[Task], max_turns: int) -> EpisodeState:
         """Return the state of :meth:`dumped`; raises LookupError, TypeError, ValueError or AttributeError for another.
 
         Args:
