@@ -11,8 +11,19 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# A user's settings of Python and Hatch, and the interpreter chosen for uv, must not affect the environments.
-FOREIGN = ("HATCH_", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "UV_PYTHON", "UV_SYSTEM_PYTHON", "UV_PROJECT")
+# A user's settings of Python and Hatch, and the interpreter chosen for uv, must not affect the environments. Without
+# bytecode each of the thousands of processes that the tests start would compile what it imports, so images of
+# containers that forbid bytecode are overruled.
+FOREIGN = (
+    "HATCH_",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PYTHONDONTWRITEBYTECODE",
+    "VIRTUAL_ENV",
+    "UV_PYTHON",
+    "UV_SYSTEM_PYTHON",
+    "UV_PROJECT",
+)
 SETTINGS = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_USER": "0"}
 
 

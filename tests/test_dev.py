@@ -233,3 +233,14 @@ def test_the_environments_are_those_of_the_workspace() -> None:
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     placed = re.findall(r'^\[tool\.hatch\.envs\.(\w+)\]\n(?:template.*\n)?path = "(.+)"$', settings, re.MULTILINE)
     assert {name: ROOT / path for name, path in placed} == ENVIRONMENTS
+
+
+def test_settings_of_the_machine_that_would_cost_or_mislead_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that forbids bytecode would let each process of the tests compile its imports anew."""
+    from devtools.shell import environment
+
+    foreign = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "VIRTUAL_ENV", "UV_PYTHON")
+    for name in foreign:
+        monkeypatch.setenv(name, "1")
+    assert not set(foreign) & environment(None).keys()
+    assert environment({"PYTHONDONTWRITEBYTECODE": "1"})["PYTHONDONTWRITEBYTECODE"] == "1"
