@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from gem.arguments import check_names, choice, integer, real, seed_value
+from gem.arguments import choice, integer, real
 from gem.core import Env, Info
 from gem.env_spec import EnvSpec
-from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError, VectorError
+from gem.errors import NotSupportedError, VectorError
+from gem.vector.call_arguments import (
+    all_reset_arguments,
+    chosen_actions,
+    chosen_reset_arguments,
+    env_indices,
+    seed_list,
+)
 from gem.vector.env_runner import AutoresetMode, Maker, RunnerAccount, StepResult
 from gem.vector.results import Ready, stack
 
@@ -86,7 +92,7 @@ class VectorEnv:
             real("step_timeout", step_timeout, minimum=0.001, maximum=_LONGEST)
         self.closed = False
         self._makers = tuple(makers)
-        self._seeds = self._seed_list("seeds", seeds)
+        self._seeds = seed_list("seeds", seeds, self.num_envs)
         self._unset = set(range(self.num_envs))  # never reset, or in an unknown state
         self._over: set[int] = set()  # finished, where nothing resets them
         self._pending: set[int] = set()
@@ -170,14 +176,7 @@ class VectorEnv:
             VectorError: if every environment failed.
         """
         self._check_open()
-        arguments = [_reset_arguments(value, options) for value in self._seed_list("seed", seed)]
-        names = [f"env{index}_kwargs" for index in range(self.num_envs)] if env_kwargs else []
-        check_names("reset", env_kwargs, names)
-        for name, extra in env_kwargs.items():
-            own = arguments[names.index(name)]
-            own.update(_mapping(name, extra))
-            if own["seed"] is not None:
-                seed_value(own["seed"])
+        arguments = all_reset_arguments(seed, options, env_kwargs, self.num_envs)
         if self._pending:
             self._collect(len(self._pending), None)
             self._pending.clear()
@@ -195,7 +194,8 @@ class VectorEnv:
         Raises:
             VectorError: if anything is pending.
         """
-        chosen, arguments = self._chosen_resets(indices, options)
+        self._check_open()
+        chosen, arguments = chosen_reset_arguments(indices, options, self.num_envs)
         self._check_idle("reset_at")
         return self._reset(chosen, arguments)
 
@@ -213,7 +213,8 @@ class VectorEnv:
             VectorError: if an environment has to be reset first, or anything is pending. No environment was
                 touched.
         """
-        indices, values = self._actions(actions)
+        self._check_open()
+        indices, values = chosen_actions(actions, self.num_envs)
         self._check_idle("step")
         self._check_steppable(indices)
         self._begin(indices)
@@ -232,7 +233,8 @@ class VectorEnv:
             VectorError: if an environment has to be reset first, or still has something pending. No environment
                 was touched.
         """
-        indices, values = self._actions(actions)
+        self._check_open()
+        indices, values = chosen_actions(actions, self.num_envs)
         self._check_free(indices)
         self._check_steppable(indices)
         self._begin(indices)
@@ -250,7 +252,8 @@ class VectorEnv:
         Raises:
             VectorError: if one of them still has something pending. No environment was touched.
         """
-        chosen, arguments = self._chosen_resets(indices, options)
+        self._check_open()
+        chosen, arguments = chosen_reset_arguments(indices, options, self.num_envs)
         self._check_free(chosen)
         self._begin(chosen)
         self._submit_resets(chosen, arguments)
@@ -267,7 +270,7 @@ class VectorEnv:
             NotSupportedError: if this mode cannot replace environments.
         """
         self._check_open()
-        (chosen,) = self._indices([index])
+        (chosen,) = env_indices([index], self.num_envs)
         self._check_free([chosen])
         self._begin([chosen])
         self._submit_make(chosen, maker)
@@ -427,52 +430,6 @@ class VectorEnv:
                 else:
                     self._over.discard(index)
 
-    def _actions(self, actions: Sequence[Any] | Mapping[int, Any]) -> tuple[Sequence[int], Sequence[Any]]:
-        self._check_open()
-        if isinstance(actions, Mapping):
-            return self._indices(actions), list(actions.values())
-        if isinstance(actions, (str, bytes)) or not hasattr(actions, "__len__"):
-            raise ArgumentTypeError(
-                f"actions must be a list with one action for each environment, or a dict from index to action, "
-                f"got {type(actions).__name__}"
-            )
-        if len(actions) != self.num_envs:
-            raise ArgumentError(
-                f"{len(actions)} actions for {self.num_envs} environments; pass one for each, or a dict from index "
-                "to action for some of them"
-            )
-        return range(self.num_envs), actions
-
-    def _chosen_resets(
-        self, indices: Iterable[int] | Mapping[int, int | None], options: Mapping[str, Any] | None
-    ) -> tuple[Sequence[int], list[dict[str, Any]]]:
-        self._check_open()
-        chosen = self._indices(indices)
-        seeds = list(indices.values()) if isinstance(indices, Mapping) else [None] * len(chosen)
-        return chosen, [_reset_arguments(None if seed is None else seed_value(seed), options) for seed in seeds]
-
-    def _indices(self, indices: Iterable[Any]) -> list[int]:
-        try:
-            chosen = [operator.index(index) for index in indices]
-        except TypeError as error:
-            raise ArgumentTypeError(f"environments are named by their index, an int: {error}") from error
-        wrong = [index for index in chosen if not 0 <= index < self.num_envs]
-        if wrong:
-            raise ArgumentError(f"there is no environment {wrong[0]}; they are 0 to {self.num_envs - 1}")
-        if len(set(chosen)) < len(chosen):
-            raise ArgumentError(f"an environment is named twice in {chosen}")
-        return chosen
-
-    def _seed_list(self, name: str, seed: int | Sequence[int | None] | None) -> list[int | None]:
-        if seed is None:
-            return [None] * self.num_envs
-        if isinstance(seed, Sequence) and not isinstance(seed, (str, bytes)):
-            if len(seed) != self.num_envs:
-                raise ArgumentError(f"{name} has {len(seed)} entries for {self.num_envs} environments")
-            return [None if value is None else seed_value(value) for value in seed]
-        first = seed_value(seed)
-        return [first + index for index in range(self.num_envs)]
-
     def _check_open(self) -> None:
         if self.closed:
             raise VectorError(f"{self!r} is closed; make another with gem.make_vec")
@@ -498,15 +455,3 @@ class VectorEnv:
                 f"the episode of environment {first} is over, and autoreset is disabled; call reset_at([{first}]), "
                 f"or send_reset([{first}]) and recv()"
             )
-
-
-def _reset_arguments(seed: int | None, options: Mapping[str, Any] | None) -> dict[str, Any]:
-    # Each environment gets a dict of its own, and options only where they are given: published environments have
-    # reset(self, seed=None).
-    return {"seed": seed} if options is None else {"seed": seed, "options": dict(_mapping("options", options))}
-
-
-def _mapping(name: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ArgumentTypeError(f"{name} must be a dict, got {type(value).__name__}")
-    return value
