@@ -30,16 +30,21 @@ from gem_tools.postgres.programs import server_programs
 pytestmark = [pytest.mark.slow(reason="it starts a database"), pytest.mark.xdist_group("postgres_databases")]
 
 
+FIRST_USER = "import os; os.nice(10); from gem_tools.postgres import open_database; open_database().close()"
+
+
 @pytest.fixture(scope="module", autouse=True)
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A server of these tests alone."""
+    """A server of these tests alone, which a process of low priority starts."""
     try:
         server_programs()
     except PostgresError as error:
         pytest.skip(str(error))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GEM_POSTGRES_DIR", str(tmp_path_factory.mktemp("cluster ö")))
+        release_lease()  # of another server, if tests of other files have used one
         try:
+            subprocess.run([sys.executable, "-c", FIRST_USER], check=True)
             yield
         finally:
             stop_server()
@@ -220,6 +225,38 @@ def test_episodes_open_side_by_side() -> None:
             database.close()
     with admin() as connection:
         assert eventually(lambda: not used_databases(connection))
+
+
+def test_as_many_databases_are_ready_as_are_open() -> None:
+    """Episodes that end and begin together find them, with a cache of the catalogue that no session had to write."""
+    opened = [open_database() for _ in range(6)]
+    try:
+        with admin() as connection:
+
+            def ready() -> set[str]:
+                found = connection.execute("SELECT name, oid FROM episodes JOIN pg_database ON datname = name")
+                taken = {database.name for database in opened}
+                return {str(oid) for name, oid in found.fetchall() if name not in taken}
+
+            assert eventually(lambda: len(ready()) >= len(opened))
+            address = read_address(cluster_folder())
+            assert address is not None
+            folders = Path(address.sockets) / "data" / "base"
+            assert any((folders / oid / "pg_internal.init").exists() for oid in ready())
+    finally:
+        for database in opened:
+            database.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only a privileged process can raise its priority")
+def test_the_server_does_not_have_the_priority_of_its_first_user() -> None:
+    """The one that started it has ended, and others wait for the server."""
+    address = read_address(cluster_folder())
+    assert address is not None
+    assert os.getpriority(os.PRIO_PROCESS, address.supervisor) == 0
+    with contextlib.closing(open_database()) as database:
+        server = int(database.execute("SELECT pg_backend_pid()").rows[0][0] or 0)
+        assert os.getpriority(os.PRIO_PROCESS, server) == 0
 
 
 @pytest.mark.nightly

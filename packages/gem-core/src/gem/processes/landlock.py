@@ -15,11 +15,23 @@ import ctypes
 import os
 import stat
 
-__all__ = ["EXECUTE", "LIST", "NEWEST", "READ", "READ_FILE", "REMOVE_DIR", "SCRATCH", "WRITE_FILE", "Ruleset", "abi"]
+__all__ = [
+    "EXECUTE",
+    "LIST",
+    "MAKE_SOCKET",
+    "NEWEST",
+    "READ",
+    "READ_FILE",
+    "REMOVE_DIR",
+    "SCRATCH",
+    "WRITE_FILE",
+    "Ruleset",
+    "abi",
+]
 
 EXECUTE, WRITE_FILE, READ_FILE, LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REMOVE_DIR, _REMOVE_FILE, _MAKE_CHAR, _MAKE_DIR, _MAKE_REG = 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8
-_MAKE_SOCK, _MAKE_FIFO, _MAKE_BLOCK, _MAKE_SYM = 1 << 9, 1 << 10, 1 << 11, 1 << 12
+MAKE_SOCKET, _MAKE_FIFO, _MAKE_BLOCK, _MAKE_SYM = 1 << 9, 1 << 10, 1 << 11, 1 << 12
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 
 READ = READ_FILE | LIST

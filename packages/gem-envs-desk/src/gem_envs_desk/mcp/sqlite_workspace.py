@@ -106,10 +106,6 @@ class SqliteWorkspace:
             [],
         ).shown()
 
-    def answer(self, select: str) -> list[str]:
-        """Return the first column of a query."""
-        return ["NULL" if row[0] is None else str(row[0]) for row in self._execute(select, True)[1]]
-
     def change(self, statement: str) -> None:
         """Execute a statement of the solution."""
         self._execute(statement, False)

@@ -9,15 +9,18 @@ from gem_tools.postgres.databases import SHARED_ROLES
 from gem_tools.postgres.episode_database import EpisodeDatabase
 from gem_tools.postgres.errors import PostgresError
 from gem_tools.postgres.lease import open_database, release_lease, require_postgres, stop_server
+from gem_tools.postgres.own_cluster import ClusterDatabase, open_cluster
 from gem_tools.postgres.session import PostgresSession, PostgresStatementError, TextRows
 
 __all__ = [
     "SHARED_ROLES",
+    "ClusterDatabase",
     "EpisodeDatabase",
     "PostgresError",
     "PostgresSession",
     "PostgresStatementError",
     "TextRows",
+    "open_cluster",
     "open_database",
     "release_lease",
     "require_postgres",

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 __all__ = [
     "CHANNEL",
     "SHARED_ROLES",
+    "DatabaseCount",
     "ReadyDatabase",
     "add_ready",
     "claim",
-    "count_ready",
+    "count_databases",
     "drop_orphans",
     "give_back",
     "held_leases",
@@ -63,6 +64,13 @@ class ReadyDatabase(NamedTuple):
     name: str
     """Of the database and of the role that owns it."""
     password: str
+
+
+class DatabaseCount(NamedTuple):
+    """The databases of a cluster by state."""
+
+    ready: int
+    used: int
 
 
 def prepare_cluster(admin: psycopg.Connection[Any]) -> None:
@@ -125,10 +133,10 @@ def held_leases(admin: psycopg.Connection[Any]) -> set[int]:
     return {row[0] for row in rows}
 
 
-def count_ready(admin: psycopg.Connection[Any]) -> int:
-    """Return the number of databases that wait for an episode."""
-    row = admin.execute("SELECT count(*) FROM episodes WHERE state = 'ready'").fetchone()
-    return 0 if row is None else int(row[0])
+def count_databases(admin: psycopg.Connection[Any]) -> DatabaseCount:
+    """Return the number of databases that wait for an episode, and of those in use."""
+    counts = dict(admin.execute("SELECT state, count(*) FROM episodes GROUP BY state").fetchall())
+    return DatabaseCount(counts.get("ready", 0), counts.get("used", 0))
 
 
 def drop_orphans(admin: psycopg.Connection[Any], own_lease: int) -> int:

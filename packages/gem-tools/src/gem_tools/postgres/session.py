@@ -64,13 +64,15 @@ class PostgresSession:
     A forked child has no part in it.
 
     Args:
+        most_bytes: the size of the database above which a slow statement is the last one.
         **parameters: of libpq, such as ``host`` and ``dbname``, or ``conninfo``, a URL.
 
     Raises:
         PostgresError: if psycopg is missing or the server cannot be reached.
     """
 
-    def __init__(self, **parameters: Any) -> None:
+    def __init__(self, *, most_bytes: int = _MOST_BYTES, **parameters: Any) -> None:
+        self._most_bytes = most_bytes
         self._parameters = parameters
         self._open: list[psycopg.Connection[Any]] = []
         self._connected_anew()
@@ -250,9 +252,9 @@ class PostgresSession:
     def _check_size(self) -> None:
         result = self._session.pgconn.exec_(b"SELECT pg_catalog.pg_database_size(pg_catalog.current_database())")
         size = int(result.get_value(0, 0) or b"0") if result.ntuples else 0
-        if size > _MOST_BYTES:
+        if size > self._most_bytes:
             raise PostgresError(
-                f"the database of the episode has grown to {size >> 20} MB; {_MOST_BYTES >> 20} are allowed"
+                f"the database of the episode has grown to {size >> 20} MB; {self._most_bytes >> 20} are allowed"
             )
 
     @property

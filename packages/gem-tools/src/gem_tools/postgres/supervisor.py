@@ -9,12 +9,8 @@ goes on in the background.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import os
-import pwd
-import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -26,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from gem_tools.postgres.databases import (
     CHANNEL,
     add_ready,
-    count_ready,
+    count_databases,
     drop_orphans,
     held_leases,
     hide_neighbours,
@@ -35,49 +31,29 @@ from gem_tools.postgres.databases import (
 from gem_tools.postgres.errors import PostgresError
 from gem_tools.postgres.homes import new_home, remove_abandoned_homes
 from gem_tools.postgres.location import ADMIN, PROBER, ClusterAddress, private_folder, write_address
-from gem_tools.postgres.programs import server_programs
+from gem_tools.postgres.server_process import START_SECONDS, connect_locally, start_process, stop_process
 
 if TYPE_CHECKING:
     import psycopg
 
 __all__ = ["main"]
 
-_LIBC = ctypes.CDLL(None)
-_PR_SET_PDEATHSIG = 1
-"""The kernel then sends a signal when the parent ends; SIGQUIT makes the server end at once."""
-_MOST_MEMORY = 2 << 30
-"""Bytes of addresses of each session's process, so that a huge value is an error of its statement."""
-_READY = 4
-"""Databases kept ready; a copy has 8 MB."""
+_FEWEST_READY, _MOST_READY = 4, 32
+"""Databases kept ready; a copy has 8 MB. Between the two, as many as are in use, which may end and begin together."""
 _IDLE_SECONDS = 60.0
 _LOOK_SECONDS = 0.5
 """Between two looks for processes that have ended."""
-_START_SECONDS = 120.0
-_PORTS = (20_000, 32_000)
-"""Below the ports that kernels choose for connections."""
 
 _SETTINGS = {
+    "listen_addresses": "127.0.0.1",
     "max_connections": "500",
     "shared_buffers": "128MB",
-    # The cluster lives as long as its process: nothing must survive a crash of the machine.
-    "fsync": "off",
-    "synchronous_commit": "off",
-    "full_page_writes": "off",
-    "wal_level": "minimal",
-    "max_wal_senders": "0",
-    "checkpoint_timeout": "1d",
+    "max_locks_per_transaction": "256",
     # Equal statements have equal results and plans.
     "autovacuum": "off",
     "synchronize_seqscans": "off",
     "max_parallel_workers_per_gather": "0",
     "jit": "off",
-    "timezone": "UTC",
-    "lc_messages": "C",
-    # An agent's statement fills neither disk nor log.
-    "temp_file_limit": "262144",
-    "max_locks_per_transaction": "256",
-    "log_min_messages": "fatal",
-    "log_min_error_statement": "panic",
     # So that a password costs microseconds; it protects an empty database on the loopback for minutes.
     "password_encryption": "md5",
 }
@@ -105,7 +81,9 @@ def main() -> int:
             return 1
         return 0
     os.close(reading)
-    os.setsid()
+    os.setsid()  # with it, the kernel schedules the process apart from its first user
+    with contextlib.suppress(OSError):  # without privileges, a lower priority is for ever
+        os.setpriority(os.PRIO_PROCESS, 0, 0)
     os.chdir("/")
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
@@ -127,12 +105,15 @@ def _supervise(folder: Path, pipe: int) -> None:
         home = new_home()
         server = None
         try:
-            server, address = _start(home)
+            server, port = start_process(home, ADMIN, _ACCESS, _SETTINGS)
+            address = ClusterAddress(str(home), port, os.getpid())
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-            with _connected(address, "postgres") as admin:
+            with connect_locally(home, port, ADMIN, "postgres") as admin:
                 prepare_cluster(admin)
-                with _connected(address, "gem_template") as template:
+                with connect_locally(home, port, ADMIN, "gem_template") as template:
                     hide_neighbours(template)
+                # A session of a database without a cache file of the catalogue writes one, and copies have it.
+                connect_locally(home, port, ADMIN, "gem_template").close()
                 write_address(folder, address)
                 os.write(pipe, b"ready")
                 os.close(pipe)
@@ -140,13 +121,13 @@ def _supervise(folder: Path, pipe: int) -> None:
         finally:
             write_address(folder, None)
             if server is not None:
-                _stop(server)
+                stop_process(server)
             shutil.rmtree(home, ignore_errors=True)
 
 
 def _lock(file: int) -> None:
     """Wait for a supervisor that is about to end."""
-    end = time.monotonic() + _START_SECONDS
+    end = time.monotonic() + START_SECONDS
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -156,65 +137,6 @@ def _lock(file: int) -> None:
             time.sleep(0.05)
         else:
             return
-
-
-def _start(home: Path) -> tuple[subprocess.Popen[bytes], ClusterAddress]:
-    programs = server_programs()
-    user: dict[str, Any] = {}
-    if os.getuid() == 0:  # the server refuses to run as root
-        ordinary = pwd.getpwnam("nobody")
-        user = {"user": ordinary.pw_uid, "group": ordinary.pw_gid, "extra_groups": []}
-        os.chown(home, ordinary.pw_uid, ordinary.pw_gid)
-    data = home / "data"
-    done = subprocess.run(  # noqa: S603  # the machine's own program
-        [programs / "initdb", "-D", data, "--username", ADMIN, "--no-sync", "--no-locale", "--encoding=UTF8", "-A",
-         "trust", "--no-instructions"],
-        capture_output=True, cwd=home, check=False, timeout=_START_SECONDS, **user,
-    )  # fmt: skip
-    if done.returncode:
-        raise PostgresError(f"initdb failed: {done.stderr.decode(errors='replace')[-500:]}")
-    (data / "pg_hba.conf").write_text(_ACCESS)
-    for _ in range(20):
-        port = random.SystemRandom().randint(*_PORTS)
-        settings = {**_SETTINGS, "listen_addresses": "127.0.0.1", "port": str(port), "unix_socket_directories": home}
-        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        with (home / "server.log").open("wb") as log:
-            server = subprocess.Popen(  # noqa: S603  # the machine's own program
-                [programs / "postgres", "-D", data, *options],
-                stdout=log, stderr=log, cwd=home, preexec_fn=_die_with_parent, **user,
-            )  # fmt: skip
-        address = ClusterAddress(str(home), port, os.getpid())
-        if _answers(server, address):
-            return server, address
-    raise PostgresError(f"the server does not start: {(home / 'server.log').read_text(errors='replace')[-500:]}")
-
-
-def _die_with_parent() -> None:
-    # Runs between fork and exec of a process with one thread, maybe as a user who can import nothing.
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT, 0, 0, 0)
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
-
-
-def _answers(server: subprocess.Popen[bytes], address: ClusterAddress) -> bool:
-    import psycopg
-
-    end = time.monotonic() + _START_SECONDS
-    while server.poll() is None and time.monotonic() < end:
-        try:
-            _connected(address, "postgres").close()
-        except psycopg.OperationalError:
-            time.sleep(0.02)
-        else:
-            return True
-    server.kill()
-    server.wait()
-    return False  # the port is taken, for example
-
-
-def _connected(address: ClusterAddress, database: str) -> psycopg.Connection[Any]:
-    import psycopg
-
-    return psycopg.connect(host=address.sockets, port=address.port, user=ADMIN, dbname=database, autocommit=True)
 
 
 def _serve(admin: psycopg.Connection[Any], server: subprocess.Popen[bytes], idle_seconds: float) -> None:
@@ -229,7 +151,8 @@ def _serve(admin: psycopg.Connection[Any], server: subprocess.Popen[bytes], idle
             drop_orphans(admin, own)
             if held_leases(admin):
                 used = time.monotonic()
-                if count_ready(admin) < _READY:
+                count = count_databases(admin)
+                if count.ready < min(max(count.used, _FEWEST_READY), _MOST_READY):
                     add_ready(admin)
                     continue
             elif time.monotonic() - used > idle_seconds:
@@ -242,15 +165,6 @@ def _serve(admin: psycopg.Connection[Any], server: subprocess.Popen[bytes], idle
         # The notification of a claim or a return; a process that was killed sends none.
         for _ in admin.notifies(timeout=_LOOK_SECONDS, stop_after=1):
             pass
-
-
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    server.send_signal(signal.SIGQUIT)
-    try:
-        server.wait(_START_SECONDS)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
 
 
 if __name__ == "__main__":
