@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -23,6 +24,9 @@ LEFT_OUT = {"quick": ("slow", "containers", "nightly"), "main": ("nightly",), "a
 
 LONG = 5.0
 """Seconds above which a test of the main tier needs a written reason."""
+
+BATCHES = {False: 24, True: 6}
+"""Whether tests are slow → the number of tests of a file that one worker takes together."""
 
 REASON = "reason to be slow"
 """The property of a report that holds the reason."""
@@ -63,8 +67,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.gem_every_variant = True
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests that the tier leaves out, and note the reasons of those that are long."""
+    """Deselect the tests that the tier leaves out, note the reasons of those that are long, and make batches."""
     markers = LEFT_OUT[config.getoption("--tier")]
     left_out = [item for item in items if any(item.get_closest_marker(marker) for marker in markers)]
     if left_out:
@@ -74,6 +79,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if (marker := item.get_closest_marker("slow")) is not None and "reason" in marker.kwargs:
             item.user_properties.append((REASON, marker.kwargs["reason"]))
+    if config.getoption("loadgroup", False):
+        _make_batches(items)
+
+
+def _make_batches(items: list[pytest.Item]) -> None:
+    """Let workers of pytest-xdist take the tests of a file in batches, where they have no groups of their own.
+
+    The time that its scheduler needs grows with the square of the number of groups, and a test without a group is one:
+    20,000 of them cost 20 seconds. The fixtures of a module are also made by fewer workers. Long tests stay alone, and
+    as the scheduler gives out the largest groups first, they fill the workers evenly at the end.
+    """
+    sizes: Counter[tuple[str, bool]] = Counter()
+    for item in items:
+        if item.get_closest_marker("xdist_group") is not None or REASON in dict(item.user_properties):
+            continue
+        file, slow = item.nodeid.partition("::")[0], item.get_closest_marker("slow") is not None
+        batch = sizes[file, slow] // BATCHES[slow]
+        item.add_marker(pytest.mark.xdist_group(f"{file} {'slow ' if slow else ''}{batch}"))
+        sizes[file, slow] += 1
 
 
 def pytest_collection_finish() -> None:
