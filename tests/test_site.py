@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
-from devtools.site import check, documents, environment_pages, named_pages, navigation, play, python_pages
+from devtools.site import check, documents, environment_pages, named_pages, navigation, play, played, python_pages
 from devtools.site.command_pages import command_pages, commands
 from devtools.site.public_api import LEFT_OUT, PublicApi, load_api, source_packages
 from devtools.site.restructured import section_id
@@ -20,6 +20,9 @@ from gem.plugins import Hooks
 from gem_hub.site.environment import environment_body
 from gem_hub.site.views import BaseEnvironment, RewardRange
 from gem_testing import CLAUSES
+
+if TYPE_CHECKING:
+    from conftest import PluginSite
 
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "packages" / "gem-core" / "src" / "gem"
@@ -227,16 +230,6 @@ def test_every_public_name_of_every_package_has_an_entry() -> None:
         assert all(entry.name and any(entry.lines) for entry in page.entries(api)), page.page
 
 
-@pytest.mark.nightly
-def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    """Sphinx reports nothing, no link is dead, and no page loads a file from elsewhere."""
-    command = [sys.executable, "-m", "devtools.site.build", "--out", str(tmp_path / "site")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    wrappers = (tmp_path / "site" / "html" / "reference" / "wrappers.html").read_text(encoding="utf-8")
-    assert all(f'id="{section_id("wrapper", name)}"' in wrappers for name in built_in.WRAPPERS)
-
-
 def test_a_page_shows_the_scores_and_the_episode_of_an_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was played stands on the page: each turn with what the agent saw and did, and the mean of each agent."""
     monkeypatch.setattr(play, "SECONDS", 0.05)
@@ -259,3 +252,77 @@ def test_a_page_shows_the_scores_and_the_episode_of_an_environment(monkeypatch: 
 def test_an_environment_that_cannot_be_played_says_why() -> None:
     """An unknown id, a missing data set, or an engine that does not run is an error on the line, and ends nothing."""
     assert "UnknownEnvironmentError" in play.played("game:NoSuchGame-v0", with_episode=True)["error"]
+
+
+STUBBORN = """
+import os, time
+import gem
+
+class Env(gem.Env):
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        print("noise")
+        {begin}
+        return "", {{}}
+
+    def step(self, action):
+        return "", 1.0, True, False, {{}}
+
+    def sample_random_action(self):
+        return ""
+"""
+
+
+@pytest.mark.slow(reason="only a process that dies shows that another one takes its place")
+def test_an_environment_that_hangs_or_crashes_says_so_and_the_next_is_played(
+    site: PluginSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process is replaced; the pages show for each what happened, and a random episode without a reference."""
+    kinds = {"Crashing": "os._exit(3)", "Hanging": "time.sleep(1000)", "Working": ""}
+    files = {f"odd_envs/{name.lower()}.py": STUBBORN.format(begin=begin) for name, begin in kinds.items()}
+    listed = [
+        f'[[environment]]\nid = "odd:{name}-v0"\nentry_point = "odd_envs.{name.lower()}:Env"\ndescription = "Odd."\n'
+        for name in kinds
+    ]
+    files["odd_envs/environments.toml"] = "schema = 1\n" + "".join(listed)
+    site.add("odd-envs", {"odd": "odd_envs"}, {"odd_envs/__init__.py": "", **files})
+    monkeypatch.setenv("PYTHONPATH", str(site.folder))
+    with play.EnvironmentPlayer(longest=60) as player:
+        crashed = player.play("odd:Crashing-v0", with_episode=True)
+        assert crashed == {"id": "odd:Crashing-v0", "error": "it ended the process that played it"}
+        played = player.play("odd:Working-v0", with_episode=True)
+        assert (played["policy"], played["episode"][0]["reward"]) == ("random", 1.0)
+        player.longest = 0.5
+        assert "longer than 0.5 seconds" in player.play("odd:Hanging-v0", with_episode=True)["error"]
+
+
+def test_what_was_played_is_kept_as_long_as_the_sources_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build that was stopped goes on where it was; without --play nothing is played; other sources begin anew."""
+    package = tmp_path / "envs" / "src" / "some_envs"
+    package.mkdir(parents=True)
+    (package / "environments.toml").write_text("schema = 1\n", encoding="utf-8")
+    asked: list[tuple[str, bool]] = []
+
+    def answer(player: Any, env_id: str, *, with_episode: bool) -> dict[str, Any]:
+        if env_id.endswith("c"):
+            raise KeyboardInterrupt
+        asked.append((env_id, with_episode))
+        return {"id": env_id, "episode": [1]} if with_episode else {"id": env_id}
+
+    monkeypatch.setattr(play.EnvironmentPlayer, "play", answer)
+    monkeypatch.setattr(played, "ROOT", tmp_path)
+    rewards = [SimpleNamespace(id=name) for name in ("a", "b", "c")]
+    view: Any = SimpleNamespace(name="envs", source="envs", environments=[SimpleNamespace(rewards=rewards)])
+    assert not played.what_was_played(view, tmp_path / "cache", play=False)
+    with pytest.raises(KeyboardInterrupt):
+        played.what_was_played(view, tmp_path / "cache", play=True)
+    assert asked == [("a", True), ("b", False)]
+    rewards.pop()
+    assert played.what_was_played(view, tmp_path / "cache", play=True).keys() == {"a", "b"}
+    assert len(asked) == 2
+    (package / "rules.py").write_text("x = 1\n", encoding="utf-8")
+    assert not played.what_was_played(view, tmp_path / "cache", play=False)
+    played.what_was_played(view, tmp_path / "cache", play=True)
+    assert len(asked) == 4

@@ -42,6 +42,7 @@ maximum_signature_line_length = 88
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["keyboard.js"]
 html_favicon = "_static/icon.svg"
 html_show_sourcelink = False
 html_copy_source = False

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from devtools.shell import ROOT, say
-from gem.entry_points import folder_digest
+from devtools.shell import ROOT
+from devtools.site.played import Played, what_was_played
 from gem_hub.site.build import details_of
 from gem_hub.site.environment import ShownTurn, environment_body
 from gem_hub.site.text import readable
 from gem_hub.site.views import BaseEnvironment, PackageView, example_parts, view_of
 
-__all__ = ["FOLDER", "environment_pages", "package_views", "page_of_environment", "turns_of"]
+__all__ = ["FOLDER", "environment_page", "environment_pages", "package_views", "page_of_environment", "turns_of"]
 
 FOLDER = "environments"
-LONGEST = 1800.0
-"""Wall-clock seconds for the environments of a package."""
-
-Played = Mapping[str, Mapping[str, Any]]
-"""Id → what :mod:`devtools.site.play` wrote."""
 
 
 def package_views() -> list[PackageView]:
@@ -55,36 +48,15 @@ def environment_pages(cache: Path, *, play: bool) -> Iterator[tuple[str, str]]:
     """
     views = package_views()
     for view in views:
-        found = played(view, cache, play=play)
+        found = what_was_played(view, cache, play=play)
         for environment in view.environments:
-            yield page_of_environment(environment.id), "\n".join(_page(view, environment, found)) + "\n"
+            yield page_of_environment(environment.id), environment_page(view, environment, found)
     yield f"{FOLDER}/index", "\n".join(_index(views)) + "\n"
 
 
-def played(view: PackageView, cache: Path, *, play: bool) -> Played:
-    """Return what was played of a package: from the cache, or played now, or nothing."""
-    sources = next((ROOT / view.source).glob("src/*/environments.toml")).parent
-    digest = folder_digest(sources)
-    path = cache / f"{view.name}.json"
-    if path.is_file():
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        if kept["digest"] == digest:
-            return {line["id"]: line for line in kept["lines"]}
-    if not play:
-        return {}
-    say(f"playing the environments of {view.name}")
-    cache.mkdir(parents=True, exist_ok=True)
-    part = cache / f"{view.name}.part"
-    ids = [reward.id for environment in view.environments for reward in environment.rewards]
-    command = [sys.executable, "-m", "devtools.site.play", str(part), *ids]
-    try:
-        subprocess.run(command, cwd=ROOT, timeout=LONGEST, check=False)
-    except subprocess.TimeoutExpired:
-        say(f"{view.name}: stopped after {LONGEST:.0f} s; the pages show what was played until then")
-    lines = [json.loads(line) for line in part.read_text(encoding="utf-8").splitlines()] if part.is_file() else []
-    path.write_text(json.dumps({"digest": digest, "lines": lines}), encoding="utf-8")
-    part.unlink(missing_ok=True)
-    return {line["id"]: line for line in lines}
+def environment_page(view: PackageView, environment: BaseEnvironment, found: Played) -> str:
+    """Return the text of the page of an environment."""
+    return "\n".join(_page(view, environment, found)) + "\n"
 
 
 def _page(view: PackageView, environment: BaseEnvironment, found: Played) -> Iterator[str]:
@@ -114,7 +86,12 @@ def _page(view: PackageView, environment: BaseEnvironment, found: Played) -> Ite
     yield f"`gem info {environment.id}` shows its arguments and its first observation, `gem play` lets you play."
     yield ""
     turns = [] if episode is None else turns_of(episode["episode"])
-    body = environment_body(scored, turns, "" if episode is None else episode["id"])
+    failed = next((line["error"] for line in lines if line.get("error")), None)
+    if episode is None and failed is not None:
+        yield f"It could not be played on the machine that built this page: {_inline(failed)}"
+        yield ""
+    played_id, agent = ("", "reference") if episode is None else (episode["id"], episode["policy"])
+    body = environment_body(scored, turns, played_id, agent)
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", body)), default=0))
     yield from (f"{fence}{{raw}} html", body, fence)
 
@@ -125,16 +102,20 @@ def _scored(reward: Any, found: Played) -> Any:
 
 
 def turns_of(episode: list[Mapping[str, Any]]) -> list[ShownTurn]:
-    """Return the turns of an episode that :mod:`devtools.site.play` has written."""
+    """Return the turns of an episode that :func:`devtools.site.play.episode_of` has returned."""
     return [
         ShownTurn(
-            title=f"Turn {number}" if turn["reward"] is not None else "What the agent sees last",
+            title="What the agent sees last" if turn.get("last") else f"Turn {number}",
             observation=example_parts(turn["observation"]),
-            action=turn["action"],
+            action=turn["action"] + _rewards(turn.get("rewards", {})),
             reward=turn["reward"],
         )
         for number, turn in enumerate(episode, 1)
     ]
+
+
+def _rewards(of_agents: Mapping[str, float]) -> str:
+    return "".join(f"\n{agent} earns {reward:g}" for agent, reward in of_agents.items())
 
 
 def _inline(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import griffe
 
 from devtools.site.public_api import PublicApi
-from devtools.site.restructured import docstring, first_sentence, heading, section_id, signature
+from devtools.site.restructured import docstring, first_sentence, heading, indented, section_id, signature
 from gem import core, plugins
 from gem_testing import CLAUSES
 
@@ -67,7 +67,10 @@ def _plugin_entry(api: PublicApi, name: str, target: Any) -> NamedEntry:
     initializer = found.members.get("__init__") if isinstance(found, griffe.Class) else None
     further = initializer.docstring.value if initializer is not None and initializer.docstring else None
     described = [] if further is None else docstring(further)
-    return NamedEntry(name, [f":py:obj:`{full}`", "", f"``{arguments}``", "", *docstring(text), "", *described])
+    # As an object of Python, though not its entry, which the link leads to: so arguments become a list.
+    kind = "class" if isinstance(found, griffe.Class) else "function"
+    shown = [f".. py:{kind}:: {found.name}{arguments}", "   :no-index:", ""]
+    return NamedEntry(name, [f":py:obj:`{full}`", "", *shown, *indented([*docstring(text), "", *described])])
 
 
 def hook_entries(api: PublicApi) -> list[NamedEntry]:

@@ -1,47 +1,104 @@
-"""Plays the environments of a package for their pages: scores of simple agents, and an episode of the reference policy.
+"""Plays environments for their pages, in a process of their own: scores of simple agents, and an episode.
 
-    python -m devtools.site.play FILE ID [ID ...]
-
-FILE receives a line of JSON for each id: its scores, its speed, and for the first variant of an environment that can be
-played an episode. It runs in a process of its own, because an environment may do anything.
+An environment may hang, crash or print, and its package may be slow to import. So the environments of a package share
+one process, which is replaced when it dies or when one of them takes too long. What an environment could not do is kept
+as a sentence for its page.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
-import sys
+import multiprocessing
+import os
+import signal
 from dataclasses import asdict
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import gem
-from gem.ids import parse_id
+from devtools.shell import ROOT
 from gem.policies import make_policy
 from gem.speed import measure
 from gem_hub.first_observations import as_text
+from gem_testing.episodes import has_ended
 from gem_testing.scores import scores_of
 
-__all__ = ["episode_of", "main", "played"]
+__all__ = ["LONGEST", "EnvironmentPlayer", "episode_of", "played"]
 
-EPISODES = 8
-SECONDS = 0.5
+LONGEST = 180.0
+"""Wall-clock seconds that an environment may take."""
+EPISODES = 4
+SECONDS = 0.15
 """Wall-clock seconds for each agent and for the speed of each variant."""
 MOST_TURNS = 30
 """Turns of an episode that a page shows."""
+MOST_CHARACTERS = 600_000
+"""Characters of all observations of an episode, most of them pictures, after which a page shows no further turn."""
+_LONGEST_REASON = 300
 
 
-def main(target: str, *ids: str) -> None:
-    """Write a line for each environment that can be played."""
-    shown: set[str] = set()
-    with Path(target).open("w", encoding="utf-8") as file:
-        for env_id in ids:
-            parsed = parse_id(env_id)
-            base = env_id.removesuffix(f"-{parsed.variant}") if parsed.variant else env_id
-            line = played(env_id, with_episode=base not in shown)
-            if line.get("episode"):
-                shown.add(base)
-            file.write(json.dumps(line) + "\n")
-            file.flush()
+class EnvironmentPlayer:
+    """The process that plays the environments of a package; a context manager."""
+
+    def __init__(self, longest: float = LONGEST) -> None:
+        self.longest = longest
+        self._process: Any = None
+        self._connection: Connection | None = None
+
+    def play(self, env_id: str, *, with_episode: bool) -> dict[str, Any]:
+        """Return what :func:`played` returns, or an error where it did not return in time or ended its process."""
+        if self._connection is None:
+            self._start()
+        assert self._connection is not None
+        try:
+            self._connection.send((env_id, with_episode))
+            if self._connection.poll(self.longest):
+                line: dict[str, Any] = json.loads(self._connection.recv_bytes())
+                return line
+            reason = f"it took longer than {self.longest:g} seconds"
+        except (EOFError, OSError):
+            reason = "it ended the process that played it"
+        self.close()
+        return {"id": env_id, "error": reason}
+
+    def close(self) -> None:
+        """End the process with all its children."""
+        if self._connection is None:
+            return
+        self._connection.close()
+        self._connection = None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.join()
+
+    def __enter__(self) -> EnvironmentPlayer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, other = context.Pipe()
+        self._process = context.Process(target=_serve, args=(other,))
+        self._process.start()
+        other.close()
+        # Its own group, before anything can be asked of it, so that what it starts can be ended.
+        assert self._connection.recv_bytes() == b"ready"
+
+
+def _serve(connection: Connection) -> None:
+    os.setsid()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):  # what an environment prints is no part of the build's output
+        os.dup2(nowhere, descriptor)
+    connection.send_bytes(b"ready")
+    with contextlib.suppress(EOFError):
+        while True:
+            env_id, with_episode = connection.recv()
+            connection.send_bytes(json.dumps(played(env_id, with_episode=with_episode)).encode())
 
 
 def played(env_id: str, *, with_episode: bool) -> dict[str, Any]:
@@ -50,33 +107,56 @@ def played(env_id: str, *, with_episode: bool) -> dict[str, Any]:
     try:
         spec = gem.spec(env_id)
         line["scores"] = {agent: asdict(score) for agent, score in scores_of(spec, EPISODES, SECONDS).items()}
-        if any(score["mean"] is not None for score in line["scores"].values()):
+        if all(score["mean"] is None for score in line["scores"].values()):
+            return {"id": env_id, "error": _reason(next(score["error"] for score in line["scores"].values()))}
+        if with_episode:
             line["steps_per_cpu_second"] = measure(spec, SECONDS, 0).steps_per_cpu_second
-            if with_episode and spec.reference_policy is not None:
-                line["episode"] = episode_of(env_id)
+            able = (spec.reference_policy is not None) and line["scores"]["reference"]["mean"] is not None
+            line["policy"] = "reference" if able else "random"
+            line["episode"] = episode_of(env_id, line["policy"])
     except (Exception, SystemExit) as error:  # a data set that is not here, an engine that does not run
-        line["error"] = f"{type(error).__name__}: {error}"
+        line["error"] = _reason(f"{type(error).__name__}: {error}")
     return line
 
 
-def episode_of(env_id: str) -> list[dict[str, Any]]:
-    """Return the turns of the reference policy with seed 0: observation, action, reward; then the last observation."""
+def _reason(text: str) -> str:
+    """Return an error in one line, without the folders of this machine."""
+    line = " ".join(text.split()).replace(str(ROOT), "…").replace(str(Path.home()), "~")
+    return line if len(line) <= _LONGEST_REASON else f"{line[: _LONGEST_REASON - 1]}…"
+
+
+def episode_of(env_id: str, agent: str = "reference") -> list[dict[str, Any]]:
+    """Return the turns of a policy with seed 0: observation, action, reward; then the last observation.
+
+    Where several agents play, a turn has their rewards by name.
+    """
     turns: list[dict[str, Any]] = []
+    size = 0
     with gem.make(env_id) as env:
-        policy = make_policy("reference", env)
+        policy = make_policy(agent, env)
         observation, info = env.reset(seed=0)
         policy.reset(observation, info)
-        for _ in range(MOST_TURNS):
+        while len(turns) < MOST_TURNS and size < MOST_CHARACTERS:
             action = policy.act(observation, info)
-            seen = as_text(observation)
+            turn = {"observation": _seen(observation), "action": _said(action)}
+            size += len(turn["observation"])
             observation, reward, terminated, truncated, info = env.step(action)
-            shown = action if isinstance(action, str) else json.dumps(action, ensure_ascii=False, indent=1)
-            turns.append({"observation": seen, "action": shown, "reward": float(reward)})
-            if terminated or truncated:
+            several = isinstance(reward, dict)
+            turns.append({**turn, "reward": None, "rewards": reward} if several else {**turn, "reward": float(reward)})
+            if has_ended(env, terminated, truncated):
                 break
-        turns.append({"observation": as_text(observation), "action": "", "reward": None})
+        turns.append({"observation": _seen(observation), "action": "", "reward": None, "last": True})
     return turns
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def _seen(observation: Any) -> str:
+    """Return what is to see, of each agent where there are several."""
+    if not isinstance(observation, dict):
+        return as_text(observation)
+    return "\n\n".join(f"{agent} sees:\n{as_text(seen)}" for agent, seen in observation.items())
+
+
+def _said(action: Any) -> str:
+    if isinstance(action, dict) and all(isinstance(said, str) for said in action.values()):
+        return "\n".join(f"{agent}: {said}" for agent, said in action.items())
+    return action if isinstance(action, str) else json.dumps(action, ensure_ascii=False, indent=1)

@@ -24,12 +24,17 @@ class ShownTurn:
     """The reward of the action; None where there is no action."""
 
 
-def environment_body(environment: BaseEnvironment, turns: Sequence[ShownTurn] = (), played_id: str = "") -> str:
+def environment_body(
+    environment: BaseEnvironment, turns: Sequence[ShownTurn] = (), played_id: str = "", agent: str = "reference"
+) -> str:
     """Return the parts of an environment's page as HTML that needs no script.
 
     Args:
         environment: the environment with its variants and their scores.
         turns: an episode; without one, the first observation is shown if it is known.
         played_id: the variant of that episode.
+        agent: the policy that played it.
     """
-    return render_text("environment_body.html", environment=environment, turns=list(turns), played_id=played_id)
+    return render_text(
+        "environment_body.html", environment=environment, turns=list(turns), played_id=played_id, agent=agent
+    )
