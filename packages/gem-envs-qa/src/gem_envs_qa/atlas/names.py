@@ -47,6 +47,10 @@ class Language(NamedTuple):
     town_endings: Sequence[str]
     given_names: Sequence[str]
     family_names: Sequence[str]
+    towns: list[str]
+    """The words that were made for towns so far."""
+    words: list[str]
+    """All other words that were made so far but for given and family names."""
 
 
 class NameGenerator:
@@ -76,11 +80,13 @@ class NameGenerator:
 
     def town(self, language: Language) -> str:
         """Return a word that ends like a town."""
-        return self._unused(language, 1, self._rng.choice(language.town_endings))
+        language.towns.append(self._unused(language, 1, self._rng.choice(language.town_endings)))
+        return language.towns[-1]
 
     def word(self, language: Language) -> str:
         """Return a word of two or three syllables."""
-        return self._unused(language, 2, "")
+        language.words.append(self._unused(language, 2, ""))
+        return language.words[-1]
 
     def title(self, language: Language) -> str:
         """Return a title for a work of art."""
@@ -95,7 +101,7 @@ class NameGenerator:
     def _language(self, share: int) -> Language:
         sample = self._rng.sample
         onsets, vowels = sample(_ONSETS, 14), sample(_VOWELS, 5)
-        sounds = Language(onsets, vowels, sample(_CODAS, 7), sample(_TOWN_ENDINGS, 4), (), ())
+        sounds = Language(onsets, vowels, sample(_CODAS, 7), sample(_TOWN_ENDINGS, 4), (), (), [], [])
         given = [self._unused(sounds, 1, self._rng.choice(vowels)) for _ in range(share)]
         return sounds._replace(given_names=given, family_names=[self._unused(sounds, 2, "") for _ in range(share)])
 

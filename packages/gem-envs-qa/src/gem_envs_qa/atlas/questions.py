@@ -19,7 +19,7 @@ from gem_envs_qa.atlas.articles import date_text, number_text
 from gem_envs_qa.atlas.schema import ORGANISATION, PERSON, REGION, RELATIONS, TOWN, Relation, paths
 from gem_envs_qa.atlas.world import AtlasWorld, Date, Entity
 
-__all__ = ["HOPS", "QUESTION_KINDS", "FactChains", "Question", "questions_of", "row_of"]
+__all__ = ["HOPS", "QUESTION_KINDS", "FactChain", "FactChains", "Question", "questions_of", "row_of"]
 
 HOPS = ("1hop", "2hop", "3hop", "4hop")
 QUESTION_KINDS = (*HOPS, "comparison", "count", "date")

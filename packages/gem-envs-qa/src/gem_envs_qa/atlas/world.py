@@ -7,6 +7,7 @@ several articles.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import accumulate
@@ -112,6 +113,11 @@ class AtlasWorld:
         self._make_events()
         self._make_ties()
         self._choose_homes()
+
+    @property
+    def languages(self) -> Sequence[Language]:
+        """The languages of its countries, with every invented word."""
+        return self._namer.languages
 
     def told_in(self) -> list[list[tuple[str, Entity]]]:
         """Return the facts that each article states, as pairs of the relation and its subject."""

@@ -2,8 +2,8 @@
 
 The skill is to search in steps: to see what must be known first, to find it among many articles that share its words,
 to go on from what was found, to stop when the answer is certain, and to say which articles prove it. All names are
-invented, so nothing can be answered from memory. Each fact of the chain stands in one article, no article has two of
-them, and none has both the entity that the question names and the answer.
+invented and dealt out anew for each episode, so nothing can be answered from memory. Each fact of the chain stands in
+one article, no article has two of them, and none has both the entity that the question names and the answer.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from gem.processes.fork_hooks import after_fork_in_child
 from gem.state_fields import StateFields
 from gem.text_env import MAX_TURNS, MoveResult, TextEnv, failure, illegal, legal, malformed, success
 from gem_envs_qa.atlas.atlas import SPLITS, Atlas, atlas_of
-from gem_envs_qa.atlas.questions import HOPS, FactChains, Question, row_of
+from gem_envs_qa.atlas.questions import HOPS, FactChain, FactChains, row_of
 from gem_envs_qa.atlas.world import LARGEST
 from gem_envs_qa.deep_search.form import SearchAction, SearchActionForm
 from gem_envs_qa.deep_search.mentions import ArticleMentions
+from gem_envs_qa.deep_search.naming import EpisodeNames, NameVocabulary, pieces_of
 from gem_envs_qa.grading import exact_match
 
 if TYPE_CHECKING:
-    from gem_tools.search import LocalIndex
+    from gem_tools.search import LocalIndex, SearchHit
 
 __all__ = ["DeepSearchEnv"]
 
@@ -56,6 +57,7 @@ LEVELS: Mapping[str, SearchLevel] = MappingProxyType(
 """Name → level, from the easiest to the hardest."""
 
 EVIDENCE = ("required", "ignored")
+NAMES = ("episode", "world")
 
 
 class DeepSearchEnv(TextEnv[SearchAction]):
@@ -71,6 +73,8 @@ class DeepSearchEnv(TextEnv[SearchAction]):
             ``"ignored"``: for a right answer. The needed articles are those that state the facts; one that only says
             that two names mean the same is among the others.
         split: ``"train"`` or ``"test"``. No chain of facts is in both.
+        names: ``"episode"``: the invented words of the world change places at each reset; ``"world"``: everything
+            keeps its name, so that facts can be remembered from one episode to the next.
         world_seed: determines the world and all its names. Environments share a world.
         size: number of articles, 10,000 … 200,000.
         topk: articles in an answer of the search engine, 1 … 20; None: by the level.
@@ -96,6 +100,7 @@ class DeepSearchEnv(TextEnv[SearchAction]):
         level: str = "medium",
         evidence: str = "required",
         split: str = "train",
+        names: str = "episode",
         world_seed: int = 0,
         size: int = _SMALLEST,
         topk: int | None = None,
@@ -105,12 +110,14 @@ class DeepSearchEnv(TextEnv[SearchAction]):
         self.level = level
         self.evidence = choice("evidence", evidence, EVIDENCE)
         self.split = choice("split", split, SPLITS)
+        self.names = choice("names", names, NAMES)
         integer("world_seed", world_seed, minimum=0, maximum=(1 << 64) - 1)
         integer("size", size, minimum=_SMALLEST, maximum=LARGEST)
         self.topk = own.topk if topk is None else integer("topk", topk, minimum=1, maximum=20)
         self._hops = own.hops
         self._of_world = world_seed, size
         self._last: dict[str, bool] | None = None
+        self._renaming: EpisodeNames | None = None
         if max_turns is None:
             max_turns = own.turns
         super().__init__(max_turns=integer("max_turns", max_turns, minimum=1, maximum=MAX_TURNS))
@@ -118,6 +125,20 @@ class DeepSearchEnv(TextEnv[SearchAction]):
     @property
     def _atlas(self) -> Atlas:
         return atlas_of(*self._of_world)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The names follow from the key, and the vocabulary belongs to the world.
+        return {**self.__dict__, "_renaming": None}
+
+    @property
+    def _names(self) -> EpisodeNames:
+        if self._renaming is None:
+            self._renaming = EpisodeNames(_searched_world(*self._of_world).vocabulary, self._key)
+        return self._renaming
+
+    def _told(self, text: str) -> str:
+        """Return a text of the world as the episode has it."""
+        return self._names.told(text) if self.names == "episode" else text
 
     def _begin(self) -> None:
         self._open(self.rng.getrandbits(_KEY_BITS))
@@ -131,14 +152,16 @@ class DeepSearchEnv(TextEnv[SearchAction]):
         rng = random.Random(key)
         while True:
             question = chains.draw(rng)
-            if question is None or _split_of(question) != self.split:
+            if question is None or _split_of(question.chains[0]) != self.split:
                 continue
-            self.row = row_of(world, HOPS[self._hops - 1], question, key)
+            row = row_of(world, HOPS[self._hops - 1], question, key)
             start = question.chains[0].start
             named = searched.mentions.of(filter(None, (start.name, start.alias)))
-            if not named & searched.mentions.of(self.row["answer"]):
+            if not named & searched.mentions.of(row["answer"]):
                 break
-        self._key, self._last = key, None
+        self._key, self._last, self._renaming = key, None, None
+        answers = [self._told(answer) for answer in row["answer"]]
+        self.row = {**row, "question": self._told(row["question"]), "answer": answers}
 
     def _load(self, episode: dict[str, Any]) -> None:
         super()._load(episode)
@@ -174,11 +197,25 @@ class DeepSearchEnv(TextEnv[SearchAction]):
         else:
             self._page += 1
         first = self._page * self.topk
-        hits = _searched_world(*self._of_world).engine.search(self._query, first + self.topk)[first:]
+        hits = self._found(first + self.topk)[first:]
         if not hits:
             return legal("No other article has any of these words." if first else "No article has any of these words.")
-        shown = "\n".join(f"[{hit.id}] {hit.title}: {hit.text}" for hit in hits)
+        shown = "\n".join(map(self._shown, hits))
         return legal(f"The search engine shows {len(hits)} articles.\n{shown}")
+
+    def _shown(self, hit: SearchHit) -> str:
+        """Return an article in one line, which the environments of a world have in pieces."""
+        lines = _searched_world(*self._of_world).lines
+        pieces = lines.get(hit.id)
+        if pieces is None:
+            pieces = lines[hit.id] = pieces_of(f"[{hit.id}] {hit.title}: {hit.text}")
+        return self._names.joined(pieces) if self.names == "episode" else "".join(pieces)
+
+    def _found(self, count: int) -> list[SearchHit]:
+        """Return the best articles for the last search, in the names of the world."""
+        engine = _searched_world(*self._of_world).engine
+        terms = engine.terms(self._query)
+        return engine.search_terms(self._names.terms_of_the_world(terms) if self.names == "episode" else terms, count)
 
     def _graded(self, move: SearchAction) -> MoveResult:
         needed = set(self.row["documents"])
@@ -208,7 +245,7 @@ class DeepSearchEnv(TextEnv[SearchAction]):
 
     def _random_action(self) -> str:
         rng, corpus = self.action_rng, self._atlas.corpus
-        title = rng.choice(corpus)["title"]
+        title = self._told(rng.choice(corpus)["title"])
         if rng.random() < 0.1:
             return f"<answer>{title}</answer>\n<evidence>{rng.randrange(len(corpus))}</evidence>"
         words = self.row["question"].rstrip("?").split()
@@ -217,9 +254,8 @@ class DeepSearchEnv(TextEnv[SearchAction]):
         )
 
 
-def _split_of(question: Question) -> str:
+def _split_of(chain: FactChain) -> str:
     """Return the split of a chain of facts, which its start and its relations alone decide."""
-    chain = question.chains[0]
     name = f"{chain.start.id}:{':'.join(relation.name for relation in chain.path)}"
     return SPLITS[int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big") % _TEST_SHARE == 0]
 
@@ -229,8 +265,11 @@ class _SearchedWorld(NamedTuple):
 
     engine: LocalIndex
     mentions: ArticleMentions
+    vocabulary: NameVocabulary
     chains: Mapping[int, FactChains]
     """Number of hops → the chains."""
+    lines: dict[str, tuple[str, ...]]
+    """The id of an article that was shown → its line, in pieces."""
 
 
 _lock = threading.Lock()
@@ -250,7 +289,10 @@ def _searched_world(world_seed: int, size: int) -> _SearchedWorld:
 
                 atlas = atlas_of(world_seed, size)
                 chains = {level.hops: FactChains(atlas.world, level.hops) for level in LEVELS.values()}
-                found = _SearchedWorld(local_index(atlas.corpus), ArticleMentions(atlas.corpus), chains)
+                engine = local_index(atlas.corpus)
+                texts = [document["contents"] for document in atlas.corpus]
+                vocabulary = NameVocabulary(atlas.world.languages, texts, engine.terms)
+                found = _SearchedWorld(engine, ArticleMentions(atlas.corpus), vocabulary, chains, {})
                 while len(_worlds) >= _KEPT:
                     del _worlds[next(iter(_worlds))]
                 _worlds[world_seed, size] = found

@@ -31,7 +31,8 @@ class DeepSearchPolicy(Policy[str, str]):
         self._queries: list[str] = []
         self._pages = 0
         """Further pages of the last query that are worth a turn."""
-        self._read: dict[str, tuple[str, str]] = {}
+        self._read: dict[str, AtlasReader] = {}
+        """The number of each article → a reader of it alone, who knows all names."""
         self._cited: list[str] = []
         self._answer = ""
         self._wish = self._next(None)
@@ -40,8 +41,10 @@ class DeepSearchPolicy(Policy[str, str]):
         """Return the next search, or the answer."""
         for number, title, text in _ARTICLE.findall(observation):
             if number not in self._read:
-                self._read[number] = title, text
                 self._reader.read(title, text)
+                alone = self._read[number] = AtlasReader()
+                alone.aliases, alone.names = self._reader.aliases, self._reader.names
+                alone.read(title, text)
         while self._wish is not None:
             told = self._reader.know(self._wish)
             if told is None:
@@ -70,10 +73,7 @@ class DeepSearchPolicy(Policy[str, str]):
 
     def _cite(self, wish: Wish) -> None:
         """Note the article without which the fact would not be known."""
-        for number, (title, text) in self._read.items():
-            alone = AtlasReader()
-            alone.aliases, alone.names = self._reader.aliases, dict(self._reader.names)
-            alone.read(title, text)
+        for number, alone in self._read.items():
             if alone.know(wish) is not None:
                 self._cited.append(number)
                 return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 __all__ = ["LINK_WORDS", "AtlasReader", "AtlasReasoning", "Wish", "answer_to"]
@@ -238,17 +238,15 @@ class AtlasReader:
             self._note(title, sentence)
 
     def _note(self, title: str, sentence: str) -> None:
-        found = LISTS.fullmatch(sentence)
-        if found is not None:
-            self.lists[title] = re.split(", | and ", found[1])
-            return
-        for relation, value in matches(OWN, sentence):
-            self._learn(relation, title, value)
-            return
-        for relation, entity in matches(OTHER, sentence):
-            self._learn(relation, entity, title)
-            return
-        self.unread.append(sentence)
+        kind, relation, what = said_in(sentence)
+        if kind == "list":
+            self.lists[title] = re.split(", | and ", what)
+        elif kind == "own":
+            self._learn(relation, title, what)
+        elif kind == "other":
+            self._learn(relation, what, title)
+        else:
+            self.unread.append(sentence)
 
     def _learn(self, relation: str, entity: str, value: str) -> None:
         known = self.facts.setdefault((relation, bare(entity)), value)
@@ -290,12 +288,34 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def matches(patterns: Mapping[str, Iterable[str]], sentence: str) -> Iterable[tuple[str, str]]:
-    for relation, forms in patterns.items():
-        for form in forms:
-            found = compiled(form).fullmatch(sentence)
-            if found is not None:
-                yield relation, found[1]
+class SentenceForms:
+    """Forms of sentences as one expression, which is quicker than one after the other; the first that fits counts."""
+
+    def __init__(self, patterns: Mapping[str, Iterable[str]]) -> None:
+        forms = [(relation, form) for relation, forms in patterns.items() for form in forms]
+        self._relations = ["", *(relation for relation, _ in forms)]
+        self._expression = re.compile("|".join(form for _, form in forms))
+
+    def read(self, sentence: str) -> tuple[str, str] | None:
+        """Return the relation and what it leads to or comes from."""
+        found = self._expression.fullmatch(sentence)
+        return None if found is None else (self._relations[found.lastindex or 0], found[found.lastindex or 0])
+
+
+_OWN_FORMS, _OTHER_FORMS = SentenceForms(OWN), SentenceForms(OTHER)
+
+
+@lru_cache(maxsize=10_000)
+def said_in(sentence: str) -> tuple[str, str, str]:
+    """Return ``"list"``, ``"own"``, ``"other"`` or ``"nothing"``, the relation, and the other entity or the list."""
+    found = LISTS.fullmatch(sentence)
+    if found is not None:
+        return "list", "", found[1]
+    for kind, forms in (("own", _OWN_FORMS), ("other", _OTHER_FORMS)):
+        read = forms.read(sentence)
+        if read is not None:
+            return kind, *read
+    return "nothing", "", ""
 
 
 def bare(name: str) -> str:

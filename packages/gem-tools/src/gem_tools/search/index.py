@@ -10,7 +10,7 @@ numbers are in numerical order. The order of the lines in a corpus does not matt
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +131,10 @@ class LocalIndex:
         Only the first 10,000 characters and the first 64 different words of a query count. Words such as "the" count
         only in a query without other words.
         """
-        terms = self._terms(query)
+        return self.search_terms(self.terms(query), topk)
+
+    def search_terms(self, terms: Sequence[str], topk: int) -> list[SearchHit]:
+        """Return what :meth:`search` returns for a query with these terms."""
         if not terms or topk < 1:
             return []
         looked_for = tantivy.Query.boolean_query(
@@ -168,7 +171,8 @@ class LocalIndex:
         contents: Any = fields.get_first(_CONTENTS)
         return SearchHit(str(fields.get_first(_ID))[_LENGTH_DIGITS:], bytes(contents).decode(), float(score))
 
-    def _terms(self, query: str) -> list[str]:
+    def terms(self, query: str) -> list[str]:
+        """Return what counts of a query: its words as they stand in the index, each once."""
         text = queried_words(query[:_LONGEST_QUERY].encode(errors="replace").decode())
         words = self._without_stop_words.analyze(text) or self._analyzer.analyze(text)
         return list(dict.fromkeys(words))[:_MOST_TERMS]
