@@ -2,14 +2,18 @@
 
 It keeps notes: ``add_note``, ``retitle_note``, ``delete_note``, ``list_notes``. ``NOTES`` in the environment is a word
 for how it behaves: ``file`` keeps the notes in the file ``NOTES_FILE``, ``hidden`` has no tool that shows them, and
-``blind`` shows nothing of what is written.
+``blind`` shows nothing of what is written. ``tickets`` has other tools, in the manner of published servers: keys that
+the server chooses, times, optional arguments, and words that only a description lists.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
+import uuid
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +28,25 @@ TOOLS = {
     "ring_bell": ([], {}),
     "list_notes": ([], {}),
 }
+NUMBER = {"type": "integer"}
+TICKET_TOOLS = {
+    "ticket_list": ([], {}),
+    "get_report": ([], {}),
+    "ticket_new": (
+        ["subject", "sort"],
+        {
+            "subject": TEXT,
+            "sort": {**TEXT, "description": "question, fault or wish"},
+            "urgency": {"anyOf": [NUMBER, {"type": "null"}], "default": None},
+        },
+    ),
+    "ticket_close": (["ticket_id"], {"ticket_id": NUMBER}),
+    "ticket_seal": (["seal"], {"seal": TEXT}),
+    "ticket_lose": (["reason"], {"reason": TEXT}),
+}
+KEYS = itertools.count(1)
+TICKETS: list[dict[str, Any]] = []
+LOST: list[str] = []
 
 
 def load() -> list[dict[str, str]]:
@@ -64,6 +87,28 @@ def called(name: str, arguments: dict[str, Any]) -> Any:
     return "retitled"
 
 
+def ticket_called(name: str, arguments: dict[str, Any]) -> Any:
+    now = datetime.now(timezone.utc).isoformat()
+    if name == "ticket_lose":
+        LOST.append(arguments["reason"])
+        return "lost"
+    if name == "ticket_list":
+        return "none" if LOST else {"tickets": TICKETS}
+    if name == "get_report":
+        return {"made_at": now, "number": str(uuid.uuid4())}
+    if name == "ticket_new":
+        if arguments["sort"] not in ("question", "fault", "wish"):
+            raise ValueError("no such sort")
+        given = {key: arguments.get(key) for key in ("subject", "sort", "urgency")}
+        TICKETS.append({"id": next(KEYS), **given, "open": True, "seal": str(uuid.uuid4()), "created_at": now})
+        return TICKETS[-1]
+    for ticket in TICKETS:
+        if ticket["open"] and (ticket["id"], ticket["seal"]).count(arguments.get("ticket_id", arguments.get("seal"))):
+            ticket.update(open=False, closed_at=now)
+            return f"closed at {now}"
+    raise ValueError("no such ticket")
+
+
 def answer(method: str, parameters: dict[str, Any]) -> dict[str, Any]:
     if method == "initialize":
         return {
@@ -72,7 +117,8 @@ def answer(method: str, parameters: dict[str, Any]) -> dict[str, Any]:
             "serverInfo": {"name": "notes", "version": "1"},
         }
     if method == "tools/list":
-        shown = {name: of for name, of in TOOLS.items() if not (MODE == "hidden" and name == "list_notes")}
+        tools = TICKET_TOOLS if MODE == "tickets" else TOOLS
+        shown = {name: of for name, of in tools.items() if not (MODE == "hidden" and name == "list_notes")}
         return {
             "tools": [
                 {"name": name, "inputSchema": {"type": "object", "properties": properties, "required": required}}
@@ -80,7 +126,8 @@ def answer(method: str, parameters: dict[str, Any]) -> dict[str, Any]:
             ]
         }
     try:
-        text, failed = json.dumps(called(parameters["name"], parameters.get("arguments", {}))), False
+        carry_out = ticket_called if MODE == "tickets" else called
+        text, failed = json.dumps(carry_out(parameters["name"], parameters.get("arguments", {}))), False
     except ValueError as error:
         text, failed = str(error), True
     return {"content": [{"type": "text", "text": text}], "isError": failed}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from foreign_descriptions import memory_server
+from foreign_descriptions import kanban_server, memory_server
 from made_packages import check_installed, written
 
 from gem.errors import GemError
@@ -42,7 +42,8 @@ def test_calls_show_what_tools_do(recorded: RecordedServer) -> None:
     """Tools that change the state are found, with the source of each value; the others are refused by name."""
     assert recorded.profile.state_tools == ("list_notes",)
     assert recorded.writes == ("add_note", "retitle_note", "delete_note")
-    assert recorded.profile.refused == {"ring_bell": "no call of it changed what the reading tools show"}
+    reason = 'no call of it changed what the reading tools show; its last answer was: "ding"'
+    assert recorded.profile.refused == {"ring_bell": reason}
     assert "new" in recorded.learned["add_note", "title"]
     assert "new" not in recorded.learned["delete_note", "title"]
     assert "notes.title" in recorded.learned["delete_note", "title"]
@@ -71,9 +72,54 @@ def test_a_file_in_the_folder_of_the_episode_is_its_own(tmp_path: Path) -> None:
     assert recorded_server("notes", own, seed=0, rounds=4).writes[0] == "add_note"
 
 
+@pytest.fixture(scope="module")
+def tickets() -> RecordedServer:
+    return recorded_server("tickets", config(NOTES="tickets"), seed=0)
+
+
+def test_numbers_and_listed_words_are_tried(tickets: RecordedServer) -> None:
+    """A number comes from the records, a word from a description, and what is optional is given at times."""
+    assert tickets.writes == ("ticket_new", "ticket_close")
+    assert set(tickets.learned["ticket_new", "sort"]) - {"tickets.sort"} == {"=question", "=fault", "=wish"}
+    assert set(tickets.learned["ticket_close", "ticket_id"]) == {"tickets.id"}
+    assert ("ticket_new", "urgency") in tickets.learned
+
+
+def test_fields_that_differ_at_each_start_do_not_count(tickets: RecordedServer) -> None:
+    """Times and random keys are left out; a tool that takes such a key, or breaks the server, is refused so."""
+    assert {"created_at", "closed_at", "seal"} <= set(tickets.profile.unstable)
+    assert not {"id", "subject", "open"} & set(tickets.profile.unstable)
+    assert tickets.profile.state_tools == ("ticket_list",)
+    assert set(tickets.profile.refused) == {"ticket_seal", "ticket_lose"}
+    assert "argument seal takes a value that differs at each start" in tickets.profile.refused["ticket_seal"]
+    assert "the reading tools show nothing" in tickets.profile.refused["ticket_lose"]
+
+
+def test_answers_repeat_at_each_start(tickets: RecordedServer) -> None:
+    """Two servers give the same answers to the same calls, without the time and random keys, in JSON and in text."""
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("ticket_new", {"subject": "a", "sort": "wish"}),
+        ("ticket_close", {"ticket_id": 1}),
+        ("ticket_list", {}),
+    ]
+    answers = []
+    for _ in range(2):
+        world = ServerDomain(tickets.profile).open({"setup": []})
+        try:
+            answers.append([world.call(*call).text for call in calls])
+        finally:
+            world.close()
+    assert answers[0] == answers[1]
+    assert json.loads(answers[0][2]) == {
+        "tickets": [{"id": 1, "subject": "a", "sort": "wish", "urgency": None, "open": False}]
+    }
+
+
+@pytest.mark.parametrize("name", ["recorded", pytest.param("tickets", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("count", [2, pytest.param(12, marks=pytest.mark.nightly)])
-def test_tasks_on_a_server_are_sound_and_can_be_won(recorded: RecordedServer, count: int) -> None:
+def test_tasks_on_a_server_are_sound_and_can_be_won(name: str, count: int, request: pytest.FixtureRequest) -> None:
     """Each made task passes the checks on servers of its own; the reference earns 1.0, ending at once 0.0."""
+    recorded: RecordedServer = request.getfixturevalue(name)
     made = server_tasks(recorded, count, seed=0)
     domain = ServerDomain(recorded.profile, made.tasks)
     tasks = list(made.tasks.all())
@@ -163,12 +209,21 @@ def test_a_program_that_is_no_server_is_an_error(tmp_path: Path) -> None:
     assert not (tmp_path / "my-desk").exists()
 
 
+def _memory() -> dict[str, Any]:
+    return {"command": str(memory_server()), "env": {"MEMORY_FILE_PATH": "${episode.dir}/memory.jsonl"}}
+
+
+def _kanban() -> dict[str, Any]:
+    own = dict.fromkeys(("HOME", "TMPDIR"), "${episode.dir}")
+    return {"command": str(kanban_server()), "env": {**own, "KANBAN_PROJECT_DIR": "/board"}}
+
+
 @pytest.mark.nightly
-def test_a_published_server_becomes_a_package(tmp_path: Path) -> None:
-    """50 verified tasks from a server that nobody here wrote; the package passes its own tests and gem check."""
-    server = {"command": str(memory_server()), "env": {"MEMORY_FILE_PATH": "${episode.dir}/memory.jsonl"}}
-    source = tmp_path / "memory.json"
-    source.write_text(json.dumps({"mcpServers": {"memory": server}}))
-    report = written(tmp_path / "memory-desk", f"mcp:{source}", "--tasks", "50")
+@pytest.mark.parametrize(("name", "server"), [("memory", _memory), ("kanban", _kanban)])
+def test_a_published_server_becomes_a_package(name: str, server: Callable[[], dict[str, Any]], tmp_path: Path) -> None:
+    """50 verified tasks from servers of npm and PyPI; the package passes its own tests and gem check."""
+    source = tmp_path / f"{name}.json"
+    source.write_text(json.dumps({"mcpServers": {name: server()}}))
+    report = written(tmp_path / f"{name}-desk", f"mcp:{source}", "--tasks", "50")
     assert report["summary"][0].startswith("50 tasks passed the checks")
-    check_installed(tmp_path / "memory-desk", tmp_path)
+    check_installed(tmp_path / f"{name}-desk", tmp_path)

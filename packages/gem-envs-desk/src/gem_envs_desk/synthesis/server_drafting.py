@@ -13,7 +13,7 @@ from gem_envs_desk.synthesis.errors import DescriptionError, UnsupportedSchemaEr
 from gem_envs_desk.synthesis.making import MadeTasks, collected, task_of_goals
 from gem_envs_desk.synthesis.openapi_calls import singular
 from gem_envs_desk.synthesis.phrases import can_be_told, value_words
-from gem_envs_desk.synthesis.server_arguments import DrawnArguments, drawn_arguments, words_of
+from gem_envs_desk.synthesis.server_arguments import KEY_NAMES, DrawnArguments, drawn_arguments, words_of
 from gem_envs_desk.synthesis.server_profile import StateRecord, records_of, state_tables
 from gem_envs_desk.synthesis.server_recording import RecordedServer
 from gem_envs_desk.synthesis.server_world import ServerDomain, ServerWorld
@@ -114,7 +114,10 @@ class _ServerDraft:
 
     def __init__(self, recorded: RecordedServer, world: ServerWorld, rng: random.Random) -> None:
         self._recorded, self.world, self._rng = recorded, world, rng
-        self._initial = list(records_of(world.state()))
+        self._shown = world.state()
+        self._initial = list(records_of(self._shown))
+        self._numbered: set[str] = set()
+        """The lists to which a goal has added a record whose key the server has chosen."""
         self.gold: list[DeskCall] = []
         self.goals: list[Goal] = []
 
@@ -137,18 +140,23 @@ class _ServerDraft:
             drawn = drawn_arguments(tool, self._initial, self._recorded.learned, self._rng)
         except UnsupportedSchemaError as error:
             raise DraftError(str(error)) from error
-        before = self.world.dump()
+        before = self.world.state()
         result = self.world.call(tool["name"], drawn.arguments)
-        if not result.ok or self.world.dump() == before:
+        after = self.world.state()
+        if not result.ok or state_tables(after) == state_tables(before):
             self.world.forget_last_call()
             return False
+        numbered = _numbered(before, after, drawn)
+        if numbered & self._numbered:
+            raise DraftError("the order of two additions would decide their keys")
+        self._numbered |= numbered
         self.gold.append(DeskCall(tool["name"], drawn.arguments))
         self.goals.append(Goal(self._wish(tool["name"], drawn), source=len(self.gold) - 1))
         return True
 
     def _add_question(self) -> bool:
-        reader = self._rng.choice(self._recorded.profile.state_tools)
-        record = self._rng.choice(self._initial)
+        shown = [(tool, one) for tool, answer in self._shown.items() for one in records_of({tool: answer})]
+        reader, record = self._rng.choice(shown)
         told = [name for name, value in record.fields.items() if can_be_told(value)]
         if not told:
             return False
@@ -194,6 +202,18 @@ class _ServerDraft:
                     words[json.dumps(value, ensure_ascii=False)] = f"the {words_of(name)} of {described}"
         given = ", ".join(_said(words_of(name), value, words) for name, value in drawn.arguments.items())
         return f"Please {words_of(tool)}: {given}."
+
+
+def _numbered(before: Mapping[str, Any], after: Mapping[str, Any], drawn: DrawnArguments) -> set[str]:
+    """Return the lists that have a new record with a key that the call has not given."""
+    sent = [value for _, _, value in drawn.sources]
+    known = [(one.place, one.fields.get(name)) for one in records_of(before) for name in KEY_NAMES]
+    return {
+        one.place
+        for one in records_of(after)
+        for name in KEY_NAMES & one.fields.keys()
+        if (value := one.fields[name]) is not None and value not in sent and (one.place, value) not in known
+    }
 
 
 def _said(name: str, value: Any, words: Mapping[str, str]) -> str:

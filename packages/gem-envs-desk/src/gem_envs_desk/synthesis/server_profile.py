@@ -22,6 +22,8 @@ class ServerProfile:
     state_tools: tuple[str, ...]
     """Tools without arguments whose answers together show the whole state."""
     refused: Mapping[str, str] = field(default_factory=dict)
+    unstable: tuple[str, ...] = ()
+    """Names of fields that differ at each start, such as times; answers come without them."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the profile as JSON values."""
@@ -30,7 +32,8 @@ class ServerProfile:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ServerProfile:
         """Undo :meth:`to_json`."""
-        return cls(**{**value, "tools": tuple(value["tools"]), "state_tools": tuple(value["state_tools"])})
+        listed = ("tools", "state_tools", "unstable")
+        return cls(**{**value, **{name: tuple(value[name]) for name in listed if name in value}})
 
 
 class StateRecord(NamedTuple):
@@ -44,11 +47,18 @@ class StateRecord(NamedTuple):
 def records_of(state: Mapping[str, Any]) -> Iterator[StateRecord]:
     """Yield the objects in the lists of a state: state tool → its answer."""
     for tool, answer in state.items():
-        lists = answer.items() if isinstance(answer, dict) else [(tool, answer)]
-        for name, values in lists:
-            for value in values if isinstance(values, list) else ():
-                if isinstance(value, dict):
-                    yield StateRecord(name, value)
+        yield from _records(tool, answer)
+
+
+def _records(name: str, value: Any) -> Iterator[StateRecord]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _records(key, inner)
+    elif isinstance(value, list):
+        for one in value:
+            if isinstance(one, dict):
+                yield StateRecord(name, one)
+            yield from _records(name, one)
 
 
 def state_tables(state: Mapping[str, Any]) -> dict[str, dict[Any, dict[str, Any]]]:

@@ -15,11 +15,13 @@ from gem_envs_desk.store import Dump
 from gem_envs_desk.synthesis.server_profile import ServerProfile, state_tables
 from gem_envs_desk.synthesis.service_domain import POLICY
 from gem_envs_desk.synthesis.task_list import TaskList
+from gem_envs_desk.synthesis.unstable_fields import settled
 from gem_envs_desk.task import AGENT, USER, DeskTask
 
 __all__ = ["LiveServer", "OfferedServerTool", "ServerDomain", "ServerWorld"]
 
-_LONGEST_TEXT = 20_000
+_LONGEST_TEXT, _LONGEST_STATE = 20_000, 1_000_000
+"""Characters of an answer for the agent, and of one that shows the state."""
 _MOST_REMEMBERED = 10_000
 """Sequences of calls whose last answer and state a process remembers."""
 _CALL_SECONDS, _START_SECONDS = 30.0, 60.0
@@ -31,9 +33,10 @@ class LiveServer:
     Args:
         name: for messages.
         config: one server as in ``mcpServers``.
+        unstable: names of fields that its answers come without.
     """
 
-    def __init__(self, name: str, config: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, config: Mapping[str, Any], unstable: tuple[str, ...] = ()) -> None:
         from gem_tools.mcp.config import read_config
         from gem_tools.mcp.connection import RetryPolicy
         from gem_tools.mcp.placeholders import for_episode
@@ -43,6 +46,7 @@ class LiveServer:
         self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         (server,) = read_config({"mcpServers": {name: dict(config)}})
         self._server = for_episode(server, {"dir": self._folder, "seed": 0})
+        self._unstable = unstable
         self._policy = RetryPolicy(call=_CALL_SECONDS, connect=_START_SECONDS, retries=0)
         self._user, self._group = ConnectionUser(), SessionGroup()
 
@@ -57,18 +61,33 @@ class LiveServer:
             run(self._server, self._group, lambda there: there.offerings(self._policy), self._policy.longest).tools
         )
 
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call a tool.
+    def call(self, tool: str, arguments: Mapping[str, Any], longest: int = _LONGEST_TEXT) -> ToolResult:
+        """Call a tool; the server's refusal is a failed result, also one that is an error of the protocol.
+
+        Args:
+            tool: its name.
+            arguments: of the call.
+            longest: characters of the answer, the middle of which is cut out if it has more.
 
         Raises:
             MCPServerError: if the server gives no answer.
         """
+        from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED
+
+        from gem_tools.mcp.errors import MCPServerError, NotDeliveredError
         from gem_tools.mcp.results import tool_result
 
-        run = self._user.run
-        longest = self._policy.longest
-        answer = run(self._server, self._group, lambda there: there.call(tool, arguments, self._policy), longest)
-        return tool_result(answer, _LONGEST_TEXT)
+        run, most = self._user.run, self._policy.longest
+        try:
+            answer = run(self._server, self._group, lambda there: there.call(tool, arguments, self._policy), most)
+        except NotDeliveredError:
+            raise
+        except MCPServerError as error:
+            if isinstance(error.__cause__, MCPError) and error.__cause__.code != CONNECTION_CLOSED:
+                return ToolResult(error.__cause__.message, ok=False)
+            raise
+        return settled(tool_result(answer, longest), self._unstable)
 
     def state(self, tools: tuple[str, ...]) -> dict[str, Any]:
         """Return the answers of the tools that show the state; None for one that fails."""
@@ -77,7 +96,7 @@ class LiveServer:
         found: dict[str, Any] = {}
         for name in tools:
             try:
-                found[name] = _value(self.call(name, {}))
+                found[name] = _value(self.call(name, {}, _LONGEST_STATE))
             except MCPServerError:
                 found[name] = None
         return found
@@ -130,7 +149,7 @@ class ServerWorld:
         }
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call a tool of the server."""
+        """Call a tool of the server. One that shows the state leaves it as it is, which needs no server of its own."""
         calls = [*self._calls, [tool, dict(arguments)]]
         known = None if self._seen is None else self._seen.get(json.dumps(calls))
         if known is None:
@@ -142,7 +161,8 @@ class ServerWorld:
             result = known[0]
         else:
             result = self._live.call(tool, arguments)
-        self._calls = calls
+        if tool not in self._profile.state_tools:
+            self._calls = calls
         return result
 
     def forget_last_call(self) -> None:
@@ -171,7 +191,7 @@ class ServerWorld:
 
     def _started(self) -> LiveServer:
         if self._live is None:
-            self._live = LiveServer(self._profile.name, self._profile.config)
+            self._live = LiveServer(self._profile.name, self._profile.config, self._profile.unstable)
             for tool, arguments in self._calls:
                 self._live.call(tool, arguments)
         return self._live
@@ -213,9 +233,12 @@ def _remember(seen: dict[str, tuple[ToolResult, Any]], calls: list[Any], result:
 def _value(result: ToolResult) -> Any:
     if not result.ok:
         return None
-    if result.data is not None:
-        return result.data
+    value = result.text if result.data is None else result.data
+    if isinstance(value, dict) and list(value) == ["result"]:
+        value = value["result"]  # in which SDKs wrap what is no object
+    if not isinstance(value, str):
+        return value
     try:
-        return json.loads(result.text)
+        return json.loads(value)
     except ValueError:
-        return result.text
+        return value
