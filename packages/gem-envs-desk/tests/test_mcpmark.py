@@ -96,7 +96,7 @@ def test_what_is_missing_is_named(checkout: Path) -> None:
     ):
         with McpMarkEnv(**values) as env, pytest.raises(ArgumentError, match=words):
             env.reset(seed=0)
-    with pytest.raises(ArgumentError, match="superuser"):
+    with pytest.raises(ArgumentError, match="MCPMarkPostgres"):
         McpMarkEnv(service="postgres")
     with pytest.raises(ArgumentError, match="account of Notion"):
         McpMarkEnv(service="notion")

@@ -92,6 +92,7 @@ def test_a_forked_child_does_not_end_the_cluster(database: ClusterDatabase) -> N
         os.close(reading)
 
 
+@pytest.mark.nightly
 def test_a_cluster_ends_with_a_killed_process() -> None:
     """Its server and its files are gone."""
     script = (

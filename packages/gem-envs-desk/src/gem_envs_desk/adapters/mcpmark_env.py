@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, ClassVar
 
 from gem.arguments import choice
 from gem.errors import ArgumentError
-from gem_envs_desk.adapters.mcpmark_tasks import McpMarkTask, mcpmark_tasks
+from gem_envs_desk.adapters.mcpmark_checkout import McpMarkCheckoutEnv
+from gem_envs_desk.adapters.mcpmark_tasks import McpMarkTask, file_tasks
 from gem_envs_desk.mcp.folder_tools import FOLDER_WRITING_TOOLS, folder_tools
 from gem_envs_desk.mcp.folder_workspace import FolderWorkspace
-from gem_envs_desk.mcp.tool_env import WorkspaceEnv, WorkspaceFaultError
 
 __all__ = ["McpMarkEnv"]
 
 _SERVICE = "filesystem"
 _REFUSED = {
-    "postgres": "its initial databases are dumps that its site serves, and its verifiers log in as superuser",
-    "github": "it needs an account of GitHub",
-    "notion": "it needs an account of Notion",
-    "playwright": "it needs websites of the internet",
-    "playwright_webarena": "it needs the websites of WebArena",
-    "supabase": "it needs a server of Supabase",
-    "insforge": "it needs a server of InsForge",
+    "postgres": "its tasks are those of mcp:MCPMarkPostgres-v0",
+    "github": "it needs an account of GitHub, and cannot be played offline",
+    "notion": "it needs an account of Notion, and cannot be played offline",
+    "playwright": "it needs websites of the internet, and cannot be played offline",
+    "playwright_webarena": "it needs the websites of WebArena, and cannot be played offline",
+    "supabase": "it needs a server of Supabase, and cannot be played offline",
+    "insforge": "it needs a server of InsForge, and cannot be played offline",
 }
-_VERIFY_SECONDS = 300
-"""As long as MCPMark waits."""
 
 _INSTRUCTIONS = """The test directory is a folder; paths are relative to it. {tools}
 
@@ -37,7 +33,7 @@ When the task is done, end with <answer>done</answer>. You have {turns} turns.
 {task}"""
 
 
-class McpMarkEnv(WorkspaceEnv):
+class McpMarkEnv(McpMarkCheckoutEnv):
     """One task of MCPMark's file system service per episode, verified by the task's own program.
 
     ``description.md`` is the task, each episode gets a copy of the category's initial folder, and at the end
@@ -49,7 +45,7 @@ class McpMarkEnv(WorkspaceEnv):
 
     Args:
         path: the folder of the checkout of https://github.com/eval-sys/mcpmark.
-        service: ``"filesystem"``. Other services cannot be played offline and are refused with the reason.
+        service: ``"filesystem"``. Other services are refused with the reason.
         suite: ``"standard"`` or ``"easy"``.
         category: a category, such as ``"papers"``; None for all.
         environments: where the initial folders are, one for each category; by default ``test_environments`` of the
@@ -77,56 +73,27 @@ class McpMarkEnv(WorkspaceEnv):
         max_turns: int = 100,
         own_tools: bool = True,
     ) -> None:
-        super().__init__(max_turns, own_tools)
+        super().__init__(path, suite, category, python, max_turns, own_tools)
         if service in _REFUSED:
-            raise ArgumentError(f"service={service!r} cannot be played offline: {_REFUSED[service]}")
+            raise ArgumentError(f"service={service!r} is not played here: {_REFUSED[service]}")
         self.service = choice("service", service, (_SERVICE,))
-        self.suite = choice("suite", suite, ("standard", "easy"))
-        self.path, self.category, self.environments, self.python = path, category, environments, python
-        self.verification = ""
-        self._tasks: tuple[McpMarkTask, ...] = ()
+        self.environments = environments
 
-    @property
-    def task_names(self) -> tuple[str, ...]:
-        """The names of the tasks, category and task."""
-        return tuple(task.name for task in self._listed())
-
-    def _listed(self) -> tuple[McpMarkTask, ...]:
-        if not self._tasks:
-            if self.path is None:
-                raise ArgumentError(
-                    "mcp:MCPMark-v0 plays a checkout of MCPMark of your own: clone https://github.com/eval-sys/mcpmark "
-                    "and give path= its folder"
-                )
-            checkout = Path(self.path).expanduser().absolute()
-            folder = checkout / "test_environments"
-            if self.environments is not None:
-                folder = Path(self.environments).expanduser().absolute()
-            self._tasks = mcpmark_tasks(checkout, self.suite, self.category, folder)
-        return self._tasks
-
-    def _draw(self, number: int) -> McpMarkTask:
-        tasks = self._listed()
-        return tasks[number % len(tasks)]
+    def _find_tasks(self, checkout: Path) -> tuple[McpMarkTask, ...]:
+        folder = checkout / "test_environments"
+        if self.environments is not None:
+            folder = Path(self.environments).expanduser().absolute()
+        return file_tasks(checkout, self.suite, self.category, folder)
 
     def _make_workspace(self, task: McpMarkTask) -> FolderWorkspace:
+        assert task.start is not None
         return FolderWorkspace.copy_of(task.start)
 
     def _is_achieved(self, task: McpMarkTask, workspace: FolderWorkspace) -> bool:
-        values = {"FILESYSTEM_TEST_DIR": workspace.folder, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONIOENCODING": "utf-8"}
-        try:
-            done = subprocess.run(  # noqa: S603  # the checkout and the interpreter that the user names
-                [self.python, task.verifier], cwd=task.verifier.parent, env={**os.environ, **values},
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=_VERIFY_SECONDS,
-                check=False,
-            )  # fmt: skip
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise WorkspaceFaultError(f"the verification of {task.name} gives no verdict: {error}") from error
-        self.verification = done.stdout.decode(errors="replace")
-        return done.returncode == 0
+        return self._verified(task, {"FILESYSTEM_TEST_DIR": workspace.folder})
 
     def _tool_functions(self) -> tuple[Any, ...]:
         return folder_tools()
 
     def _instructions(self) -> str:
-        return _INSTRUCTIONS.format(tools=self._tool_instructions(), turns=self.max_turns, task=self._task.text)
+        return self._described(_INSTRUCTIONS)
