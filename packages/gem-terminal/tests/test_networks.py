@@ -380,6 +380,30 @@ def test_what_belongs_to_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         free_network(["10.0.0.0/8"])
 
 
+REFUSES_AT_HOME = """
+import os
+from ipaddress import IPv4Network
+from pathlib import Path
+from gem_terminal.engines.docker.networks import refuse_own_networks
+from gem_terminal.errors import EngineError
+try:
+    refuse_own_networks(os.getpid(), IPv4Network("10.1.0.0/28"))
+except EngineError as error:
+    print(error)
+print(Path("/proc/net/route").read_text().splitlines()[1:])
+"""
+
+
+def test_the_routes_of_this_machine_stay() -> None:
+    """A container that ended, and whose id a process of this machine has now, has its network."""
+    if os.geteuid() != 0:
+        pytest.skip("only root sets routes")
+    command = ["unshare", "--net", sys.executable, "-c", REFUSES_AT_HOME]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said[0].endswith("the container has ended, or has the network of this machine")
+    assert said[1:] == ["[]"]
+
+
 @pytest.mark.only_engine("namespace")
 def test_mounts_of_others_stay(engine: Engine, small: Image, tmp_path: Path) -> None:
     """Those that this machine shares among mount namespaces, as Docker's folders are, with the mounts in them.

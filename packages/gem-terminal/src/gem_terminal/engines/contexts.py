@@ -6,6 +6,7 @@ import hashlib
 import os
 from pathlib import Path
 
+from gem_terminal.engines.mirrors import mirror_settings
 from gem_terminal.task import Image
 
 __all__ = ["beginning_of", "cache_folder", "digest_of"]
@@ -38,9 +39,11 @@ def beginning_of(image: Image) -> str:
 
 
 def digest_of(image: Image) -> str:
-    """Return the digest of a build context: its paths, modes and contents, but no times."""
+    """Return the digest of a build: the context's paths, modes and contents, but no times, and the mirrors."""
     assert image.folder is not None
     digest = hashlib.sha256(image.dockerfile.encode())
+    if settings := mirror_settings():
+        digest.update(settings.digest.encode())
     for argument, value in image.arguments:
         digest.update(f"{len(argument)}:{argument}={len(value)}:{value};".encode())
     for path in sorted(image.folder.rglob("*")):

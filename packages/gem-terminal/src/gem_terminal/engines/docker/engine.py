@@ -29,6 +29,7 @@ from gem_terminal.engines.docker.disk import DiskUsage, DiskWatch, du
 from gem_terminal.engines.docker.images import IMAGE, LABEL
 from gem_terminal.engines.docker.networks import BridgeNetwork, create_network
 from gem_terminal.engines.docker.snapshots import DockerSnapshot
+from gem_terminal.engines.mirrors import MirrorSettings, mirror_settings, put_mirrors
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.engines.processes import unlinked
 from gem_terminal.errors import EngineError
@@ -171,7 +172,11 @@ class DockerEngine(Engine):
         disk = limits.disk or DISK
         if self._unremoved and self._removing.acquire(blocking=False):  # an engine may hang on it
             Thread(target=self._remove_aside, name="gem-terminal removes", daemon=True).start()
+        settings = mirror_settings() if limits.network else MirrorSettings()
         given = {**(proxy_variables() if limits.is_filtered else {}), **(environment or {})}
+        if settings.variables:
+            own = docker_images.variables_of(self.client, reference)
+            given = {**{name: value for name, value in settings.variables.items() if name not in own}, **given}
         with self._starting, engine_errors(f"the container engine could not start {reference}"):
             network = connect()
             try:
@@ -183,6 +188,8 @@ class DockerEngine(Engine):
         container = DockerContainer(self.client, description, limits, self._forget, self._commit, network)
         if limits.network or network is not None:
             self._connect(container)
+        if settings.files and not docker_images.is_built(reference):
+            put_mirrors(container, settings)
         if not self._bounds_disks:
             self._containers[container.id] = container
             self._disks.add(container, disk)

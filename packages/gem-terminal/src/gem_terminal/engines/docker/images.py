@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from gem_terminal.engines.base import Progress, ProgressStage, report_stage
 from gem_terminal.engines.contexts import beginning_of, cache_folder, digest_of
 from gem_terminal.engines.docker.container import engine_errors
 from gem_terminal.engines.exclusive import building
+from gem_terminal.engines.mirrors import mirror_settings, with_lines_after_from
 from gem_terminal.errors import EngineError
 from gem_terminal.plain_text import plain_text
 from gem_terminal.task import Image
@@ -21,7 +24,7 @@ from gem_terminal.warnings_once import warn_once
 if TYPE_CHECKING:
     from docker import DockerClient
 
-__all__ = ["IMAGE", "LABEL", "add_base", "discard", "has", "prepare"]
+__all__ = ["IMAGE", "LABEL", "add_base", "discard", "has", "is_built", "prepare", "variables_of"]
 
 LABEL = "gem.terminal"
 IMAGE = "image"
@@ -117,6 +120,18 @@ def discard(client: DockerClient, keep: Iterable[Image]) -> int:
     return count
 
 
+def is_built(reference: str) -> bool:
+    """Return whether GEM built an image, which then has the files of the mirrors."""
+    return reference.startswith(f"{_REPOSITORY}:")
+
+
+def variables_of(client: DockerClient, reference: str) -> frozenset[str]:
+    """Return the names of the environment variables of an image."""
+    with engine_errors(f"the engine does not describe the image {reference}"):
+        config = client.images.get(reference).attrs.get("Config") or {}
+    return frozenset(str(variable).partition("=")[0] for variable in config.get("Env") or ())
+
+
 def _tag(image: Image) -> str:
     return f"{_REPOSITORY}:{digest_of(image)}"
 
@@ -149,15 +164,16 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
     said: list[str] = []
     done, total, failure = None, None, None
     report_stage(progress, ProgressStage("sending the folder to the engine"))
-    with engine_errors(f"the image of {image.folder} cannot be built"):
+    settings = mirror_settings()
+    with engine_errors(f"the image of {image.folder} cannot be built"), _dockerfile(client, image) as dockerfile:
         events = client.api.build(
             path=str(image.folder),
-            dockerfile=image.dockerfile,
+            dockerfile=dockerfile,
             tag=tag,
             rm=True,
             forcerm=True,
             labels={LABEL: IMAGE},
-            buildargs=dict(image.arguments),
+            buildargs={**settings.variables, **dict(image.arguments)},
             timeout=max(int(image.build_seconds), 1),
             decode=True,
         )
@@ -181,6 +197,33 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
                 )
     if failure is not None:  # raised after the last event, when the connection is free again
         raise EngineError(failure)
+
+
+@contextmanager
+def _dockerfile(client: DockerClient, image: Image) -> Iterator[str]:
+    """Provide the Dockerfile of an image; where there are mirrors, a copy in which every stage begins with them.
+
+    The files come from an image of their own, since the build context is the task's. The variables are arguments, which
+    no image keeps.
+    """
+    assert image.folder is not None
+    settings = mirror_settings()
+    if not settings:
+        yield image.dockerfile
+        return
+    lines = [f"ARG {name}" for name in settings.variables]
+    if settings.files:
+        files = f"{_REPOSITORY}-mirrors:{settings.digest}"
+        if not has(client, files):
+            repository, _, tag = files.partition(":")
+            changes = [f"LABEL {LABEL}={IMAGE}"]
+            client.api.import_image_from_data(settings.archive(numbered=True), repository, tag, changes=changes)
+        lines += [f"COPY --from={files} /{number} {path}" for number, path in enumerate(settings.files)]
+    text = (image.folder / image.dockerfile).read_text(encoding="utf-8", errors="surrogateescape")
+    with tempfile.TemporaryDirectory(prefix="gem-terminal-") as folder:  # the SDK adds a file from outside
+        copy = Path(folder) / "Dockerfile"
+        copy.write_text(with_lines_after_from(text, lines), encoding="utf-8", errors="surrogateescape")
+        yield str(copy)
 
 
 def _raise_if_refused(event: Any) -> None:

@@ -8,6 +8,7 @@ the machine of the engine.
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import socket
@@ -147,6 +148,9 @@ def _in_network_of(pid: int, do: Callable[[], object]) -> None:
 
     with Path(f"/proc/{pid}/ns/net").open("rb") as namespace:
         descriptor = namespace.fileno()
+        if os.path.samestat(os.fstat(descriptor), Path("/proc/self/ns/net").stat()):
+            # A container can end at any moment, and its id go to a process of the machine.
+            raise ProcessLookupError(errno.ESRCH, "the container has ended, or has the network of this machine")
         thread = Thread(target=enter_and_do)  # it alone enters the namespace, and must end there
         thread.start()
         thread.join()

@@ -33,6 +33,7 @@ from gem_terminal.engines.base import (
     Progress,
 )
 from gem_terminal.engines.cgroups import controllers, reap_cgroups
+from gem_terminal.engines.mirrors import MirrorSettings, mirror_settings, put_mirrors
 from gem_terminal.engines.namespace.container import NamespaceContainer, start_container
 from gem_terminal.engines.namespace.images import ImageStore
 from gem_terminal.engines.namespace.network import PROGRAM, has_program
@@ -107,8 +108,7 @@ class NamespaceEngine(Engine):
         return self._images.discard(keep)
 
     def start(self, reference: str, limits: ResourceLimits, environment: Mapping[str, str] | None = None) -> Container:
-        layers, config = self._images.layers(reference)
-        return self.start_on(layers, limits, {**config.get("environment", {}), **(environment or {})}, config)
+        return self._start(reference, limits, environment or {})
 
     def restore(
         self, snapshot: ContainerSnapshot, limits: ResourceLimits, environment: Mapping[str, str] | None = None
@@ -150,13 +150,26 @@ class NamespaceEngine(Engine):
         names: Sequence[str],
     ) -> Container:
         assert isinstance(first, NamespaceContainer)
-        layers, config = self._images.layers(reference)
-        variables = {**config.get("environment", {}), **environment}
-        return _named(self.start_on(layers, limits, variables, config, beside=first), names)
+        return _named(self._start(reference, limits, environment, first), names)
 
     def image_process(self, reference: str) -> ImageProcess:
         _, config = self._images.layers(reference)
         return ImageProcess(tuple(config.get("entrypoint") or ()), tuple(config.get("command") or ()))
+
+    def _start(
+        self,
+        reference: str,
+        limits: ResourceLimits,
+        environment: Mapping[str, str],
+        beside: NamespaceContainer | None = None,
+    ) -> NamespaceContainer:
+        layers, config = self._images.layers(reference)
+        settings = mirror_settings() if limits.network else MirrorSettings()
+        variables = {**settings.variables, **config.get("environment", {}), **environment}
+        container = self.start_on(layers, limits, variables, config, beside=beside)
+        if settings.files and not config.get("has_mirrors"):
+            put_mirrors(container, settings)
+        return container
 
     def start_on(
         self,

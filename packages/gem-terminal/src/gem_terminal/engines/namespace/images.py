@@ -25,6 +25,7 @@ from gem_terminal.engines.base import Progress, ProgressStage, report_stage
 from gem_terminal.engines.contexts import beginning_of, cache_folder, digest_of
 from gem_terminal.engines.debian import bootstrap, debian_suite
 from gem_terminal.engines.exclusive import building, exclusive, no_building
+from gem_terminal.engines.mirrors import MirrorSettings, mirror_settings
 from gem_terminal.engines.namespace.dockerfile import Instruction, parse
 from gem_terminal.engines.namespace.network import PROGRAM, has_program
 from gem_terminal.engines.owner import ContainerOwner
@@ -160,14 +161,17 @@ class ImageStore:
         config: dict[str, Any] = {"environment": {}, "workdir": "/", "user": None}
         given = dict(image.arguments)
         arguments: dict[str, str] = {}
-        chain = hashlib.sha256()
+        chain, mirrors = hashlib.sha256(), mirror_settings()
         steps = parse(image.folder / image.dockerfile)
         for number, step in enumerate(steps, 1):
             report_stage(progress, ProgressStage(step.line, number, len(steps)))
             if step.name == "RUN":
                 chain.update(f"{step.line}\0{json.dumps(config, sort_keys=True)}\0{json.dumps(arguments)}".encode())
                 layers.insert(
-                    0, self._layer(chain, layers, step, {**arguments, **config["environment"]}, config, image)
+                    0,
+                    self._layer(
+                        chain, layers, step, {**mirrors.variables, **arguments, **config["environment"]}, config, image
+                    ),
                 )
                 continue
             step = step.filled({**arguments, **config["environment"]})
@@ -177,6 +181,11 @@ class ImageStore:
                 chain.update(base.name.encode())
                 layers.append(base)
                 config |= settings
+                if mirrors:
+                    config["has_mirrors"] = True
+                    chain.update(mirrors.digest.encode())
+                    if mirrors.files:
+                        layers.insert(0, self._mirror_layer(chain, layers, mirrors, config))
             elif step.name in ("COPY", "ADD", "WORKDIR"):
                 if step.name == "WORKDIR":
                     config["workdir"] = str(PurePosixPath(config["workdir"]) / step.text)
@@ -223,6 +232,16 @@ class ImageStore:
                     container.run(("mkdir", "-p", config["workdir"]), seconds=60, user="root", workdir="/")
                 else:
                     _copy(container, step, config["workdir"], image)
+                container.save(folder)
+
+        return self._made(self.folder / "layers" / chain.hexdigest(), make)
+
+    def _mirror_layer(self, chain: Any, layers: list[Path], mirrors: MirrorSettings, config: Mapping[str, Any]) -> Path:
+        """Return a folder with the files of the mirrors."""
+
+        def make(folder: Path) -> None:
+            with self._start(layers, replace(_BUILD, network=False), {}, config) as container:
+                container.put(mirrors.archive(), "/")
                 container.save(folder)
 
         return self._made(self.folder / "layers" / chain.hexdigest(), make)

@@ -291,6 +291,8 @@ def _enter_and_execute(request: dict[str, Any], ends: tuple[int, int, int]) -> N
         rlimits.lower_limits(request["rlimits"])  # before joining: the limit counts in this namespace
         for namespace, kind in namespaces:
             linux.setns(namespace, kind)
+        if (request["refused"] or request["listens"]) and linux.CLONE_NEWNET not in dict(namespaces).values():
+            raise ProcessLookupError(errno.ESRCH, "the container has the network of this machine")
         if request["refused"]:
             netlink.refuse_destinations(request["refused"])
             os._exit(0)
