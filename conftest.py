@@ -15,7 +15,7 @@ from hypothesis import settings
 collect_ignore_glob = ["packages/*/src/*"]
 
 # The duration of an example depends on the machine's other work, so no example fails for being slow.
-EXAMPLES = {"quick": 20, "main": 50, "all": 300}
+EXAMPLES = {"quick": 20, "main": 30, "all": 300}
 for tier, examples in EXAMPLES.items():
     settings.register_profile(tier, deadline=None, max_examples=examples)
 
@@ -25,8 +25,8 @@ LEFT_OUT = {"quick": ("slow", "containers", "nightly"), "main": ("nightly",), "a
 LONG = 5.0
 """Seconds above which a test of the main tier needs a written reason."""
 
-BATCHES = {False: 24, True: 6}
-"""Whether tests are slow → the number of tests of a file that one worker takes together."""
+BATCH = 24
+"""The number of quick tests of a file that one worker takes together; a slow one counts as four."""
 
 REASON = "reason to be slow"
 """The property of a report that holds the reason."""
@@ -90,14 +90,13 @@ def _make_batches(items: list[pytest.Item]) -> None:
     20,000 of them cost 20 seconds. The fixtures of a module are also made by fewer workers. Long tests stay alone, and
     as the scheduler gives out the largest groups first, they fill the workers evenly at the end.
     """
-    sizes: Counter[tuple[str, bool]] = Counter()
+    sizes: Counter[str] = Counter()
     for item in items:
         if item.get_closest_marker("xdist_group") is not None or REASON in dict(item.user_properties):
             continue
-        file, slow = item.nodeid.partition("::")[0], item.get_closest_marker("slow") is not None
-        batch = sizes[file, slow] // BATCHES[slow]
-        item.add_marker(pytest.mark.xdist_group(f"{file} {'slow ' if slow else ''}{batch}"))
-        sizes[file, slow] += 1
+        file = item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(f"{file} {sizes[file] // BATCH}"))
+        sizes[file] += 1 if item.get_closest_marker("slow") is None else 4
 
 
 def pytest_collection_finish() -> None:

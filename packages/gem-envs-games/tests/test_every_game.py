@@ -31,8 +31,11 @@ BY_DAY = [
 ]
 QUICK = tuple(spec for spec in SPECS.values() if "GuessTheNumber" in spec.id or "TowerofHanoi" in spec.id)
 """Two cheap games, whose conformance is tested also by those who cannot wait."""
-BY_NIGHT = tuple(spec for spec in SPECS.values() if "-v1-" in spec.id or spec.id == "game:Game2048-v1")
-"""Variants that differ from their game's -v1 as those of its -v0 differ from that, and one that has -v0's arguments."""
+LONG = ("game:Game2048-v1", "game:Game2048-v0-hard", "game:Game2048-v0-extreme-hard")
+BY_NIGHT = tuple(spec for spec in SPECS.values() if "-v1-" in spec.id or spec.id in LONG)
+"""Variants that differ from their game's -v1 as those of its -v0 differ from that, one with the arguments of -v0, and
+two whose reference policy plays for seconds what it plays in the shorter variants.
+"""
 
 HOSTILE_ACTIONS: list[Any] = [
     "",
@@ -118,7 +121,7 @@ class TestConformance(EnvConformance):
 
 @pytest.mark.nightly
 class TestConformanceByNight(EnvConformance):
-    """And most variants of -v1."""
+    """And most variants of -v1, and the longest of -v0."""
 
     environments = BY_NIGHT
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -128,8 +128,16 @@ def _is_written_as_path(target: str) -> bool:
     return False  # owner/namespace:Name
 
 
-def _installed() -> list[PackageUnderTest]:
-    """Return every installed package that announces environments, sorted by distribution."""
+def _every(distribution: str, namespaces: frozenset[str]) -> bool:
+    return True
+
+
+def _installed(wanted: Callable[[str, frozenset[str]], bool] = _every) -> list[PackageUnderTest]:
+    """Return every installed package that announces environments, sorted by distribution.
+
+    Args:
+        wanted: from the distribution and the namespaces of a package to whether its manifest is read and returned.
+    """
     claims: dict[tuple[str, str], list[discovery.Announcement]] = {}
     for claim in discovery.entry_points(discovery.ENVIRONMENT_GROUP):
         claims.setdefault((claim.distribution, claim.value), []).append(claim)
@@ -143,6 +151,7 @@ def _installed() -> list[PackageUnderTest]:
             requirements=discovery.requirements_of(distribution),
         )
         for (distribution, value), group in claims.items()
+        if wanted(distribution, frozenset(claim.name for claim in group))
     ]
 
 
@@ -164,11 +173,11 @@ def _of_id(wanted: EnvId) -> list[PackageUnderTest]:
 
     key = wanted.unowned
     owner = None if wanted.owner is None else normalized_distribution(wanted.owner)
-    claimants = [
-        package
-        for package in _installed()
-        if wanted.namespace in (package.namespaces or ()) and owner in (None, normalized_distribution(package.name))
-    ]
+    claimants = _installed(
+        lambda distribution, namespaces: (
+            wanted.namespace in namespaces and owner in (None, normalized_distribution(distribution))
+        )
+    )
     found = [
         package.only(spec for spec in package.specs if spec.id == key)
         for package in claimants
@@ -186,15 +195,16 @@ def _of_id(wanted: EnvId) -> list[PackageUnderTest]:
 
 def _of_name(name: str) -> list[PackageUnderTest]:
     """Return the distribution of this name, and the parts of others in the namespace of this name."""
+
+    def of_this_name(distribution: str) -> bool:
+        return normalized_distribution(distribution) == normalized_distribution(name)
+
     found = []
-    for package in _installed():
-        if normalized_distribution(package.name) == normalized_distribution(name):
+    for package in _installed(lambda distribution, namespaces: of_this_name(distribution) or name in namespaces):
+        if of_this_name(package.name) or package.problem:
             found.append(package)
-        elif name in (package.namespaces or ()):
-            if package.problem:
-                found.append(package)
-            elif any(spec.namespace == name for spec in package.specs):
-                found.append(package.only(spec for spec in package.specs if spec.namespace == name))
+        elif any(spec.namespace == name for spec in package.specs):
+            found.append(package.only(spec for spec in package.specs if spec.namespace == name))
     return found
 
 
