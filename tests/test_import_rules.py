@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "gem_envs_desk": {"gem", "gem_tools"},
     "gem_envs_qa": {"gem", "gem_tools"},
     "gem_envs_web": {"gem", "gem_tools"},
-    "gem_terminal": {"gem", "gem_tools"},
+    "gem_terminal": {"gem", "gem_server", "gem_tools"},
     "gem_hub": {"gem", "gem_hub_client", "gem_testing", "gem_tools"},
 }
 """Package → the packages of this repository that it may import, as in docs/architecture.md; all others import gem."""

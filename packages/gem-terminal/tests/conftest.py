@@ -3,12 +3,14 @@
 Each worker makes an engine once and shares it among its tests. A test that uses an engine has the marker
 ``containers``. A test of every engine runs on the namespace engine, whose containers start in milliseconds; it also
 runs on the other engines if it has the marker ``every_engine``, because what it tests is the engine's own code. The
-other cells of the matrix are nightly. A test that concerns one engine alone has the marker ``only_engine``.
+other cells of the matrix are nightly. A worker, which passes everything on to the usual engine, has those of
+``every_engine`` alone, all of them nightly. A test that concerns some engines alone has the marker ``only_engine``.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -18,6 +20,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
+from weakref import finalize
 
 import pytest
 
@@ -68,7 +71,22 @@ def _namespace(cache: Path) -> Engine:
     return engine
 
 
-ENGINES: dict[str, Callable[[Path], Engine]] = {"namespace": _namespace, "docker": _docker}
+def _worker(cache: Path) -> Engine:
+    """The usual engine behind a socket, with its worker in this process."""
+    pytest.importorskip("gem_server")
+    from gem_terminal.engines.remote import EngineWorker, WorkerEngine
+
+    token = secrets.token_urlsafe(24)
+    worker = EngineWorker(
+        _namespace(cache), [token], capacity=1000, lease=600.0, host_network=True, scratch=cache / "scratch"
+    )
+    engine = WorkerEngine(f"ws://127.0.0.1:{worker.start()}", token)
+    finalize(engine, worker.close)
+    engine.check()
+    return engine
+
+
+ENGINES: dict[str, Callable[[Path], Engine]] = {"namespace": _namespace, "docker": _docker, "worker": _worker}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -77,7 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Pytest's cache keeps the images from one run to the next, for all workers. Without that cache they are temporary.
     """
     config.addinivalue_line("markers", "every_engine: tests an engine's own code, so main runs it on every engine")
-    config.addinivalue_line("markers", "only_engine(name): concerns this engine alone")
+    config.addinivalue_line("markers", "only_engine(name, …): concerns these engines alone")
     # On a machine without slirp4netns the images of tests are built all the same.
     config.addinivalue_line("filterwarnings", "ignore:images are built with the network of this machine")
     if folder := os.environ.get("GEM_TERMINAL_IMAGES"):
@@ -103,7 +121,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker("containers")
     engine = _engine_of(item)
     clause = item.callspec.params.get("clause") if hasattr(item, "callspec") else None
-    if clause in NIGHTLY_CLAUSES or (engine != USUAL and item.get_closest_marker("every_engine") is None):
+    by_day = engine == USUAL or (engine == "docker" and item.get_closest_marker("every_engine") is not None)
+    if clause in NIGHTLY_CLAUSES or not by_day:
         item.add_marker("nightly")
     # With pytest-xdist's `--dist loadgroup` one worker has the tests of a file that share a container.
     if item.get_closest_marker("xdist_group") is None:
@@ -125,8 +144,12 @@ def _engine_of(item: pytest.Function) -> str:
 
 
 def _concerns(item: pytest.Item) -> bool:
-    only = item.get_closest_marker("only_engine")
-    return only is None or not isinstance(item, pytest.Function) or _engine_of(item) in only.args
+    if not isinstance(item, pytest.Function):
+        return True
+    only, engine = item.get_closest_marker("only_engine"), _engine_of(item)
+    if engine == "worker" and item.get_closest_marker("every_engine") is None:
+        return False
+    return only is None or engine in only.args
 
 
 @contextmanager

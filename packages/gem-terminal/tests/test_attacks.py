@@ -279,6 +279,7 @@ def _end(container: Container) -> None:
             os.close(process)
 
 
+@pytest.mark.only_engine("docker", "namespace")  # it looks for a process of this machine
 @pytest.mark.every_engine
 def test_a_container_that_dies(env: TerminalEnv) -> None:
     """The episode is truncated with an error, and the next one works."""
@@ -291,6 +292,7 @@ def test_a_container_that_dies(env: TerminalEnv) -> None:
     assert_works(env)
 
 
+@pytest.mark.only_engine("docker", "namespace")  # it looks for a process of this machine
 @pytest.mark.every_engine
 def test_a_container_that_dies_during_a_command(env: TerminalEnv) -> None:
     """The command ends with it, long before its time."""
@@ -308,6 +310,7 @@ def test_a_container_that_dies_during_a_command(env: TerminalEnv) -> None:
     assert_works(env)
 
 
+@pytest.mark.only_engine("docker", "namespace")  # it looks for a process of this machine
 @pytest.mark.every_engine
 def test_a_container_that_died_is_not_started_again(engine: Engine, small: Image) -> None:
     """A restart would hide the loss of every process, though it comes before the engine has seen the death."""

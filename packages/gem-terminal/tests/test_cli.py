@@ -114,6 +114,7 @@ def test_every_command_explains_itself(name: str) -> None:
     assert f"\n  {name} " in run("--help")
 
 
+@pytest.mark.only_engine("docker", "namespace")  # a worker is named by its address
 @pytest.mark.every_engine
 def test_engines_say_what_they_bound(chosen: Engine) -> None:
     """A version, and each kind of limit; all of this without a container."""
@@ -365,6 +366,7 @@ engine.close()
 """
 
 
+@pytest.mark.only_engine("docker", "namespace")  # it makes or opens one itself
 @pytest.mark.every_engine
 def test_one_of_many_processes_makes_an_image(engine: Engine, cache: Path, tmp_path: Path) -> None:
     """Processes that need the same image at once all have it, and it is made once."""
@@ -451,6 +453,7 @@ def private(engine: Engine, cache: Path, tmp_path: Path, monkeypatch: pytest.Mon
         made.close()
 
 
+@pytest.mark.only_engine("docker", "namespace")  # it makes or opens one itself
 @pytest.mark.every_engine
 @pytest.mark.parametrize("kind", ["root file system", "saved image"])
 def test_a_base_image_comes_from_an_archive(private: Engine, tmp_path: Path, kind: str) -> None:
@@ -482,6 +485,7 @@ def _variables(engine: Engine, reference: str) -> dict[str, str]:
     return variables
 
 
+@pytest.mark.only_engine("docker", "namespace")  # it makes or opens one itself
 @pytest.mark.every_engine
 def test_an_archive_that_is_no_image_is_refused(private: Engine, tmp_path: Path, failing: Callable[..., str]) -> None:
     """The file is named, and no image of that name comes about."""
@@ -538,6 +542,7 @@ def test_only_images_of_tasks_are_removed(engine: Engine, tmp_path: Path, monkey
     _forget(engine, kept)
 
 
+@pytest.mark.only_engine("docker", "namespace")  # it makes or opens one itself
 @pytest.mark.every_engine
 def test_reaping_says_how_many(chosen: Engine) -> None:
     """A number for each engine; arguments that do not fit are wrong usage."""

@@ -241,6 +241,7 @@ container.remove()
 """
 
 
+@pytest.mark.only_engine("docker", "namespace")  # its trainer makes one itself
 @pytest.mark.every_engine
 @pytest.mark.parametrize("how", ["killed", "removed"])
 def test_nothing_is_left_of_a_network(engine: Engine, small: Image, cache: Path, tmp_path: Path, how: str) -> None:

@@ -101,6 +101,7 @@ class FirstProcesses:
         return not select.select(self._open, [], [], 0)[0]
 
 
+@pytest.mark.only_engine("docker", "namespace")  # its trainer makes one itself
 @pytest.mark.every_engine
 def test_a_killed_trainer_leaves_nothing(engine: Engine, trainer: Trainer) -> None:
     """After kill -9 in mid-episode, with warm containers waiting, the reaper of another process removes everything.
@@ -143,6 +144,7 @@ def test_the_next_trainer_reaps(engine: Engine, trainer: Trainer) -> None:
     assert left_of(engine, mine["owner"]) == []
 
 
+@pytest.mark.only_engine("docker", "namespace")  # its trainer makes one itself
 @pytest.mark.parametrize(
     ("how", "code"),
     [
@@ -198,6 +200,7 @@ def test_a_forked_child_keeps_nothing_alive(engine: Engine, trainer: Trainer) ->
     assert left_of(engine, mine["owner"]) == []
 
 
+@pytest.mark.only_engine("docker", "namespace")  # its trainer makes one itself
 @pytest.mark.every_engine
 @pytest.mark.only_engine("docker")
 def test_owners_that_cannot_be_seen_are_left_alone(engine: Engine, small: Image) -> None:

@@ -8,12 +8,13 @@ import ipaddress
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from gem.errors import ArgumentError
 from gem_server.errors import AccessDeniedError
 
-__all__ = ["TICKET_SECONDS", "AccessControl"]
+__all__ = ["TICKET_SECONDS", "AccessControl", "tokens_from_file"]
 
 TICKET_SECONDS = 30.0
 """How long a ticket may wait for its use."""
@@ -121,6 +122,24 @@ class AccessControl:
         except ValueError:
             return False
         return True
+
+
+def tokens_from_file(path: Path | None) -> list[str]:
+    """Return the tokens in a file, one a line; none for no file.
+
+    Raises:
+        ArgumentError: if the file cannot be read, or holds none.
+    """
+    if path is None:
+        return []
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"cannot read the tokens in {path}: {error}") from error
+    tokens = [line.strip() for line in lines if line.strip()]
+    if not tokens:
+        raise ArgumentError(f"{path} holds no token; it has one a line")
+    return tokens
 
 
 def _digest(token: str) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gem.errors import GemError
 
-__all__ = ["EngineError", "TaskError"]
+__all__ = ["EngineError", "EngineFullError", "TaskError"]
 
 
 class TaskError(GemError, ValueError):
@@ -18,3 +18,7 @@ class TaskError(GemError, ValueError):
 
 class EngineError(GemError, RuntimeError):
     """A container engine is missing, refuses a request, or failed."""
+
+
+class EngineFullError(EngineError):
+    """An engine has as many containers as it may; another one may have room, or this one later."""

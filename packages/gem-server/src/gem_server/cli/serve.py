@@ -113,12 +113,14 @@ def serve_command(
       gem serve game math --host 0.0.0.0 --token-file tokens.txt --max-sessions 10000
     """
     from gem.processes import usable_cpus
+    from gem_server.access import tokens_from_file
+    from gem_server.certificates import server_tls
     from gem_server.openenv import add_openenv
     from gem_server.play.pages import add_play_page
     from gem_server.server import EnvironmentServer, served_specs
     from gem_server.settings import ServingSettings
 
-    known = [*tokens, *_from_file(token_file)]
+    known = [*tokens, *tokens_from_file(token_file)]
     if not known and os.environ.get("GEM_SERVER_TOKEN"):
         known = [os.environ["GEM_SERVER_TOKEN"]]
     made = None
@@ -128,13 +130,7 @@ def serve_command(
     settings = ServingSettings(workers=workers or usable_cpus(), arguments=allow_arguments, **limits)  # type: ignore[arg-type]
     if bool(tls_cert) != bool(tls_key):
         raise ArgumentError("--tls-cert and --tls-key go together")
-    tls = None
-    if tls_cert is not None:
-        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        try:
-            tls.load_cert_chain(tls_cert, tls_key)
-        except (OSError, ssl.SSLError) as error:
-            raise ArgumentError(f"cannot use the certificate {tls_cert}: {error}") from error
+    tls = None if tls_cert is None else server_tls(tls_cert, tls_key)
     server = EnvironmentServer(served_specs(targets), known, settings)
     add_openenv(server)
     add_play_page(server)
@@ -174,19 +170,6 @@ async def _serve(
         draining = asyncio.ensure_future(server.drain())
         await asyncio.wait([draining, asyncio.ensure_future(ended.wait())], return_when=asyncio.FIRST_COMPLETED)
     await server.stop()
-
-
-def _from_file(path: Path | None) -> list[str]:
-    if path is None:
-        return []
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"cannot read the tokens in {path}: {error}") from error
-    tokens = [line.strip() for line in lines if line.strip()]
-    if not tokens:
-        raise ArgumentError(f"{path} holds no token; it has one a line")
-    return tokens
 
 
 def _is_loopback(host: str) -> bool:

@@ -66,19 +66,19 @@ def parse_address(url: str) -> EnvAddress:
     return EnvAddress(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), prefix, env_id)
 
 
-def token_from_surroundings() -> str | None:
-    """Return the token in ``GEM_SERVER_TOKEN``, or in the file that ``GEM_SERVER_TOKEN_FILE`` names; None without both.
+def token_from_surroundings(variable: str = "GEM_SERVER_TOKEN") -> str | None:
+    """Return the token in an environment variable, or in the file that ``variable_FILE`` names; None without both.
 
     Raises:
         ArgumentError: if the file cannot be read.
     """
-    token = os.environ.get("GEM_SERVER_TOKEN")
+    token = os.environ.get(variable)
     if token:
         return token.strip()
-    path = os.environ.get("GEM_SERVER_TOKEN_FILE")
+    path = os.environ.get(f"{variable}_FILE")
     if not path:
         return None
     try:
         return Path(path).read_text(encoding="utf-8").strip() or None
     except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(f"cannot read GEM_SERVER_TOKEN_FILE={path}: {error}") from error
+        raise ArgumentError(f"cannot read {variable}_FILE={path}: {error}") from error

@@ -12,7 +12,7 @@ from gem_terminal.cli.task_targets import Selection
 from gem_terminal.engines import NAMES, is_engine_name
 from gem_terminal.task_options import TaskOptions
 
-__all__ = ["engine_option", "selection_options", "targets_argument"]
+__all__ = ["EngineChoice", "engine_option", "selection_options", "targets_argument"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

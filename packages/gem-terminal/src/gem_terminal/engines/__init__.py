@@ -32,6 +32,7 @@ CHOICE = "GEM_TERMINAL_ENGINE"
 
 
 _FLEET = "fleet:"
+_WORKER = ("ws://", "wss://")
 
 _ENGINES: dict[str, Engine] = {}
 _LOCK = RLock()
@@ -46,7 +47,7 @@ def engine_names() -> list[str]:
 
 def is_engine_name(name: str) -> bool:
     """Return whether :func:`engine_by_name` knows a name; looks at installed packages only for names of others."""
-    return name in ("auto", *NAMES) or name.startswith(_FLEET) or name in engine_names()
+    return name in ("auto", *NAMES) or name.startswith((_FLEET, *_WORKER)) or name in engine_names()
 
 
 def checked_engine_name(name: object) -> str:
@@ -62,9 +63,11 @@ def engine_by_name(name: str) -> Engine:
     Args:
         name: ``"docker"``, ``"namespace"``, ``"kubernetes"``, or ``"auto"``: the engine that the environment
             variable ``GEM_TERMINAL_ENGINE`` names, or the first of docker and namespace that works; the name of
-            an engine that another package announces as an entry point of ``gem_terminal.engines``; or
-            ``"fleet:URL,URL"`` for a :class:`~gem_terminal.engines.fleet.FleetEngine` over the Docker engines at
-            these addresses (``namespace`` in place of one is that engine).
+            an engine that another package announces as an entry point of ``gem_terminal.engines``;
+            ``"wss://host:port"`` for the engine of a worker there
+            (:class:`~gem_terminal.engines.remote.WorkerEngine`); or ``"fleet:URL,URL"`` for a
+            :class:`~gem_terminal.engines.fleet.FleetEngine` over the Docker engines and workers at these addresses
+            (``namespace`` in place of one is that engine).
 
     Raises:
         EngineError: if the engine does not work on this machine; the message says what to install.
@@ -93,12 +96,18 @@ def _new(name: str) -> Engine:
         from gem_terminal.engines.kubernetes.engine import KubernetesEngine
 
         return KubernetesEngine()
+    if name.startswith(_WORKER):
+        from gem_terminal.engines.remote.engine import WorkerEngine
+
+        return WorkerEngine(name)
     if name.startswith(_FLEET):
         from gem_terminal.engines.docker.engine import DockerEngine
         from gem_terminal.engines.fleet.engine import FleetEngine
 
-        places = [place for place in name.removeprefix(_FLEET).split(",") if place]
-        return FleetEngine([_new(place) if place in NAMES else DockerEngine(place) for place in places])
+        places = [place.strip() for place in name.removeprefix(_FLEET).split(",") if place.strip()]
+        return FleetEngine(
+            [_new(place) if place in NAMES or place.startswith(_WORKER) else DockerEngine(place) for place in places]
+        )
     if name in engine_names():
         from gem_terminal.engines.third_party import announced_engine
 

@@ -26,6 +26,7 @@ __all__ = [
     "ContainerSpec",
     "Engine",
     "EngineInfo",
+    "EngineLoad",
     "ExecResult",
     "FileChanges",
     "ImageProcess",
@@ -68,6 +69,15 @@ class EngineInfo:
     """Each of :data:`LIMIT_NAMES` → whether the engine enforces that limit on this machine."""
     network: str = ""
     """What the network of a task is, in a few words, or what is missing for one."""
+
+
+class EngineLoad(NamedTuple):
+    """How busy an engine is that several processes share."""
+
+    others: int
+    """The containers of other processes."""
+    most: int
+    """The most containers of all processes at a time."""
 
 
 @dataclass(frozen=True)
@@ -346,6 +356,10 @@ class Engine(ABC):
             EngineError: if the engine does not work on this machine.
         """
         return EngineInfo("", dict.fromkeys(LIMIT_NAMES, False))
+
+    def load(self) -> EngineLoad | None:
+        """Return how busy the engine is, as far as it knows at once; None if it does not count other processes."""
+        return None
 
     def has_base(self, name: str) -> bool:
         """Return whether the engine has an image under a name for ``FROM`` in a Dockerfile; downloads nothing."""

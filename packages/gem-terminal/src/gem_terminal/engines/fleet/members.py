@@ -9,13 +9,15 @@ from threading import Condition
 from typing import TypeVar
 
 from gem_terminal.engines.base import Engine
-from gem_terminal.errors import EngineError
+from gem_terminal.errors import EngineError, EngineFullError
 
 __all__ = ["FleetMember", "FleetMembers"]
 
 _T = TypeVar("_T")
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds after which an unreachable member is tried again; each failure doubles them."""
+_LOOKS = 0.5
+"""Seconds between two looks at a full member that other processes use too."""
 
 
 @dataclass(eq=False)
@@ -34,9 +36,18 @@ class FleetMember:
     """Containers so far, which decides between members of equal load."""
 
     @property
+    def room(self) -> tuple[int, int]:
+        """The containers that the member has, with those of other processes as it told last, and the most."""
+        told = self.engine.load()
+        return (
+            (self.leases, self.capacity) if told is None else (self.leases + told.others, min(self.capacity, told.most))
+        )
+
+    @property
     def load(self) -> tuple[float, int]:
         """What is compared between members."""
-        return (self.leases / self.capacity, self.served)
+        has, most = self.room
+        return (has / most, self.served)
 
 
 class FleetMembers:
@@ -86,16 +97,20 @@ class FleetMembers:
             EngineError: as in :meth:`first`, or if no member has room for another container in time.
         """
         failed: set[FleetMember] = set()
+        full: set[FleetMember] = set()
+        deadline = self._clock() + self._seconds
         while True:
-            member = self._lease(failed)
+            member = self._lease(failed, full, deadline)
             try:
                 for result in self.attempt(member, call):
                     return member, result
+                failed.add(member)
+            except EngineFullError:  # another process was quicker, which the member had not told yet
+                full.add(member)
             except BaseException:
                 self.release(member)
                 raise
             self.release(member)
-            failed.add(member)
 
     def take(self, member: FleetMember) -> None:
         """Begin a lease of a member whatever its load, for a container that no other member can have."""
@@ -117,6 +132,8 @@ class FleetMembers:
         """
         try:
             result = call(member.engine)
+        except EngineFullError:
+            raise
         except (EngineError, OSError) as error:
             try:
                 member.engine.about()
@@ -135,27 +152,28 @@ class FleetMembers:
             member.problem = problem
             self._changed.notify_all()
 
-    def _lease(self, failed: set[FleetMember]) -> FleetMember:
-        deadline = self._clock() + self._seconds
+    def _lease(self, failed: set[FleetMember], full: set[FleetMember], deadline: float) -> FleetMember:
         with self._changed:
             while True:
                 now = self._clock()
                 usable = [each for each in self.all if each.tried_again_at <= now and each not in failed]
                 if not usable:
                     raise self._nobody()
-                free = [each for each in usable if each.leases < each.capacity]
+                free = [each for each in usable if each not in full and each.room[0] < each.room[1]]
                 if free:
                     member = min(free, key=lambda each: each.load)
                     member.leases += 1
                     member.served += 1
                     return member
                 if now >= deadline:
-                    total = sum(each.capacity for each in usable)
+                    total = sum(each.room[1] for each in usable)
                     raise EngineError(
                         f"the fleet has room for {total} containers, and none ended in {self._seconds:g} seconds; "
                         "add members, raise their capacity, or run fewer environments"
                     )
-                self._changed.wait(deadline - now)
+                others = any(each.engine.load() is not None for each in usable)  # whose ends nobody tells here
+                self._changed.wait(min(deadline - now, _LOOKS) if others else deadline - now)
+                full.clear()
 
     def _nobody(self) -> EngineError:
         problems = "; ".join(f"member {number}: {each.problem}" for number, each in enumerate(self.all) if each.problem)
