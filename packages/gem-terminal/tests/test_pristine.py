@@ -307,6 +307,7 @@ def careless(name: str, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.only_engine("docker", "namespace")  # a worker passes on what they carry, which others show
 @pytest.mark.nightly
 @pytest.mark.every_engine
 @pytest.mark.parametrize("name", TASKS)

@@ -96,9 +96,9 @@ def test_an_episode_on_a_worker_is_one_of_any_engine(
     with TerminalEnv("ledger", engine=engine, warm=0) as env:
         env.reset(seed=0)
         assert env.step("<bash>X=5; echo hello > word; pwd; (exit 3)</bash>")[4]["exit_code"] == 3
-        with env.unwrapped.snapshot() as snapshot:
+        with env.snapshot() as snapshot:
             env.step("<bash>rm word; X=6</bash>")
-            env.unwrapped.restore(snapshot)
+            env.restore(snapshot)
             assert env.step("<bash>echo $X; cat word</bash>")[0] == "5\nhello\n[exit code 0]"
         assert env.step("<finish/>")[1] == 0.0
     assert worker.containers() == 0
