@@ -20,8 +20,8 @@ SEED_BITS = 31
 class ReplayedEnv(ForeignEnv, ABC):
     """A foreign environment without states of its own: a state is a seed and a journal, which is played again.
 
-    A subclass opens a game for a seed, plays texts in it, and writes each into ``self._journal``. It answers
-    :meth:`reset` without options. Pickles hold no game either: it is opened and played again.
+    A subclass opens a game for a seed, plays texts in it, and writes each into ``self._journal``. What an option of
+    :meth:`reset` chooses must be in the seed. Pickles hold no game either: it is opened and played again.
     """
 
     def __init__(self, max_turns: int) -> None:
@@ -60,10 +60,20 @@ class ReplayedEnv(ForeignEnv, ABC):
     def _close_game(game: Any) -> None:
         """End a game; raises nothing."""
 
-    def _begin(self, options: Mapping[str, Any], seed: int | None) -> ForeignTurn:
+    def _drawn_seed(self, options: Mapping[str, Any]) -> int:
+        """Return the seed of the next episode.
+
+        Raises:
+            BridgeError: if the other side, which may be asked, fails.
+            ArgumentError, ArgumentTypeError: for unknown options.
+        """
         check_names(f"a reset of {self.name}", [str(name) for name in options], ())
+        return self.rng.getrandbits(SEED_BITS)
+
+    def _begin(self, options: Mapping[str, Any], seed: int | None) -> ForeignTurn:
+        drawn = self._drawn_seed(options)
         self._drop()
-        self._episode_seed = self.rng.getrandbits(SEED_BITS)
+        self._episode_seed = drawn
         self._journal = []
         self._game = self._open(self._episode_seed)
         return self._first()

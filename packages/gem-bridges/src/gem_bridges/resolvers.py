@@ -13,6 +13,7 @@ __all__ = [
     "resolve_openenv",
     "resolve_textarena",
     "resolve_textworld",
+    "resolve_verifiers",
 ]
 
 
@@ -99,4 +100,18 @@ def resolve_jericho(env_id: str) -> EnvSpec:
         "gem_bridges.fiction.env:JerichoEnv",
         {"path": path},
         description=f"The story file {path}, played by Jericho in a process of its own.",
+    )
+
+
+def resolve_verifiers(env_id: str) -> EnvSpec:
+    """Return the spec of ``verifiers:PACKAGE``, an environment package of verifiers before 0.4.
+
+    The package is imported by a process of its own, when the environment is first reset.
+    """
+    name = env_id.removeprefix("verifiers:")
+    return EnvSpec(
+        env_id,
+        "gem_bridges.verifiers.env:VerifiersEnv",
+        {"package": name},
+        description=f"The environment package {name} of verifiers before 0.4, in a process of its own.",
     )

@@ -32,10 +32,11 @@ NAMESPACES = {
     "textarena": ("gem-bridges",),
     "textworld": ("gem-bridges",),
     "jericho": ("gem-bridges",),
+    "verifiers": ("gem-bridges",),
 }
 """Namespace → the distributions that fill it."""
 
-PREFIXES = ("http", "https", "openenv", "agentgym", "gym", "textarena", "textworld", "jericho")
+PREFIXES = ("http", "https", "openenv", "agentgym", "gym", "textarena", "textworld", "jericho", "verifiers")
 """The namespaces among them whose ids are addresses, which a resolver turns into specs."""
 
 WRAPPERS = {

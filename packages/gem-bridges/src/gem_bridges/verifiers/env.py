@@ -1,0 +1,245 @@
+"""Environments of verifiers before 0.4, in a process and a Python of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from gem.arguments import boolean, check_names, integer, real, string
+from gem.core import Action, Observation
+from gem.errors import ArgumentError, ArgumentTypeError
+from gem.phases import EpisodePhase, out_of_order
+from gem_bridges.errors import BridgeError
+from gem_bridges.foreign_env import ForeignTurn
+from gem_bridges.line_worker import LineWorker
+from gem_bridges.replayed_env import SEED_BITS, ReplayedEnv
+from gem_bridges.verifiers.messages import assistant_message, described_tools, messages_after, observed
+
+__all__ = ["VerifiersEnv", "VerifiersRollout"]
+
+_WORKER = Path(__file__).with_name("worker.py")
+_MAX_ANSWER_BYTES = 2**24
+_numbers = count()
+
+
+class VerifiersRollout:
+    """A rollout in a worker.
+
+    Attributes:
+        shown: the last request to the model (``messages``, ``tools``), or the result (``reward``, ``metrics`` …).
+        index: the row that is played.
+    """
+
+    def __init__(self, worker: LineWorker, index: int, seed: int) -> None:
+        self._worker = worker
+        self._number = next(_numbers)
+        self.index = index
+        self.shown = self._asked("open", row=index, seed=seed)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the rollout is scored."""
+        return "reward" in self.shown
+
+    def answer(self, message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+        """Answer the request; return the messages that followed."""
+        before = self.shown
+        self.shown = self._asked("answer", message=dict(message))
+        if not self.is_over:
+            return messages_after(before["messages"], message, self.shown["messages"])
+        spoken = [place for place, one in enumerate(self.shown["completion"]) if one.get("role") == "assistant"]
+        last = spoken[-1] + 1 if spoken else 0
+        return list(self.shown["completion"][last:])
+
+    def close(self) -> None:
+        """Forget the rollout; raises nothing."""
+        if self._worker.is_alive:
+            try:
+                self._asked("close")
+            except BridgeError:
+                self._worker.close()
+
+    def _asked(self, op: str, **more: Any) -> dict[str, Any]:
+        return self._worker.request({"op": op, "rollout": self._number, **more})
+
+
+class VerifiersEnv(ReplayedEnv):
+    """An environment package of verifiers before 0.4: its rows, turns, tools and rubric.
+
+    An observation is the last messages of the request that the model would get, the first one with the system prompt
+    and the tools. An action is the model's answer: a text, with ``<tool_call>`` tags where there are tools, or an
+    assistant message with ``tool_calls``. The reward of an episode is the rubric's, at its end; ``info`` has
+    ``metrics``, ``stop_condition``, and ``success`` where the reward reaches the package's ``pass_threshold``. The row
+    follows from the seed; the option ``index`` of :meth:`reset` names one. A state is the row, the seed and the answers
+    so far, so a package whose episodes depend on clocks or servers has none that is worth keeping.
+
+    Args:
+        package: the package with ``load_environment``, as ``vf.load_environment`` takes it.
+        args: arguments of ``load_environment``.
+        split: ``"train"`` or ``"eval"``; a package without rows for evaluation gives those for training.
+        python: the Python with the package and verifiers (0.1.11 to 0.3); by default the one of this process.
+        folder: where the package lies if it is not installed.
+        variables: names of environment variables that the package gets, such as keys of judges.
+        show_tools: whether the first observation ends with the tools.
+        max_turns: turns after which an episode is truncated, without a reward.
+        timeout: seconds for an answer of the worker, the loading included.
+        max_memory: bytes of address space that the worker may have.
+
+    Raises:
+        ArgumentError: for another split, a folder that does not exist, or a variable that is not set.
+    """
+
+    vector_mode = "thread"
+
+    def __init__(
+        self,
+        package: str,
+        args: Mapping[str, Any] | None = None,
+        split: str = "train",
+        python: str | None = None,
+        folder: str | None = None,
+        variables: Sequence[str] = (),
+        show_tools: bool = True,
+        max_turns: int = 1000,
+        timeout: float = 300.0,
+        max_memory: int = 2**35,
+    ) -> None:
+        super().__init__(max_turns)
+        self.package = string("package", package)
+        if args is not None and not isinstance(args, Mapping):
+            raise ArgumentTypeError(f"args must be a dict, got an object of type {type(args).__name__}")
+        self.package_args = dict(args or {})
+        if split not in ("train", "eval"):
+            raise ArgumentError(f"split must be 'train' or 'eval', got {split!r:.80}")
+        self.split = split
+        self.python = sys.executable if python is None else str(Path(string("python", python)).expanduser())
+        self.folder = None if folder is None else str(Path(string("folder", folder)).expanduser().absolute())
+        if self.folder is not None and not Path(self.folder).is_dir():
+            raise ArgumentError(f"there is no folder {self.folder}")
+        self.variables = tuple(string("a name in variables", name) for name in variables)
+        self.show_tools = boolean("show_tools", show_tools)
+        self.timeout = real("timeout", timeout, minimum=0.01)
+        self.max_memory = integer("max_memory", max_memory, minimum=2**28)
+        self._worker: LineWorker | None = None
+        self._rows = 0
+
+    @property
+    def name(self) -> str:
+        return f"verifiers:{self.package}"
+
+    def sample_random_action(self) -> str:
+        """Return a word of the last observation."""
+        if self._phase is EpisodePhase.NOT_BEGUN:
+            raise out_of_order(self, self._phase)
+        seen = self._observation if isinstance(self._observation, str) else json.dumps(self._observation)
+        return str(self.action_rng.choice(seen.split() or ["yes"]))
+
+    def close(self) -> None:
+        """Kill the worker."""
+        self._game = None
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.close()
+
+    def _drawn_seed(self, options: Mapping[str, Any]) -> int:
+        check_names(f"a reset of {self.name}", [str(name) for name in options], ("index",))
+        drawn: int = self.rng.getrandbits(SEED_BITS)
+        if "index" not in options:
+            return drawn
+        self._loaded()
+        index = integer("index", options["index"], minimum=0, maximum=self._rows - 1)
+        # A seed of this row that is no larger than the drawn one, so that it fits too.
+        return max(drawn - drawn % self._rows + index - self._rows, index)
+
+    def _loaded(self) -> LineWorker:
+        if self._worker is not None and self._worker.is_alive:
+            return self._worker
+        missing = [name for name in self.variables if name not in os.environ]
+        if missing:
+            raise ArgumentError(f"{self.name}: the environment has no variable {', '.join(missing)}")
+        worker = LineWorker([self.python, "-u", str(_WORKER), str(self.max_memory)], self.timeout, _MAX_ANSWER_BYTES)
+        wanted = {
+            "package": self.package.rsplit("/", 1)[-1].partition("@")[0].replace("-", "_"),
+            "args": self.package_args,
+            "split": self.split,
+            "folder": self.folder,
+            "variables": {name: os.environ[name] for name in self.variables},
+        }
+        try:
+            self._rows = int(worker.request({"op": "load", **wanted})["rows"])
+            if self._rows == 0:
+                raise BridgeError("it has no rows")
+        except BridgeError as error:
+            worker.close()
+            where = f"{self.name} cannot be loaded with {self.python}: {error}"
+            raise BridgeError(f"{where}{_advice(str(error))}") from None
+        self._worker = worker
+        return worker
+
+    def _open(self, seed: int) -> VerifiersRollout:
+        rollout = VerifiersRollout(self._loaded(), seed % self._rows, seed)
+        if rollout.is_over:
+            error = rollout.shown["error"] or "it is over before the first answer"
+            raise BridgeError(f"{self.name}, row {rollout.index}: {error}")
+        return rollout
+
+    @staticmethod
+    def _close_game(game: VerifiersRollout) -> None:
+        game.close()
+
+    def _repeat(self, game: VerifiersRollout, text: str) -> None:
+        game.answer(json.loads(text))
+
+    def _first(self) -> ForeignTurn:
+        request = self._game.shown
+        shown = observed(request["messages"])
+        if self.show_tools and request["tools"]:
+            shown = _followed_by(shown, described_tools(request["tools"]))
+        return ForeignTurn(shown, info={"index": self._game.index})
+
+    def _play(self, action: Action) -> ForeignTurn:
+        message = assistant_message(action, self._game.shown["tools"])
+        self._journal.append(json.dumps(message))
+        followed = self._game.answer(message)
+        if not self._game.is_over:
+            return ForeignTurn(observed(followed), info=_results(followed))
+        result = self._game.shown
+        if result["error"] is not None:
+            raise BridgeError(f"{self.name}: {result['error']}")
+        info = {
+            **_results(followed),
+            "metrics": result["metrics"],
+            "stop_condition": result["stop_condition"],
+            "success": result["reward"] >= result["threshold"],
+        }
+        return ForeignTurn(observed(followed), result["reward"], terminated=True, info=info)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_worker": None}
+
+
+def _results(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what separates the answers of several tools for a history of chat messages."""
+    answers = [one for one in messages if one.get("role") == "tool"]
+    if not answers:
+        return {}
+    found = [
+        {"tool_call_id": one.get("tool_call_id"), "name": None, "text": str(observed([one])), "ok": True}
+        for one in answers
+    ]
+    return {"tool_results": found}
+
+
+def _followed_by(shown: Observation, text: str) -> Observation:
+    return f"{shown}\n\n{text}" if isinstance(shown, str) else [*shown, {"type": "text", "text": text}]
+
+
+def _advice(error: str) -> str:
+    if "of the old form" in error or "No module named 'verifiers'" in error:
+        return "; install 'verifiers>=0.1.11,<0.4' there, or name the Python that has it with the argument python"
+    return "; install it there, or name its folder with the argument folder" if "No module named" in error else ""
