@@ -202,6 +202,22 @@ def test_a_configuration_that_names_no_server_is_refused(
         one_server(source)
 
 
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("npx -y @modelcontextprotocol/server-memory@2026.8.31", "server-memory"),
+        ("uvx --with 'mcp<2' mcp-server-sqlite --db-path ${episode.dir}/x.db", "mcp-server-sqlite"),
+        ("/opt/bin/kanban-mcp --verbose on", "kanban-mcp"),
+        ("python3 -m todo.server", "todo.server"),
+        ("uv run --directory /srv server.py", "server.py"),
+        ("uvx", "uvx"),
+    ],
+)
+def test_a_command_line_names_its_server(command: str, name: str) -> None:
+    """The name is that of the program, or of the package that a launcher starts, without version and options."""
+    assert one_server(command)[0] == name
+
+
 def test_a_program_that_is_no_server_is_an_error(tmp_path: Path) -> None:
     """The command says so in one sentence, and writes nothing."""
     with pytest.raises(GemError, match="there is no program 'no-such-server'"):

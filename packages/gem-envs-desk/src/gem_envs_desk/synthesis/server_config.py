@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,10 @@ from gem_envs_desk.synthesis.documents import read_document
 from gem_envs_desk.synthesis.errors import DescriptionError
 
 __all__ = ["one_server"]
+
+_LAUNCHERS = r"npx|bunx|uvx?|pipx|node|deno|python[0-9.]*"
+_SUBCOMMANDS = ("run", "tool", "exec", "x")
+_WITH_VALUE = ("--with", "--from", "--python", "-p", "--directory", "--project", "--package")
 
 
 def one_server(source: str) -> tuple[str, dict[str, Any]]:
@@ -72,5 +77,17 @@ def _of_command(text: str) -> tuple[str, dict[str, Any]]:
         raise DescriptionError(f"the command line {text[:80]!r} cannot be parsed: {error}") from error
     if not words:
         raise DescriptionError("mcp: needs the command line of a server, or a JSON file with mcpServers")
-    last = next((word for word in reversed(words) if not word.startswith("-")), words[0])
-    return last.rsplit("/", 1)[-1].split("@")[0] or words[0], {"command": words[0], "args": words[1:]}
+    return _name_of(words), {"command": words[0], "args": words[1:]}
+
+
+def _name_of(words: list[str]) -> str:
+    """Return the name of the server that a command line starts: of the package that a launcher starts, or the program."""
+    program = words[0].rsplit("/", 1)[-1]
+    rest = iter(words[1:] if re.fullmatch(_LAUNCHERS, program) else ())
+    for word in rest:
+        if word in _WITH_VALUE:
+            next(rest, None)
+        elif not word.startswith("-") and word not in _SUBCOMMANDS:
+            found = re.split(r"[@=<>\[]", word.rsplit("/", 1)[-1], maxsplit=1)[0]
+            return found or program
+    return program

@@ -47,7 +47,9 @@ _READING = {
     "export",
     "dump",
 }
-_WRITING = {"add", "create", "new", "make", "set", "update", "edit", "clear", "delete", "remove", "insert", "save"}
+_READING_LAST = {"read", "get", "list", "show", "search", "find", "view", "fetch"}
+"""The same behind the kind of record, as in task_list; the first word must not say otherwise, as in mark_read."""
+_WRITING = {"add", "append", "create", "new", "make", "mark", "set", "update", "edit", "clear", "delete", "remove"}
 
 
 class RecordedServer(NamedTuple):
@@ -332,7 +334,7 @@ def _only_reads(tool: Any) -> bool:
     if hint is not None:
         return bool(hint)
     words = snake_case(tool.name).split("_")
-    return words[0] in _READING or (words[-1] in _READING and words[0] not in _WRITING)
+    return words[0] in _READING or (words[-1] in _READING_LAST and words[0] not in _WRITING)
 
 
 def _offered(tool: Any) -> dict[str, Any]:
