@@ -93,7 +93,7 @@ def ticket_called(name: str, arguments: dict[str, Any]) -> Any:
         LOST.append(arguments["reason"])
         return "lost"
     if name == "ticket_list":
-        return "none" if LOST else {"tickets": TICKETS}
+        return "none" if LOST else {"tickets": TICKETS, "place": str(Path.cwd())}
     if name == "get_report":
         return {"made_at": now, "number": str(uuid.uuid4())}
     if name == "ticket_new":

@@ -96,7 +96,7 @@ def test_fields_that_differ_at_each_start_do_not_count(tickets: RecordedServer) 
 
 
 def test_answers_repeat_at_each_start(tickets: RecordedServer) -> None:
-    """Two servers give the same answers to the same calls, without the time and random keys, in JSON and in text."""
+    """Two servers give the same answers to the same calls, without times, random keys and the folder."""
     calls: list[tuple[str, dict[str, Any]]] = [
         ("ticket_new", {"subject": "a", "sort": "wish"}),
         ("ticket_close", {"ticket_id": 1}),
@@ -111,7 +111,8 @@ def test_answers_repeat_at_each_start(tickets: RecordedServer) -> None:
             world.close()
     assert answers[0] == answers[1]
     assert json.loads(answers[0][2]) == {
-        "tickets": [{"id": 1, "subject": "a", "sort": "wish", "urgency": None, "open": False}]
+        "tickets": [{"id": 1, "subject": "a", "sort": "wish", "urgency": None, "open": False}],
+        "place": "/episode",
     }
 
 
@@ -216,6 +217,16 @@ def test_a_configuration_that_names_no_server_is_refused(
 def test_a_command_line_names_its_server(command: str, name: str) -> None:
     """The name is that of the program, or of the package that a launcher starts, without version and options."""
     assert one_server(command)[0] == name
+
+
+def test_a_server_starts_alike_in_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of its command is named from the root, since it starts elsewhere; a program is looked up."""
+    monkeypatch.chdir(tmp_path)
+    Path("server.py").touch()
+    Path("python3").touch()
+    _, found = one_server("python3 server.py --file server.txt")
+    assert found["command"] == "python3"
+    assert found["args"] == [str(tmp_path / "server.py"), "--file", "server.txt"]
 
 
 def test_a_program_that_is_no_server_is_an_error(tmp_path: Path) -> None:

@@ -47,7 +47,16 @@ def one_server(source: str) -> tuple[str, dict[str, Any]]:
         read_config({"mcpServers": {name: config}})
     except ToolError as error:
         raise DescriptionError(str(error)) from error
-    return name, config
+    return name, _independent(config)
+
+
+def _independent(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration whose command names files from the root, since servers start in folders of their own."""
+    words = [config["command"], *config.get("args", ())]
+    found = [str(Path(word).absolute()) if Path(word).is_file() else word for word in words]
+    if "/" not in words[0]:
+        found[0] = words[0]  # a program that is looked up
+    return {**config, "command": found[0], "args": found[1:]}
 
 
 def _of_file(path: Path) -> tuple[str, dict[str, Any]]:
@@ -81,7 +90,7 @@ def _of_command(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def _name_of(words: list[str]) -> str:
-    """Return the name of the server that a command line starts: of the package that a launcher starts, or the program."""
+    """Return the name of the server that a command line starts: the package that a launcher starts, or the program."""
     program = words[0].rsplit("/", 1)[-1]
     rest = iter(words[1:] if re.fullmatch(_LAUNCHERS, program) else ())
     for word in rest:

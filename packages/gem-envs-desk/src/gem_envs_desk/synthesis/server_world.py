@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from gem.tools import Tool, ToolResult
@@ -20,6 +21,8 @@ from gem_envs_desk.task import AGENT, USER, DeskTask
 
 __all__ = ["LiveServer", "OfferedServerTool", "ServerDomain", "ServerWorld"]
 
+_FOLDER = "/episode"
+"""Stands for the folder of a server in its answers."""
 _LONGEST_TEXT, _LONGEST_STATE = 20_000, 1_000_000
 """Characters of an answer for the agent, and of one that shows the state."""
 _MOST_REMEMBERED = 10_000
@@ -44,7 +47,7 @@ class LiveServer:
 
         self._folder = tempfile.mkdtemp(prefix="gem-server-")
         self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        (server,) = read_config({"mcpServers": {name: dict(config)}})
+        (server,) = read_config({"mcpServers": {name: {"cwd": "${episode.dir}", **config}}})
         self._server = for_episode(server, {"dir": self._folder, "seed": 0})
         self._unstable = unstable
         self._policy = RetryPolicy(call=_CALL_SECONDS, connect=_START_SECONDS, retries=0)
@@ -87,7 +90,13 @@ class LiveServer:
             if isinstance(error.__cause__, MCPError) and error.__cause__.code != CONNECTION_CLOSED:
                 return ToolResult(error.__cause__.message, ok=False)
             raise
-        return settled(tool_result(answer, longest), self._unstable)
+        result = tool_result(answer, longest)
+        # The folder has another name at each start.
+        data = None if result.data is None else json.loads(self._anonymous(json.dumps(result.data)))
+        return settled(replace(result, text=self._anonymous(result.text), data=data), self._unstable)
+
+    def _anonymous(self, text: str) -> str:
+        return text.replace(self._folder, _FOLDER)
 
     def state(self, tools: tuple[str, ...]) -> dict[str, Any]:
         """Return the answers of the tools that show the state; None for one that fails."""
