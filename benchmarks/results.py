@@ -1,18 +1,24 @@
 """Keeps what a benchmark has measured, and writes the tables of the documents from it.
 
-    python benchmarks/results.py        # after a benchmark that was run with --out
+    python benchmarks/results.py run NAME [--versions PACKAGE,…] -- benchmarks/SCRIPT.py [ARGUMENT …]
+    python benchmarks/results.py        # writes the tables anew
 
-A result file holds the command, the date, the machine, the versions and the tables. A document shows a table between
-the lines ``<!-- results: NAME TABLE -->`` and ``<!-- end of results -->``. ``tests/test_benchmark_results.py`` compares
-both.
+``run`` runs a script and keeps the tables that it prints, as ``1``, ``2`` and so on, in ``results/NAME.json``, with the
+command, the date, the machine and its load, and the versions. A document shows a table between the lines
+``<!-- results: NAME TABLE -->`` and ``<!-- end of results -->``. A table above which ``<!-- kept by hand: DATE -->``
+stands is of a run before there were result files, of that date or earlier; the next run of its command replaces it.
+``tests/test_benchmark_results.py`` compares documents and files.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
 import re
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from importlib.metadata import version
@@ -21,10 +27,55 @@ from typing import Any
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "results"
+HAND_KEPT = re.compile(r"<!-- kept by hand: (\d{4}-\d\d-\d\d) -->")
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 
 Table = Sequence[Sequence[str]]
 """Rows of cells, of which the first names the columns."""
+
+
+def run(name: str, packages: Sequence[str], command: Sequence[str]) -> None:
+    """Run a script of this folder, show its output, and keep the tables in it.
+
+    Raises:
+        SystemExit: if the script fails or prints no table.
+    """
+    lines = []
+    with subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            lines.append(line.rstrip("\n"))
+    if process.returncode:
+        raise SystemExit(f"{command[0]} ended with exit code {process.returncode}; {name}.json is as it was")
+    tables = {str(number): table for number, table in enumerate(tables_of(lines), 1)}
+    if not tables:
+        raise SystemExit(f"{command[0]} printed no table; {name}.json is as it was")
+    write_results(FOLDER / f"{name}.json", f"python {' '.join(command)}", packages, tables)
+
+
+def tables_of(lines: Sequence[str]) -> list[Table]:
+    """Return the tables of a Markdown text; a cell may hold an escaped bar."""
+    found: list[list[list[str]]] = []
+    for number, line in enumerate(lines):
+        if not line.startswith("|"):
+            continue
+        if re.fullmatch(r"\|(?: *:?-+:? *\|)+", line):
+            continue
+        if number == 0 or not lines[number - 1].startswith("|"):
+            found.append([])
+        found[-1].append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+    return found
+
+
+def unmarked_tables(text: str) -> list[str]:
+    """Return the first line of each table of a document that neither a result file nor a date stands behind."""
+    lines = BLOCK.sub("", text).splitlines()
+    heads = [
+        n for n, line in enumerate(lines) if re.match(r"\|[ :-]*-", line) and n > 0 and lines[n - 1].startswith("|")
+    ]
+    above = {n: next((line for line in reversed(lines[: n - 1]) if line), "") for n in heads}
+    return [lines[n - 1] for n in heads if not HAND_KEPT.fullmatch(above[n])]
 
 
 def write_results(path: Path, command: str, packages: Sequence[str], tables: Mapping[str, Table]) -> None:
@@ -39,7 +90,12 @@ def write_results(path: Path, command: str, packages: Sequence[str], tables: Map
     document = {
         "command": command,
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        "machine": {"cores": os.cpu_count(), "system": platform.system(), "architecture": platform.machine()},
+        "machine": {
+            "cores": os.cpu_count(),
+            "system": platform.system(),
+            "architecture": platform.machine(),
+            "load": round(os.getloadavg()[0]),
+        },
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
         "tables": tables,
     }
@@ -57,11 +113,15 @@ def rendered(document: Mapping[str, Any], table: str) -> str:
         [
             *lines,
             "",
-            f"*`{document['command']}`, {document['date']}, {machine['cores']} cores, {machine['system']} on "
-            f"{machine['architecture']}; {packages}*",
+            f"*`{document['command']}`, {document['date']}, {machine['cores']} cores{_load(machine)}, "
+            f"{machine['system']} on {machine['architecture']}; {packages}*",
             "",
         ]
     )
+
+
+def _load(machine: Mapping[str, Any]) -> str:
+    return f" at a load of {machine['load']}" if "load" in machine else ""
 
 
 def with_tables(text: str) -> str:
@@ -78,8 +138,17 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def main() -> None:
-    """Write the tables of benchmarks/README.md anew."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a script if one is named, and write the tables of benchmarks/README.md anew."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    subparsers = parser.add_subparsers(dest="action")
+    running = subparsers.add_parser("run", help="run a script and keep its tables")
+    running.add_argument("name", help="of the result file")
+    running.add_argument("--versions", default="gem-core", help="packages whose versions count, with commas between")
+    running.add_argument("command", nargs="+", help="after --: the script and its arguments")
+    asked = parser.parse_args(arguments)
+    if asked.action == "run":
+        run(asked.name, asked.versions.split(","), asked.command)
     readme = HERE / "README.md"
     readme.write_text(with_tables(readme.read_text(encoding="utf-8")), encoding="utf-8")
 

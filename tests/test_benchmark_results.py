@@ -44,7 +44,44 @@ def test_a_result_file_says_where_it_comes_from(results: ModuleType, tmp_path: P
     results.write_results(path, "python x.py", ["pytest"], {"one": [["what", "figure"], ["a", "1"]]})
     shown = results.rendered(json.loads(path.read_text(encoding="utf-8")), "one")
     assert shown.startswith("| what | figure |\n|---|---|\n| a | 1 |\n")
-    assert re.search(r"`python x\.py`, \d{4}-\d\d-\d\d, \d+ cores, .*pytest \d", shown)
+    assert re.search(r"`python x\.py`, \d{4}-\d\d-\d\d, \d+ cores at a load of \d+, .*pytest \d", shown)
+
+
+def test_the_tables_that_a_script_prints_are_kept(
+    results: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each table in its order, bars in cells too; a script that fails or prints none leaves the file as it is."""
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+    script = tmp_path / "script.py"
+    script.write_text(
+        "print('start\\n| a \\\\| b | c |\\n|---|:-:|\\n| 1 |  |\\n| 2 | 3 |\\n\\n| d |\\n|---|\\n| 4 |')",
+        encoding="utf-8",
+    )
+    results.run("some", ["pytest"], [str(script)])
+    written = (tmp_path / "some.json").read_text(encoding="utf-8")
+    document = json.loads(written)
+    assert document["tables"] == {"1": [["a \\| b", "c"], ["1", ""], ["2", "3"]], "2": [["d"], ["4"]]}
+    assert document["command"] == f"python {script}"
+    for program in ("print('| e |\\n|---|\\n| 5 |'); raise SystemExit(3)", "print('nothing')"):
+        script.write_text(program, encoding="utf-8")
+        with pytest.raises(SystemExit, match=r"some\.json is as it was"):
+            results.run("some", ["pytest"], [str(script)])
+    assert (tmp_path / "some.json").read_text(encoding="utf-8") == written
+
+
+def test_a_table_without_an_origin_is_noticed(results: ModuleType) -> None:
+    """A result file or a date stands above each table."""
+    table = "| a | b |\n|---|---|\n| 1 | 2 |\n"
+    text = f"<!-- kept by hand: 2026-11-23 -->\n\n{table}\n<!-- results: x 1 -->\n\n{table}\n<!-- end of results -->\n"
+    assert not results.unmarked_tables(text)
+    assert results.unmarked_tables(f"{text}\n{table}") == ["| a | b |"]
+    assert results.unmarked_tables(f"<!-- kept by hand -->\n\n{table}") == ["| a | b |"]
+
+
+@pytest.mark.nightly
+def test_every_table_of_the_benchmarks_has_an_origin(results: ModuleType) -> None:
+    """By night only, so that a table that was measured today need not wait for the form of its line."""
+    assert not results.unmarked_tables(README.read_text(encoding="utf-8"))
 
 
 def test_the_comparison_page_repeats_measured_figures() -> None:

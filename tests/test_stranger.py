@@ -14,12 +14,15 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "registry.md"
+DOCS = Path(__file__).parents[1] / "docs"
+GUIDE = DOCS / "guides" / "registry.md"
+START = DOCS / "start.md"
+FIRST = DOCS / "guides" / "first-environment.md"
 HUB = "https://hub.example/"
 
 GEM = """#!{python}
@@ -31,9 +34,9 @@ run()
 """
 
 
-def commands(first: str) -> list[str]:
+def commands(first: str, guide: Path = GUIDE) -> list[str]:
     """Return the commands of the guide's block that begins with a command."""
-    blocks = re.findall(r"^```text\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```text\n(.*?)^```", guide.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     (block,) = (str(block) for block in blocks if str(block).startswith(first))
     return block.splitlines()
 
@@ -142,3 +145,77 @@ def test_a_stranger_publishes_in_five_commands_and_another_user_installs(hub: st
     # Nothing that ada has gives bob her rights, and publishing again changes nothing.
     assert not (bob.home / ".config" / "gem" / "credentials.json").exists()
     assert "already published" in ada.types("cd my-envs", "gem hub publish")
+
+
+def newcomer(home: Path, wheels: dict[str, Path]) -> Callable[..., str]:
+    """Return a function that runs lines in a shell of somebody who has Python, pip, and an index with the wheels."""
+    home.mkdir(parents=True)
+    kept = {name: os.environ[name] for name in ("TMPDIR", "LANG", "PIP_INDEX_URL") if name in os.environ}
+    environment = {
+        **kept,
+        "PATH": f"{Path(sys.executable).resolve().parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(home),
+        "PIP_FIND_LINKS": str(next(iter(wheels.values())).parent),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "NO_PROXY": "127.0.0.1,localhost",
+    }
+
+    def types(*lines: str) -> str:
+        text = "\n".join(lines)
+        command = ["bash", "-euo", "pipefail", "-c", text]
+        done = subprocess.run(
+            command, cwd=home, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    return types
+
+
+@pytest.mark.nightly
+def test_a_newcomer_scores_and_evaluates_with_the_first_page_alone(tmp_path: Path, wheels: dict[str, Path]) -> None:
+    """From nothing but Python: install, the first score, a served stand-in and its evaluation, as the page says."""
+    types = newcomer(tmp_path / "trainer", wheels)
+    types(*commands("python3 -m venv", START))
+    (score,) = re.findall(r"^\$ (gem eval .*)$", START.read_text(encoding="utf-8"), re.MULTILINE)
+    enter = ". .venv/bin/activate"
+    assert re.search(r"mean return +1\.000", types(enter, score))
+    (serve,) = commands("gem fake-model", START)
+    (evaluate,) = commands("gem eval game:GuessTheNumber-v0-easy --base-url http://localhost:8000/v1 --episodes", START)
+    program, *words = serve.split()
+    command = [str(tmp_path / "trainer" / ".venv" / "bin" / program), *words, "--port", "0"]
+    served = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    try:
+        assert served.stdout is not None
+        address = re.search(r"http://[\d.]+:\d+/v1", served.stdout.readline())
+        assert address is not None
+        shown = types(enter, evaluate.replace("http://localhost:8000/v1", address[0]))
+        assert re.search(r"mean return +1\.000", shown)
+        assert "20 episodes" in shown
+    finally:
+        served.terminate()
+        served.communicate()
+
+
+@pytest.mark.nightly
+def test_an_author_publishes_the_environment_of_the_first_guide(
+    hub: str, tmp_path: Path, wheels: dict[str, Path]
+) -> None:
+    """From nothing but Python: the guide's package with its game, tested, then the registry's commands."""
+    types = newcomer(tmp_path / "author", wheels)
+    types(*commands("python3 -m venv", FIRST))
+    enter = ". .venv/bin/activate"
+    new, *publish = commands("gem new my-envs")
+    types(enter, new, "cd my-envs", "pip install --quiet --editable .")
+    guide = FIRST.read_text(encoding="utf-8")
+    project = tmp_path / "author" / "my-envs"
+    for verb, path, text in re.findall(
+        r"<!-- (file|append): (\S+) -->\n```\w+\n(.*?)^```", guide, re.MULTILINE | re.DOTALL
+    ):
+        with (project / path).open("a" if verb == "append" else "w", encoding="utf-8") as file:
+            file.write(text)
+    shown = types(
+        enter, "cd my-envs", "gem rollout my:Nim-v0 --agent reference --episodes 8", "pytest -q tests/test_nim.py"
+    )
+    assert "5 passed" in shown
+    assert "my-envs 0.1.0: published" in types(enter, "\n".join(publish).replace(HUB, hub))
