@@ -34,6 +34,7 @@ REASONS = {
     r"(No such file or directory)[^\n]*?COPY|COPY failed: (\S.*)": "an incomplete copy of the task: {}",
 }
 """Pattern of a problem → its explanation; what is not known stands as it is, in short."""
+_ERROR = re.compile(r"^(?:E {2,}|FAILED |ERROR:? |Error: )(.+)", re.MULTILINE)
 
 
 def main() -> None:
@@ -67,15 +68,17 @@ def main() -> None:
 
 def cell(proof: Proof) -> str:
     """Return a result: the rewards of the solution and of doing nothing, or why there are none."""
-    why = explained(" ".join([*proof.problems, proof.log]))
     if not proof.oracle:
-        return f"not played: {why}"
+        return f"not played: {explained(' '.join(proof.problems))}"
+    why = explained(" ".join(proof.problems), proof.log)
     rewards = f"{proof.oracle[0]:g} / {proof.nothing[0] if proof.nothing else float('nan'):g}"
     return rewards if proof.ok else f"{rewards}: {why}"
 
 
-def explained(problem: str) -> str:
-    """Return a problem in a few words."""
+def explained(problem: str, log: str = "") -> str:
+    """Return a problem in a few words: the last error in the log of the tests, if there is one."""
+    if errors := _ERROR.findall(plain_text(log)):
+        return str(errors[-1]).replace("|", " ").strip()[:160]
     for pattern, words in REASONS.items():
         if (found := re.search(pattern, problem, re.DOTALL)) is not None:
             return words.format(next(filter(None, found.groups()), ""))

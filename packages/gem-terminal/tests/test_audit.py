@@ -42,7 +42,7 @@ CASES: dict[str, tuple[str, dict[str, str | None]]] = {
     "download": ("tests-need-network", {"tests/test.sh": "apt-get update && apt-get install -y curl\n"}),
     "uvx": ("tests-need-network", {"tests/test.sh": "uvx -p 3.13 pytest /tests\n"}),
     "server": ("services", {"tests/test_x.py": "requests.get('http://localhost:8080/x')\n"}),
-    "stages": ("namespace-build", {"environment/Dockerfile": "FROM a AS b\nFROM c\n"}),
+    "mounts": ("namespace-build", {"environment/Dockerfile": "FROM a\nRUN --mount=type=cache,target=/x true\n"}),
     "context": ("missing-context", {"environment/Dockerfile": "FROM a\nCOPY --chown=1 gone.txt /app/\n"}),
     "import": ("runs-agent-files", {"tests/test_x.py": "sys.path.insert(0, '/app')\nimport answer\n"}),
     "elsewhere": ("undeclared-paths", {"tests/test_x.py": "open('/var/lib/thing/x')\n"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 import threading
 import warnings
@@ -19,6 +20,7 @@ from gem_terminal.engines.contexts import beginning_of
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.exclusive import PLACES, building, no_building
 from gem_terminal.engines.namespace import NamespaceEngine
+from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
 
 LONG = 60.0
@@ -38,6 +40,55 @@ def test_a_prebuilt_image_comes_before_the_dockerfile(engine: Engine, small: Ima
     image = context(tmp_path / "task", f"FROM {small.name}", "RUN touch /of-the-dockerfile", name=small.name)
     with engine.start(engine.prepare(image), ResourceLimits()) as container:
         assert container.run(("test", "-e", "/of-the-dockerfile"), seconds=60).exit_code == 1
+
+
+STAGES = """\
+ARG BASE={base}
+FROM --platform=linux/{machine} $BASE AS Made
+WORKDIR /work
+ENV KIND=made
+RUN mkdir -p out/deep && echo $KIND > out/deep/file && ln out/deep/file out/linked && ln -s file out/deep/link \\
+    && echo 1 > one.txt && echo 2 > two.txt && chown -R 33:33 out && chmod 750 out/deep
+FROM made
+RUN echo more >> out/deep/file && echo of-the-second > /second
+FROM $BASE
+COPY --from=made /work/out /app/
+COPY --from=Made /work/out/deep/file /work/one.txt /files/
+COPY --from=0 /work/*.txt /matched/
+COPY --from=1 /second /renamed
+COPY --from={base} /etc/debian_version /version
+COPY --from=made --chown=33:0 --chmod=700 /work/one.txt /owned
+"""
+
+
+def test_a_dockerfile_may_have_stages(engine: Engine, small: Image, tmp_path: Path) -> None:
+    """Each engine copies from stages by name and number, and from images; the files belong to root."""
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
+    image = context(tmp_path / "task", STAGES.format(base=small.name, machine=machine))
+    reference = engine.prepare(image)
+    show = (
+        "cd /; echo $KIND; cat app/deep/file app/linked app/deep/link files/file files/one.txt renamed; ls matched; "
+        "stat -c '%n %u:%g %a' app/deep app/linked owned; cmp version etc/debian_version && echo same"
+    )
+    with engine.start(reference, ResourceLimits()) as container:
+        said = container.run(("sh", "-c", show), seconds=60).output.decode().split("\n")
+    assert said == [
+        "", "made", "made", "made", "made", "1", "of-the-second", "one.txt", "two.txt", "app/deep 0:0 750",
+        "app/linked 0:0 644", "owned 33:0 700", "same", "",
+    ]  # fmt: skip
+    if isinstance(engine, DockerEngine):
+        engine.client.images.remove(reference)
+
+
+def test_a_stage_that_does_not_have_the_file_is_named(cache: Path, small: Image, tmp_path: Path) -> None:
+    """The error quotes the line."""
+    image = context(tmp_path / "task", f"FROM {small.name} AS first", "FROM first", "COPY --from=first /gone /here")
+    engine = NamespaceEngine(cache)
+    try:
+        with pytest.raises(EngineError, match=r"'COPY --from=first /gone /here': .* has no /gone"):
+            engine.prepare(image)
+    finally:
+        engine.close()
 
 
 @pytest.mark.every_engine
@@ -141,8 +192,8 @@ def test_bases_of_the_same_content_are_one_folder(engine: Engine, tmp_path: Path
             archive.add(root, arcname=".")
     store = NamespaceEngine(tmp_path / "images of é")
     try:
-        for name, archive in (("a:1", 0), ("b:1", 0), ("c:1", 1)):
-            store.add_base(name, archives[archive])
+        for name, number in (("a:1", 0), ("b:1", 0), ("c:1", 1)):
+            store.add_base(name, archives[number])
             assert store.has_base(name)
         layers = {name: store._images.layers(store.prepare(Image(name=name)))[0] for name in ("a:1", "b:1", "c:1")}
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ _KNOWN = (
     "EXPOSE",
     "SHELL",
 )
+_OPTIONS = {"FROM": ("platform",), "COPY": ("chown", "chmod", "from"), "ADD": ("chown", "chmod")}
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+_PLATFORMS = (f"linux/{_MACHINES.get(os.uname().machine, os.uname().machine)}", "$BUILDPLATFORM", "$TARGETPLATFORM")
 _COMMENT = re.compile(r"^\s*#.*$\n?", re.MULTILINE)
 _CONTINUED = re.compile(r"\\[^\S\n]*\n")
 _VARIABLE = re.compile(r"\\\$|\$(?:(\w+)|\{(\w+)(?::-([^}]*))?\})")
@@ -45,6 +49,15 @@ class Instruction:
         if self.text.startswith("["):
             return [str(word) for word in json.loads(self.text)]
         return shlex.split(self.text)
+
+    def arguments(self) -> list[str]:
+        """Return the words that are no options."""
+        return [word for word in self.words() if not word.startswith("--")]
+
+    def options(self) -> dict[str, str]:
+        """Return the options, such as ``--chown=1:1``, by name."""
+        found = [word[2:].partition("=") for word in self.words() if word.startswith("--")]
+        return {name: value for name, _, value in found}
 
     def filled(self, variables: dict[str, str]) -> Instruction:
         """Return the instruction with ``$NAME`` and ``${NAME:-default}`` replaced, as Docker does outside of RUN."""
@@ -70,11 +83,16 @@ def parse(path: Path) -> list[Instruction]:
         instruction = Instruction(name.upper(), rest.strip(), line)
         if instruction.name not in _KNOWN:
             raise TaskError(f"{path}: {line!r} cannot be built without Docker; use engine='docker'")
-        if re.match(r"--(?!chown=|chmod=)", instruction.text) or ("<<" in instruction.text and name.upper() != "RUN"):
+        if _needs_docker(instruction) or ("<<" in instruction.text and name.upper() != "RUN"):
             raise TaskError(f"{path}: the option of {line!r} needs Docker; use engine='docker'")
         found.append(instruction)
     if not found or found[0].name not in ("FROM", "ARG"):
         raise TaskError(f"{path} does not begin with FROM")
-    if sum(instruction.name == "FROM" for instruction in found) > 1:
-        raise TaskError(f"{path} has several stages, which need Docker; use engine='docker'")
     return found
+
+
+def _needs_docker(instruction: Instruction) -> bool:
+    """Return whether an instruction has an option that this builder does not know."""
+    known = _OPTIONS.get(instruction.name, ())
+    found = re.findall(r"--(\w+)=?(\S*)", (re.match(r"(?:--\S+\s+)*", instruction.text) or [""])[0])
+    return any(name not in known or (name == "platform" and value not in _PLATFORMS) for name, value in found)

@@ -19,17 +19,17 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from gem.processes.cpus import usable_cpus
-from gem_terminal.archive import archive_of
 from gem_terminal.engines.archives import flatten, inspect_archive, unpack
-from gem_terminal.engines.base import Progress, ProgressStage, report_stage
+from gem_terminal.engines.base import Container, Progress, ProgressStage, report_stage
 from gem_terminal.engines.contexts import beginning_of, cache_folder, digest_of
 from gem_terminal.engines.debian import bootstrap, debian_suite
 from gem_terminal.engines.exclusive import building, exclusive, no_building
-from gem_terminal.engines.mirrors import MirrorSettings, mirror_settings
+from gem_terminal.engines.mirrors import mirror_settings
+from gem_terminal.engines.namespace.copying import copy_from_context, copy_from_image
 from gem_terminal.engines.namespace.dockerfile import Instruction, parse
 from gem_terminal.engines.namespace.network import PROGRAM, has_program
 from gem_terminal.engines.owner import ContainerOwner
-from gem_terminal.errors import EngineError, TaskError
+from gem_terminal.errors import EngineError
 from gem_terminal.plain_text import plain_text
 from gem_terminal.task import Image, ResourceLimits
 from gem_terminal.warnings_once import warn_once
@@ -47,6 +47,34 @@ _SHARED_BUILD = (
     f"images are built with the network of this machine, since {PROGRAM} is missing: the commands of a Dockerfile "
     f"reach the services on 127.0.0.1 (Debian: apt install {PROGRAM})"
 )
+
+
+class _Stage:
+    """An image in the making.
+
+    Args:
+        layers: its folders, topmost first.
+    """
+
+    def __init__(self, layers: Iterable[Path] = ()) -> None:
+        self.layers = list(layers)
+        self.config: dict[str, Any] = {"environment": {}, "workdir": "/", "user": None}
+        self.chain = ""
+        """Names all that was done so far."""
+
+    def changed(self, *what: str) -> str:
+        """Note an instruction; return the name of its layer."""
+        self.chain = hashlib.sha256("\0".join((self.chain, *what)).encode()).hexdigest()
+        return self.chain
+
+    def add(self, layer: Path) -> None:
+        self.layers.insert(0, layer)
+
+    def copy(self) -> _Stage:
+        """Return a stage that continues from here."""
+        copied = _Stage(self.layers)
+        copied.config, copied.chain = json.loads(json.dumps(self.config)), self.chain
+        return copied
 
 
 class ImageStore:
@@ -157,40 +185,27 @@ class ImageStore:
             assert image.name is not None
             base, settings = self._base(image.name, progress)
             return [base], settings
-        layers: list[Path] = []
-        config: dict[str, Any] = {"environment": {}, "workdir": "/", "user": None}
         given = dict(image.arguments)
         arguments: dict[str, str] = {}
-        chain, mirrors = hashlib.sha256(), mirror_settings()
+        stages: dict[str, _Stage] = {}
+        stage = _Stage()
         steps = parse(image.folder / image.dockerfile)
         for number, step in enumerate(steps, 1):
             report_stage(progress, ProgressStage(step.line, number, len(steps)))
+            config = stage.config
             if step.name == "RUN":
-                chain.update(f"{step.line}\0{json.dumps(config, sort_keys=True)}\0{json.dumps(arguments)}".encode())
-                layers.insert(
-                    0,
-                    self._layer(
-                        chain, layers, step, {**mirrors.variables, **arguments, **config["environment"]}, config, image
-                    ),
-                )
+                said = json.dumps(config, sort_keys=True), json.dumps(arguments)
+                stage.add(self._run(stage.changed(step.line, *said), stage, step, arguments, image))
                 continue
             step = step.filled({**arguments, **config["environment"]})
             if step.name == "FROM":
-                name = step.words()[0]
-                base, settings = self._base(name, progress)
-                chain.update(base.name.encode())
-                layers.append(base)
-                config |= settings
-                if mirrors:
-                    config["has_mirrors"] = True
-                    chain.update(mirrors.digest.encode())
-                    if mirrors.files:
-                        layers.insert(0, self._mirror_layer(chain, layers, mirrors, config))
+                stage = self._begun(step, stages, progress)
             elif step.name in ("COPY", "ADD", "WORKDIR"):
                 if step.name == "WORKDIR":
                     config["workdir"] = str(PurePosixPath(config["workdir"]) / step.text)
-                chain.update(f"{step.line}\0{config['workdir']}\0{digest_of(image)}".encode())
-                layers.insert(0, self._layer(chain, layers, step, config["environment"], config, image))
+                source = self._source(step, stages, progress)
+                origin = digest_of(image) if source is None else source.chain
+                stage.add(self._copied(stage.changed(step.line, config["workdir"], origin), stage, step, image, source))
             elif step.name == "ENV":
                 config["environment"].update(_assignments(step))
             elif step.name == "ARG":
@@ -203,48 +218,85 @@ class ImageStore:
                 config[step.name.lower() if step.name == "ENTRYPOINT" else "command"] = words
                 if step.name == "ENTRYPOINT":
                     config["command"] = []  # that of the base does not go with it
-        return layers, config
+        return stage.layers, stage.config
 
-    def _layer(
-        self,
-        chain: Any,
-        layers: list[Path],
-        step: Instruction,
-        environment: Mapping[str, str],
-        config: Mapping[str, Any],
-        image: Image,
-    ) -> Path:
-        """Return the folder of what one instruction changes."""
+    def _begun(self, step: Instruction, stages: dict[str, _Stage], progress: Progress | None) -> _Stage:
+        """Return a stage on a base image, or on an earlier stage; it has its name and its number in ``stages``."""
+        name, *words = step.arguments()
+        if name.lower() in stages:
+            stage = stages[name.lower()].copy()
+        else:
+            stage, mirrors = self._on_base(name, progress), mirror_settings()
+            if mirrors:
+                stage.config["has_mirrors"] = True
+                layer = stage.changed(mirrors.digest)
+                if mirrors.files:
+                    stage.add(self._made(layer, self._making(stage, lambda into: into.put(mirrors.archive(), "/"))))
+        if [word.upper() for word in words[:1]] == ["AS"]:
+            stages[words[1].lower()] = stage
+        stages[str(sum(key.isdigit() for key in stages))] = stage
+        return stage
+
+    def _on_base(self, name: str, progress: Progress | None) -> _Stage:
+        base, settings = self._base(name, progress)
+        stage = _Stage([base])
+        stage.config |= settings
+        stage.changed(base.name)
+        return stage
+
+    def _source(self, step: Instruction, stages: Mapping[str, _Stage], progress: Progress | None) -> _Stage | None:
+        """Return the stage or image from which files are copied; None for the build context."""
+        name = step.options().get("from") if step.name == "COPY" else None
+        if name is None:
+            return None
+        return stages.get(name.lower()) or self._on_base(name, progress)
+
+    def _run(self, layer: str, stage: _Stage, step: Instruction, arguments: Mapping[str, str], image: Image) -> Path:
+        """Return the folder of what a command changes."""
+        environment = {**mirror_settings().variables, **arguments, **stage.config["environment"]}
+
+        def run(container: Container) -> None:
+            command = step.words() if step.text.startswith("[") else ["sh", "-c", step.text]
+            done = container.run(command, seconds=image.build_seconds)
+            if done.exit_code != 0:
+                why = "took too long" if done.exit_code is None else f"failed with exit code {done.exit_code}"
+                raise EngineError(f"{step.line!r} {why}: {_end_of(done.output)}")
+
+        return self._made(layer, self._making(stage, run, environment))
+
+    def _copied(self, layer: str, stage: _Stage, step: Instruction, image: Image, source: _Stage | None) -> Path:
+        """Return the folder of what COPY, ADD or WORKDIR changes."""
+        workdir = stage.config["workdir"]
+
+        def copy(container: Container) -> None:
+            if step.name == "WORKDIR":
+                container.run(("mkdir", "-p", workdir), seconds=60, user="root", workdir="/")
+            elif source is None:
+                copy_from_context(container, step, workdir, image)
+            else:
+                limits = replace(_BUILD, network=False)
+                with self._start(source.layers, limits, {}, source.config) as other:
+                    copy_from_image(container, step, workdir, other)
+
+        return self._made(layer, self._making(stage, copy))
+
+    def _making(
+        self, stage: _Stage, change: Callable[[Container], object], environment: Mapping[str, str] | None = None
+    ) -> Callable[[Path], None]:
+        """Return a function that fills a folder with what a function changes in a container of this stage."""
 
         def make(folder: Path) -> None:
             own_network = has_program()
             if not own_network:
                 warn_once(_SHARED_BUILD)
             limits = replace(_BUILD, host_network=not own_network)
-            with self._start(layers, limits, environment, config) as container:
-                if step.name == "RUN":
-                    command = step.words() if step.text.startswith("[") else ["sh", "-c", step.text]
-                    done = container.run(command, seconds=image.build_seconds)
-                    if done.exit_code != 0:
-                        why = "took too long" if done.exit_code is None else f"failed with exit code {done.exit_code}"
-                        raise EngineError(f"{step.line!r} {why}: {_end_of(done.output)}")
-                elif step.name == "WORKDIR":
-                    container.run(("mkdir", "-p", config["workdir"]), seconds=60, user="root", workdir="/")
-                else:
-                    _copy(container, step, config["workdir"], image)
+            with self._start(
+                stage.layers, limits, environment or stage.config["environment"], stage.config
+            ) as container:
+                change(container)
                 container.save(folder)
 
-        return self._made(self.folder / "layers" / chain.hexdigest(), make)
-
-    def _mirror_layer(self, chain: Any, layers: list[Path], mirrors: MirrorSettings, config: Mapping[str, Any]) -> Path:
-        """Return a folder with the files of the mirrors."""
-
-        def make(folder: Path) -> None:
-            with self._start(layers, replace(_BUILD, network=False), {}, config) as container:
-                container.put(mirrors.archive(), "/")
-                container.save(folder)
-
-        return self._made(self.folder / "layers" / chain.hexdigest(), make)
+        return make
 
     def reap(self) -> None:
         """Remove unfinished layers of ended processes of this machine."""
@@ -254,7 +306,8 @@ class ImageStore:
             if short == _short(host) and pid.isdigit() and not ContainerOwner(host, int(pid), began).is_alive():
                 shutil.rmtree(path, ignore_errors=True)
 
-    def _made(self, folder: Path, make: Any) -> Path:
+    def _made(self, folder: Path | str, make: Callable[[Path], Any]) -> Path:
+        folder = self.folder / "layers" / folder  # which an absolute path replaces
         if folder.is_dir():
             return folder
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -286,35 +339,6 @@ def _reference(image: Image) -> str:
         return digest_of(image)
     assert image.name is not None
     return hashlib.sha256(image.name.encode()).hexdigest()[:24]
-
-
-def _copy(container: Any, step: Instruction, workdir: str, image: Image) -> None:
-    assert image.folder is not None
-    words = step.words()
-    options = [word for word in words if word.startswith("--")]
-    *sources, target = [word for word in words if not word.startswith("--")]
-    goal = str(PurePosixPath(workdir) / target)
-    root = image.folder.resolve()
-    found = [path for source in sources for path in _matching(root, source)]
-    if not found or any(root not in (path, *path.parents) for path in found):
-        raise TaskError(f"{image.folder / image.dockerfile}: {step.line!r} matches nothing in the build context")
-    into_folder = target.endswith("/") or len(found) > 1 or found[0].is_dir() or target in (".", "..")
-    if into_folder:
-        container.put(archive_of(found, goal.strip("/") or "."), "/")
-    else:
-        container.put(archive_of(found, str(PurePosixPath(goal).parent).strip("/") or "."), "/")
-        if PurePosixPath(goal).name != found[0].name:
-            here = str(PurePosixPath(goal).parent / found[0].name)
-            container.run(("mv", here, goal), seconds=60, user="root", workdir="/")
-    for option in options:
-        name, _, value = option.partition("=")
-        command = {"--chown": "chown", "--chmod": "chmod"}[name]
-        container.run((command, "-R", value, goal), seconds=60, user="root", workdir="/")
-
-
-def _matching(root: Path, source: str) -> list[Path]:
-    """Return the sorted paths that match a source of COPY: a pattern, or ``.`` for the whole context."""
-    return sorted(root.glob(source.strip("/"))) if source.strip("./") else [root]
 
 
 def _assignments(step: Instruction) -> dict[str, str]:
