@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +17,12 @@ from gem_testing import EnvConformance
 
 pytest.importorskip("minigrid", reason="gem-envs-grid[babyai] brings it, on Python 3.11 and newer")
 BABYAI = "grid:BabyAI-v0"
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+CHANCE = {
+    int(match[1]): float(match[2])
+    for match in re.finditer(r"^\| `grid:BabyAI-v0-level(\d)` \| ([\d.]+)", README, re.MULTILINE)
+}
+"""Level -> the mean return of random moves over 200 seeds, as documented."""
 LEVELS = ("GoToRedBall", "PutNextLocal", "UnlockPickup", "MiniBossLevel")
 
 
@@ -108,6 +117,24 @@ def test_the_reference_policy_wins(level: str) -> None:
         level_env = env.unwrapped.level  # type: ignore[attr-defined]
         assert info["success"]
         assert reward == pytest.approx(1 - 0.9 * info["turn"] / level_env.max_steps)
+
+
+@pytest.mark.parametrize(("level", "episodes"), [(1, 40), (2, 12), (3, 20), (4, 2)])
+def test_chance_hardly_ever_wins(level: int, episodes: int) -> None:
+    """The documented share is at most 0.11 at every level, and fresh episodes agree with it; a win pays 1."""
+    assert sorted(CHANCE) == [1, 2, 3, 4]
+    assert CHANCE[level] <= 0.11
+    env = gem.make(f"{BABYAI}-level{level}")
+    total = 0.0
+    for seed in range(episodes):
+        env.reset(seed=seed)
+        over = False
+        while not over:
+            _, reward, terminated, truncated, _ = env.step(env.sample_random_action())
+            assert reward in (0.0, 1.0)
+            total, over = total + reward, terminated or truncated
+    share = max(CHANCE[level], 0.005)
+    assert total / episodes <= share + 2 * sqrt(share * (1 - share) / episodes)
 
 
 def test_a_level_seed_is_minigrids() -> None:
