@@ -19,14 +19,8 @@ import pytest
 import gem
 from gem.errors import ArgumentError, StateError
 from gem_bridges.errors import BridgeError
-from gem_bridges.line_worker import LineWorker
 
 PACKAGES = ("textworld==1.7.0", "jericho==3.3.1")
-
-
-def worker(script: str, timeout: float = 60.0) -> LineWorker:
-    """Return a worker with this script."""
-    return LineWorker([sys.executable, "-c", textwrap.dedent(script)], timeout, 10_000)
 
 
 def is_running(process: int) -> bool:
@@ -37,86 +31,13 @@ def is_running(process: int) -> bool:
         return False
 
 
-ECHO = """
-import json, sys
-for line in sys.stdin:
-    print(json.dumps({"got": json.loads(line)}), flush=True)
-"""
-
-
-def test_a_worker_answers_line_by_line() -> None:
-    """Any text survives; after close it takes no more."""
-    one = worker(ECHO)
-    try:
-        for text in ("", "a\nb", "ä \u2028 \x00", "x" * 5000):
-            assert one.request({"text": text}) == {"got": {"text": text}}
-    finally:
-        one.close()
-    one.close()
-    assert not one.is_alive
-    with pytest.raises(BridgeError, match="has ended"):
-        one.request({})
-
-
-@pytest.mark.parametrize(
-    ("script", "message"),
-    [
-        ("import sys; sys.exit('no such game')", "has ended.*no such game"),
-        ("print('hello', flush=True); input(); input()", "no JSON"),
-        ("print('[1]', flush=True); input(); input()", "no JSON object"),
-        ("print('x' * 20_000, flush=True); input(); input()", "more than 10000 bytes"),
-        ('print(\'{"refused": "too late"}\', flush=True); input(); input()', "too late"),
-    ],
-)
-def test_a_worker_that_breaks_the_protocol(script: str, message: str) -> None:
-    """Is named with its fault and what it last said."""
-    one = worker(script)
-    try:
-        with pytest.raises(BridgeError, match=f"(?s){message}"):
-            one.request({})
-    finally:
-        one.close()
-
-
-def test_a_slow_worker_is_killed_with_its_children() -> None:
-    """After the time limit, none of them is left."""
-    one = worker(
-        """
-        import subprocess, sys
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
-        print('{"child": %d}' % child.pid, flush=True)
-        sys.stdin.read()
-        """,
-        timeout=60.0,
-    )
-    try:
-        child = one.request({})["child"]
-        assert is_running(child)
-        one._timeout = 0.05
-        with pytest.raises(BridgeError, match=r"more than 0\.05 s"):
-            one.request({})
-        while is_running(child):
-            pass
-    finally:
-        one.close()
-
-
-def test_a_worker_that_nobody_holds_ends() -> None:
-    """Without a call of close."""
-    one = worker(ECHO)
-    process = one._process.pid
-    one.request({})
-    del one
-    assert not is_running(process)
-
-
 def test_a_worker_ends_with_its_parent(tmp_path: Path) -> None:
     """Also where the parent is killed: the script's own watch ends it, though a pipe is still open."""
     script = f"""
         import os, sys
         from pathlib import Path
         import gem_bridges.fiction
-        from gem_bridges.line_worker import LineWorker
+        from gem.processes import LineWorker
         path = Path(gem_bridges.fiction.__file__).with_name("worker.py")
         one = LineWorker([sys.executable, str(path), str(2**32)], 60.0, 10_000)
         try:

@@ -28,7 +28,8 @@
     ├── ProcessCallError (RuntimeError)         a function in a worker process raised or could not be called
     │   ├── ProcessTimeoutError (TimeoutError)  it took too long
     │   └── ProcessCrashError                   its process died
-    └── ForkServerError (RuntimeError)          a fork server does not become ready
+    ├── ForkServerError (RuntimeError)          a fork server does not become ready
+    └── LineWorkerError (ConnectionError)       a program that answers lines has ended, is late, or refuses
 
 A caller can catch ``GemError`` for all of them, or the matching built-in. Each message states the
 fault, the value, and the remedy.
@@ -50,6 +51,7 @@ __all__ = [
     "IncompleteEnvError",
     "InvalidIdError",
     "InvalidResultError",
+    "LineWorkerError",
     "LostEnvironmentError",
     "ManifestError",
     "MissingPluginError",
@@ -192,6 +194,10 @@ class ForkServerError(GemError, RuntimeError):
     def __init__(self, message: str, *, exception: str | None = None) -> None:
         super().__init__(message)
         self.exception = exception
+
+
+class LineWorkerError(GemError, ConnectionError):
+    """A program that answers lines with lines cannot be started, has ended, is too slow, or refuses a request."""
 
 
 class ProcessCallError(GemError, RuntimeError):

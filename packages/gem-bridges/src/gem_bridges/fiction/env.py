@@ -12,13 +12,13 @@ from typing import Any
 
 from gem.arguments import boolean, integer, real, string
 from gem.core import Action, Info
-from gem.errors import ArgumentError
+from gem.errors import ArgumentError, LineWorkerError
 from gem.phases import EpisodePhase, out_of_order
 from gem.policies import Policy
+from gem.processes import LineWorker
 from gem.text import extract_last_boxed_answer
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_env import ForeignTurn, MalformedActionError, text_of_action
-from gem_bridges.line_worker import LineWorker
 from gem_bridges.replayed_env import ReplayedEnv
 
 __all__ = ["FictionEnv", "FictionGame", "JerichoEnv", "TextWorldEnv", "TextWorldPlanPolicy"]
@@ -52,7 +52,10 @@ class FictionGame:
                 self._worker.close()
 
     def _asked(self, op: str, **more: Any) -> dict[str, Any]:
-        return self._worker.request({"op": op, "game": self._number, "commands": self._commands, **more})
+        try:
+            return self._worker.request({"op": op, "game": self._number, "commands": self._commands, **more})
+        except LineWorkerError as error:
+            raise BridgeError(str(error)) from error
 
 
 class FictionEnv(ReplayedEnv):
@@ -111,7 +114,10 @@ class FictionEnv(ReplayedEnv):
     def _open(self, seed: int) -> FictionGame:
         if self._worker is None or not self._worker.is_alive:
             command = [self.python, "-u", str(_WORKER), str(self.max_memory)]
-            self._worker = LineWorker(command, self.timeout, _MAX_ANSWER_BYTES)
+            try:
+                self._worker = LineWorker(command, self.timeout, _MAX_ANSWER_BYTES)
+            except LineWorkerError as error:
+                raise BridgeError(str(error)) from error
         try:
             return FictionGame(self._worker, self._wanted(seed), self.show_commands)
         except BridgeError as error:

@@ -12,8 +12,9 @@ replaces the process within milliseconds for the next call. A pool limits time a
 for hostile code: code in a worker can read the user's files and forge the worker's answer. Code that a model
 wrote must run in ``gem_tools.sandbox``.
 
-Beside the pool: :class:`SharedResource` (one object for several users, closed after the last),
-:func:`after_fork_in_child` (the one registry of fork hooks) and :func:`usable_cpus`. Names load on first use.
+Beside the pool: :class:`LineWorker` (a script in a Python of the user's), :class:`SharedResource` (one object for
+several users, closed after the last), :func:`after_fork_in_child` (the one registry of fork hooks) and
+:func:`usable_cpus`. Names load on first use.
 """
 
 from __future__ import annotations

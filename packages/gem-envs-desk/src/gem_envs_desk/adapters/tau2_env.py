@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Mapping
+from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import gem
 from gem.arguments import boolean, choice, integer
 from gem.core import Info
-from gem.errors import ArgumentError, GemError
+from gem.errors import ArgumentError, GemError, LineWorkerError
+from gem.processes import LineWorker, ResourceHandle, SharedResource, after_fork_in_child
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, fault, illegal, legal, malformed, success
 from gem.tools.calls import ToolCall, native_calls, text_calls
-from gem_envs_desk.adapters.line_worker import LineWorkerError, line_worker
 
 __all__ = ["Tau2Env", "Tau2Move", "Tau2Policy"]
 
@@ -24,6 +27,9 @@ _WORKER = Path(__file__).with_name("tau2_worker.py")
 _USERS = ("scripted", "model", "none")
 _STOP = "done"
 _MOST_CALLS = 16
+_SECONDS, _MOST_BYTES = 900.0, 2**26
+"""For an answer of the process, in which a model may play the user, and its longest answer."""
+_sessions = count(1)
 
 _INSTRUCTIONS = """{policy}
 
@@ -34,6 +40,16 @@ Tools:
 {tools}
 
 {said}"""
+
+
+@cache
+def _shared(command: tuple[str, ...]) -> SharedResource[LineWorker]:
+    """Return the process of a checkout, which starts with its first use and ends after its last user."""
+    # Libraries of the checkout find the keys of models in the environment.
+    return SharedResource(lambda: LineWorker(command, _SECONDS, _MOST_BYTES, os.environ), LineWorker.close)
+
+
+after_fork_in_child(_shared.cache_clear)
 
 
 class Tau2Move(NamedTuple):
@@ -112,7 +128,7 @@ class Tau2Env(gem.TextEnv[Tau2Move]):
             raise ArgumentError("user='model' needs user_model, and only it; for example user_model='openai/gpt-4.1'")
         self.user_model, self.user_model_args = user_model, dict(user_model_args or {})
         self.judge = boolean("judge", judge)
-        self._worker: Any = None
+        self._worker: ResourceHandle[LineWorker] | None = None
         self._session: int | None = None
         self._opened: dict[str, Any] = {}
         self._ids: list[str] = []
@@ -167,7 +183,7 @@ class Tau2Env(gem.TextEnv[Tau2Move]):
 
     def _new_session(self) -> dict[str, Any]:
         self._end_session()
-        number = self._handle().value.new_session()
+        number = next(_sessions)
         opened = self._ask(
             {
                 "request": "begin",
@@ -192,7 +208,7 @@ class Tau2Env(gem.TextEnv[Tau2Move]):
             with contextlib.suppress(LineWorkerError):  # it ended with its process
                 self._ask({"request": "end", "session": session})
 
-    def _handle(self) -> Any:
+    def _handle(self) -> ResourceHandle[LineWorker]:
         if self._worker is None:
             if self.path is None:
                 raise ArgumentError(
@@ -202,12 +218,20 @@ class Tau2Env(gem.TextEnv[Tau2Move]):
             folder = Path(self.path).expanduser().absolute()
             if not (folder / "src" / "tau2" / "orchestrator").is_dir():
                 raise ArgumentError(f"path={self.path!r} is no checkout of tau2-bench: it has no src/tau2/orchestrator")
-            self._worker = line_worker(self.python, _WORKER, str(folder))
+            self._worker = _shared((self.python, str(_WORKER), str(folder))).handle()
         return self._worker
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        answer: dict[str, Any] = self._handle().value.ask(request)
-        return answer
+        handle = self._handle()
+        worker = handle.value
+        try:
+            return worker.request(request)
+        except LineWorkerError:
+            if not worker.is_alive:  # another reset starts another one
+                self._worker = None
+                _shared.cache_clear()
+                handle.close()
+            raise
 
     def _instructions(self) -> str:
         opened = self._opened

@@ -43,7 +43,7 @@ def main() -> None:
         try:
             answer = _answered(request, sessions)
         except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {error}"}
+            answer = {"refused": f"{type(error).__name__}: {error}"}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
