@@ -43,7 +43,7 @@ def copy_from_context(container: Container, step: Instruction, workdir: str, ima
 
 
 def copy_from_image(container: Container, step: Instruction, workdir: str, source: Container) -> None:
-    """Copy files of another container into this one, where they belong to root.
+    """Copy files of another container into this one, with their owners.
 
     Raises:
         EngineError: if the other container has no such files.
@@ -85,8 +85,6 @@ def _moved(packed: bytes, goal: PurePosixPath, *, keeps_name: bool) -> bytes:
             if member.islnk():
                 link = PurePosixPath(member.linkname).parts[1:]
                 member.linkname = str(goal.joinpath(*link)).strip("/")
-            member.uid = member.gid = 0
-            member.uname = member.gname = ""
             archive.addfile(member, members.extractfile(member) if member.isreg() else None)
     return buffer.getvalue()
 
