@@ -143,6 +143,38 @@ def test_side_cars_are_containers_of_one_pod(engine: KubernetesEngine, cluster: 
     assert cluster.pods.keys() <= others
 
 
+def test_a_task_of_several_steps_is_played_in_one_pod(
+    engine: KubernetesEngine, cluster: Any, tmp_path: Path, step_tasks: ModuleType
+) -> None:
+    """Each step has its files, user, health check and tests; the files of the container stay."""
+    others = set(cluster.pods)
+    seen: list[tuple[str, dict[str, Any]]] = []
+    with TerminalEnv(path=step_tasks.write_task(tmp_path / "steps"), engine=engine, warm=0) as env:
+        reward, info = step_tasks.solve(env, seen)
+        assert len(cluster.pods.keys() - others) == 1
+    assert (reward, info["success"]) == (1.0, True)
+    words = ("Write begin into notes.", "Go on in notes.", "End.")
+    assert [told for told in words if any(told in observation for observation, _ in seen)] == list(words)
+    assert cluster.pods.keys() <= others
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("transport", ["STDIO", "HTTP"])
+def test_the_mcp_servers_of_a_task_run_in_its_pod(engine: KubernetesEngine, tmp_path: Path, transport: str) -> None:
+    """As programs of the agent's container, and as side-cars on the network of the pod."""
+    pytest.importorskip("gem_tools.mcp", reason="it comes with gem-terminal[mcp]")
+    servers = beside("test_mcp_servers")
+    task = servers.write_task(
+        tmp_path / "mcp", getattr(servers, transport), servers.COMPOSE if transport == "HTTP" else ""
+    )
+    with TerminalEnv(path=task, engine=engine, warm=0) as env:
+        told, _ = env.reset()
+        assert "- note: Keep a note." in told
+        user = "nobody" if transport == "STDIO" else "root"
+        answer = env.step(servers.call("mcp_call", tool="note", arguments={"text": "kept"}))[0]
+        assert answer.startswith(f"{user} 1 kept")
+
+
 def test_a_service_whose_image_is_unknown_must_name_its_command() -> None:
     """Without a builder, nothing tells what an image of a registry runs."""
     assert KubernetesEngine().image_process("registry/unknown") == ImageProcess()

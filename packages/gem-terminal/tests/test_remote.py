@@ -384,14 +384,14 @@ def test_of_a_client_that_is_killed_nothing_is_left(cache: Path, small: Image) -
             with client_process(address, small, "waits") as (client, started):
                 assert left_of(started)
                 client.send_signal(sent)
-                wait_until(lambda: not left_of(started) and not worker.sessions())  # waited for here
+                wait_until(lambda: not left_of(started) and not worker.sessions())
                 client.kill()
     finally:
         worker.close()
     assert not list((cache / "scratch" / "workers").glob(f"*-{os.getpid()}-*/*/*"))
 
 
-@pytest.mark.slow(reason="it starts two workers as processes of their own, and kills one")
+@pytest.mark.nightly
 def test_a_worker_that_is_killed_ends_its_episodes_and_no_others(
     cache: Path, working_engine: Callable[[str], Engine], small: Image, engine_variables: None
 ) -> None:

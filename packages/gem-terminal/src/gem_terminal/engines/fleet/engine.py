@@ -134,7 +134,11 @@ class FleetEngine(Engine):
         names: Sequence[str],
         beside: Sequence[ContainerSpec] = (),
     ) -> Container:
-        return self._leased(lambda engine: engine.start_first(self._on(engine, reference), limits, environment, names))
+        def start(engine: Engine) -> Container:
+            there = [spec._replace(reference=self._on(engine, spec.reference)) for spec in beside]
+            return engine.start_first(self._on(engine, reference), limits, environment, names, there)
+
+        return self._leased(start)
 
     def start_beside(
         self,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Condition, Lock
 from typing import Generic, TypeVar
 
+from gem.errors import GemError
 from gem_terminal.errors import EngineError
 
 __all__ = ["HeldObject"]
 
 _T = TypeVar("_T")
+_HURRIES = 1.0
+"""Seconds after which calls that go on are hurried once more."""
 
 
 class HeldObject(Generic[_T]):
@@ -63,11 +66,14 @@ class HeldObject(Generic[_T]):
             if self._ended:
                 return
             self._ended = True
-            in_use = self._uses > 0
-        try:
-            if in_use and hurry is not None:
-                hurry(self._value)
-        finally:
-            with self._changed:
-                self._changed.wait_for(lambda: not self._uses)
-            close(self._value)
+        pause = 0.0
+        while not self._is_idle(pause):  # a call may have started a process a moment after the others were killed
+            if hurry is not None:
+                with suppress(GemError, OSError):  # it has died, which the calls notice
+                    hurry(self._value)
+            pause = _HURRIES
+        close(self._value)
+
+    def _is_idle(self, seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._uses, seconds)
