@@ -1,62 +1,118 @@
-"""Scores of the desks at the lowest and the highest level, by policy; and speed.
+"""Plays desks, databases and folders with simple agents, and writes the tables in the package's README.
 
-Run with gem-envs-desk installed; the number of episodes is optional::
+    python benchmarks/desk_scores.py
+    python benchmarks/desk_scores.py --episodes 300 desk:Retail-v0-level2
+    python benchmarks/desk_scores.py --speed
 
-    python benchmarks/desk_scores.py 300
+With ids, prints only their rows. Episode n has the seed n, and agents draw only from seeded generators, so the table of
+scores is the same on any machine; PostgreSQL must be installed. ``--speed`` writes the table of speeds, which is not:
+milliseconds of CPU of a reset with a task never seen, its world or workspace included, and of a call of a tool.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
-from score_tables import mean_and_turns
+from score_tables import ScoreTable, mean_and_turns
 
 import gem
 from gem_envs_desk.domain import carried_out
 from gem_envs_desk.env import DeskEnv
+from gem_envs_desk.mcp.tool_env import WorkspaceEnv
 
-POLICIES = ("reference", "gem_envs_desk.reference:ObedientPolicy", "random")
-DESKS = ("desk:Retail-v0", "desk:Airline-v0", "desk:Telecom-v0")
-WORLDS = ("desk:Mailbox-v0", "desk:Calendar-v0", "desk:Tickets-v0")
+EPISODES = 50
+_README = "packages/gem-envs-desk/README.md"
+DESKS = tuple(
+    f"desk:{name}-v0{level}"
+    for level in ("", "-level3")
+    for name in ("Retail", "Airline", "Telecom", "Mailbox", "Calendar", "Tickets")
+)
+OFFLINE = (
+    *(f"mcp:SQLite-v0{kind}" for kind in ("", "-reading", "-rows", "-schema")),
+    *(f"mcp:Files-v0{kind}" for kind in ("", "-reading", "-changing")),
+)
+POSTGRES = tuple(f"mcp:Postgres-v0{kind}" for kind in ("", "-reading", "-rows", "-schema", "-rules", "-security"))
+IDS = (*DESKS, *OFFLINE, *POSTGRES)
+TABLE = ScoreTable(
+    _README,
+    "desk_scores.py",
+    "| id | silence | random | obedient | reference | its turns |\n|---|---|---|---|---|---|\n",
+)
+SPEEDS = ScoreTable(_README, "desk_scores.py --speed", "| id | reset, ms | call, ms |\n|---|---|---|\n")
 
 
-def mean_return(env_id: str, policy_name: str, episodes: int) -> float:
-    """Return the mean return of a policy over the seeds 0 …."""
-    env = gem.make(env_id)
-    mean, _ = mean_and_turns(env, gem.make_policy(policy_name, env), episodes)
-    env.close()
-    return mean
+def row(env_id: str, episodes: int = EPISODES) -> str:
+    """Return a line of the table of scores."""
+
+    def played(policy: str) -> tuple[float, float]:
+        with gem.make(env_id) as env:
+            return mean_and_turns(env, gem.make_policy(policy, env), episodes)
+
+    obedient = "–"
+    if env_id.startswith("desk:"):
+        obedient = f"{played('gem_envs_desk.reference:ObedientPolicy')[0]:.2f}"
+    reference, turns = played("reference")
+    cells = [
+        *(f"{played(policy)[0]:.2f}" for policy in ("null", "random")),
+        obedient,
+        f"{reference:.2f}",
+        f"{turns:.1f}",
+    ]
+    return f"| `{env_id}` | {' | '.join(cells)} |\n"
 
 
-def speeds(env_id: str, episodes: int) -> tuple[float, float]:
-    """Return milliseconds of CPU of a reset with a task never seen, and of a gold call."""
-    env = gem.make(env_id).unwrapped
-    assert isinstance(env, DeskEnv)
-    start = time.process_time()
-    for seed in range(episodes):
-        env.reset(seed=10**6 + seed)
-    reset_ms = (time.process_time() - start) / episodes * 1000
-    calls, spent = 0, 0.0
-    for seed in range(episodes):
-        env.reset(seed=10**6 + seed)
-        world = env.world
-        start = time.process_time()
-        for call in env.current.gold:
-            carried_out(world, call)
-        spent += time.process_time() - start
-        calls += len(env.current.gold)
-    return reset_ms, spent / calls * 1000
+def speed_row(env_id: str, episodes: int = EPISODES) -> str:
+    """Return a line of the table of speeds."""
+    with gem.make(env_id) as env:
+        inner = env.unwrapped
+        spent, calls, reset = 0.0, 0, 0.0
+        for seed in range(10**6, 10**6 + episodes):
+            start = time.process_time()
+            observation, info = env.reset(seed=seed)
+            _ = inner.world if isinstance(inner, DeskEnv) else inner.workspace if isinstance(inner, WorkspaceEnv) else 0
+            reset += time.process_time() - start
+            for call in _calls(env, observation, info):
+                start = time.process_time()
+                call()
+                spent += time.process_time() - start
+                calls += 1
+    return f"| `{env_id}` | {reset / episodes * 1000:.1f} | {spent / calls * 1000:.2f} |\n"
+
+
+def _calls(env: gem.Env[Any, Any], observation: Any, info: dict[str, Any]) -> list[Callable[[], object]]:
+    """Return the calls of tools that solve the episode; a desk's without the conversation around them."""
+    inner = env.unwrapped
+    if isinstance(inner, DeskEnv):
+        world = inner.world
+        return [lambda call=call: carried_out(world, call) for call in inner.current.gold]  # type: ignore[misc]
+    policy = gem.make_policy("reference", env)
+    policy.reset(observation, info)
+    actions = []
+    while "<tool_call>" in (action := policy.act(observation, info)):
+        actions.append(action)
+    return [lambda action=action: env.step(action) for action in actions]  # type: ignore[misc]
 
 
 def main() -> None:
-    """Print the table."""
-    episodes = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-    for suffix in ("", "-level3"):
-        for name in (*DESKS, *WORLDS):
-            means = [f"{mean_return(name + suffix, policy, episodes):.2f}" for policy in POLICIES]
-            reset_ms, call_ms = speeds(name + suffix, episodes)
-            print(f"| `{name}{suffix}` | {' | '.join(means)} | {reset_ms:.1f} | {call_ms:.2f} |", flush=True)
+    """Write a table, or print some rows of it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ids", nargs="*")
+    parser.add_argument("--episodes", type=int, default=EPISODES)
+    parser.add_argument("--speed", action="store_true")
+    options = parser.parse_args()
+    # The server of PostgreSQL is another process, whose time benchmarks/postgres_episodes.py measures.
+    ids, make, table = ((*DESKS, *OFFLINE), speed_row, SPEEDS) if options.speed else (IDS, row, TABLE)
+    rows = []
+    for env_id in options.ids or ids:
+        rows.append(make(env_id, options.episodes))
+        sys.stdout.write(rows[-1])
+        sys.stdout.flush()
+    if not options.ids:
+        table.write(rows)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ SCRIPT = UserScript(
     (
         Wish("I want to move.", change="No, I would rather stay.", slots=(
             Slot("order", ("order number",), "It is R12345.", wrong="It is R12300."),
-            Slot("place", ("address",), "To Elm Street.", after_change="Nowhere."),
+            Slot("place", ("address", "date"), "To Elm Street.", after_change="Nowhere."),
         )),
         Wish("I want a present.", protest="But I must have it!"),
     ),
@@ -47,6 +47,8 @@ def user() -> ScriptedUser:
         (["Please turn the lamp off."], "(lamp used)"),
         (["The lamp is off."], "All right."),
         (["Which lamp?"], "I am not sure what you need from me. I want to move."),
+        (["Shall I proceed?", "Which?"], "I am not sure what you need from me. As I said: No, I would rather stay."),
+        (["What is your date of birth?"], "I am not sure what you need from me. I want to move."),
         (["Is there anything else?"], "Yes, there is. I want a present."),
         (["Anything else?", "I am sorry, I cannot do that."], "But I must have it!"),
         (["Anything else?", "I cannot do that.", "It is not possible."], "That is a pity."),

@@ -86,7 +86,7 @@ def _questions(wish: Wish) -> list[str]:
     """Return a question for each slot; a second one for those that the user gets wrong at first."""
     questions = []
     for slot in wish.slots:
-        questions.append(f"What is the {slot.asks[0]}, please?")
+        questions.append(slot.question or f"What is the {slot.asks[0]}, please?")
         if slot.wrong:
             questions.append(f"I do not find that. What is the {slot.asks[0]}, please?")
     return questions

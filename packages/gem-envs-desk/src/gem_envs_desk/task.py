@@ -51,6 +51,8 @@ class Slot:
     """If set, the first answer, with wrong data; a second request gets the right one."""
     after_change: str = ""
     """If set, the answer after the user has changed their mind."""
+    question: str = ""
+    """If set, how the reference policy asks; otherwise for the first of the words."""
 
 
 @dataclass(frozen=True)

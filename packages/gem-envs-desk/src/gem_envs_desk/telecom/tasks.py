@@ -13,7 +13,8 @@ from gem_envs_desk.telecom.content import Network
 __all__ = ["DEVICE_FAULTS", "LINE_FAULTS", "hands_of", "telecom_task"]
 
 _NUMBER = ("phone number", "mobile number", "your number", "which number", "which line", "line number", "number of the")
-_PLACE = ("place where you are", "abroad", "travelling", "traveling", "where are you", "country", "at home")
+_DATA = ("2 gb for 10 euros", "2 gb", "10 euros", "more data", "add data")
+_PLACE = ("abroad", "travelling", "traveling", "where are you", "country", "at home")
 _COMPLAINTS = (
     "The internet on my phone does not work. If I have to pay anything, tell me how much.",
     "I have no mobile data any more. Tell me the amount if there is something to pay.",
@@ -178,11 +179,11 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
     if level > 1 and rng.random() < 0.3:
         known = {row["phone_number"] for row in network.tables["lines"]}
         wrong = f"My phone number is {misread(rng, repairs.number, known)}."
-    where = "I am abroad, on a journey." if repairs.phone["is_abroad"] else "I am at home, not abroad."
+    where = "I am abroad, on a journey." if repairs.phone["is_abroad"] else "I am not abroad."
     slots = (
         Slot("number", _NUMBER, f"My phone number is {repairs.number}.", wrong),
-        Slot("place", _PLACE, where),
-        Slot("data", ("2 gb for 10 euros", "2 gb", "10 euros", "more data", "add data"), _about_data(final)),
+        Slot("place", _PLACE, where, question="Where are you, at home or abroad?"),
+        Slot("data", _DATA, _about_data(final), question="If your data are used up, may I add 2 GB for 10 euros?"),
     )
     wish = Wish(wishes["says"], protest=wishes["protest"], slots=slots)
     facts: tuple[ToldFact, ...] = ()

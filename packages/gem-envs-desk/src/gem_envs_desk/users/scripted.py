@@ -78,6 +78,7 @@ class ScriptedUser:
     def reply(self, message: str) -> UserReply:
         """Return the answer to a message of the agent."""
         text = _SPACES.sub(" ", message.casefold().replace("’", "'"))
+        text = text.replace("date of birth", "birthday")  # is no date of a wish
         wish = self.script.wishes[self.wish]
         known = sum(self.asked.values())
         answers = [*self._acts(text), *self._slots(text)]
@@ -107,7 +108,9 @@ class ScriptedUser:
         if not answers and not _ASKING.search(text):
             answers = [_HEARS[(self.idle - 1) % len(_HEARS)]]
         elif not answers:
-            answers = [_UNKNOWN[(self.idle - 1) % len(_UNKNOWN)], self.script.wishes[self.wish].says]
+            # What the user says last counts, so nobody hears the first version of a wish again.
+            said = f"As I said: {wish.change}" if self.changed else wish.says
+            answers = [_UNKNOWN[(self.idle - 1) % len(_UNKNOWN)], said]
         return UserReply(" ".join(answers))
 
     def get_state(self) -> dict[str, Any]:

@@ -1,0 +1,76 @@
+"""The table in the README of gem-envs-desk is what play gives, and shows that the written policies matter."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gem_tools.postgres import PostgresError, require_postgres, stop_server
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "packages" / "gem-envs-desk" / "README.md").read_text(encoding="utf-8")
+
+
+def rows(cells: int) -> dict[str, str]:
+    """Return the lines with so many cells beside the id."""
+    found = re.finditer(rf"^\| `(\S+-v0\S*)` \|(?: \S+ \|){{{cells}}}\n", PAGE, re.MULTILINE)
+    return {match[1]: match[0] for match in found}
+
+
+ROWS = rows(5)
+SPEEDS = rows(2)
+
+
+def script() -> Any:
+    found = importlib.util.spec_from_file_location("desk_scores", ROOT / "benchmarks" / "desk_scores.py")
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+def cells(line: str) -> list[str]:
+    return line.strip("|\n ").split(" | ")[1:]
+
+
+@pytest.mark.parametrize("env_id", ["desk:Tickets-v0", *(pytest.param(i, marks=pytest.mark.nightly) for i in ROWS)])
+def test_a_row_is_what_fresh_play_gives(
+    env_id: str, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every figure of it, to the last digit."""
+    if not env_id.startswith("mcp:Postgres"):
+        assert script().row(env_id) == ROWS[env_id]
+        return
+    try:
+        require_postgres()
+    except PostgresError as error:
+        pytest.skip(str(error))
+    monkeypatch.setenv("GEM_POSTGRES_DIR", str(tmp_path_factory.mktemp("cluster")))
+    try:
+        assert script().row(env_id) == ROWS[env_id]
+    finally:
+        stop_server()
+
+
+def test_the_tables_have_every_id() -> None:
+    """Once each; writing the same rows again changes nothing."""
+    module = script()
+    assert tuple(ROWS) == module.IDS
+    assert module.TABLE.written(ROWS.values(), PAGE) == PAGE
+    assert tuple(SPEEDS) == (*module.DESKS, *module.OFFLINE)
+    assert module.SPEEDS.written(SPEEDS.values(), PAGE) == PAGE
+
+
+@pytest.mark.parametrize("env_id", ROWS)
+def test_the_reference_wins_and_neither_silence_nor_chance_does(env_id: str) -> None:
+    """A customer of a shop, an airline or a line who is merely obeyed is served wrongly at least every other time."""
+    silence, chance, obedient, reference, _ = cells(ROWS[env_id])
+    assert (silence, reference) == ("0.00", "1.00")
+    assert float(chance) <= 0.05
+    if env_id.startswith(("desk:Retail", "desk:Airline", "desk:Telecom")):
+        assert float(obedient) <= 0.6
