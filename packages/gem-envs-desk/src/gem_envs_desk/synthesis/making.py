@@ -11,7 +11,8 @@ from typing import Any
 
 from gem_envs_desk.checks import check_task
 from gem_envs_desk.domain import DeskDomain
-from gem_envs_desk.synthesis.drafting import Draft, DraftError, Goal
+from gem_envs_desk.synthesis.draft_calls import DraftError
+from gem_envs_desk.synthesis.drafting import Draft, Goal
 from gem_envs_desk.synthesis.errors import DescriptionError, UnsupportedSchemaError
 from gem_envs_desk.synthesis.seeding import seeded_records
 from gem_envs_desk.synthesis.service_domain import ServiceDomain

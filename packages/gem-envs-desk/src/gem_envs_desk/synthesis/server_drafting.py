@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from gem_envs_desk.synthesis.drafting import DraftError, Goal
+from gem_envs_desk.synthesis.draft_calls import DraftError
+from gem_envs_desk.synthesis.drafting import Goal
 from gem_envs_desk.synthesis.errors import DescriptionError, UnsupportedSchemaError
 from gem_envs_desk.synthesis.making import MadeTasks, collected, task_of_goals
 from gem_envs_desk.synthesis.openapi_calls import singular
