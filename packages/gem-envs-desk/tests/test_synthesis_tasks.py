@@ -18,10 +18,12 @@ from gem.errors import ArgumentError, GemError
 from gem.policies import Policy
 from gem_envs_desk.checks import check_task
 from gem_envs_desk.reference import DeskPolicy, call_text
+from gem_envs_desk.synthesis.draft_calls import DraftCalls
 from gem_envs_desk.synthesis.drafting import Draft
 from gem_envs_desk.synthesis.errors import DescriptionError
 from gem_envs_desk.synthesis.making import MadeTasks, collected, service_tasks
 from gem_envs_desk.synthesis.openapi import spec_of_openapi
+from gem_envs_desk.synthesis.record_descriptions import RecordDescriber
 from gem_envs_desk.synthesis.seeding import seeded_records
 from gem_envs_desk.synthesis.service_domain import ServiceDomain
 from gem_envs_desk.synthesis.service_env import ServiceEnv
@@ -140,10 +142,10 @@ def test_words_fit_one_record(spec: StoreSpec) -> None:
     for seed in range(30):
         rng = Random(seed)
         state = seeded_records(spec, rng)
-        draft = Draft(spec, graph, state, rng)
+        describer = RecordDescriber(spec, graph, state, rng, DraftCalls())
         for kind in spec.types.values():
             for record in state[kind.name]:
-                target = draft._described(kind, record, 0)
+                target = describer.described(kind, record, 0)
                 if " whose " in target.words:
                     described += 1
                     alike = [one for one in state[kind.name] if all(one.get(of) == record[of] for of in target.used)]
