@@ -1,4 +1,4 @@
-"""Scores of gem-envs-data by level: random play, constants, the reference under budgets of turns; and speed.
+"""Scores of gem-envs-data by level: random play, constants, the reference under budgets of turns; speed by gem.speed.
 
 Run with gem-envs-data installed::
 
@@ -8,12 +8,12 @@ Run with gem-envs-data installed::
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 
 from score_tables import mean_and_turns
 
 import gem
+from gem.speed import measure
 from gem_envs_data.sql.answers import is_right
 
 EPISODES = 300
@@ -39,34 +39,14 @@ def best_constant(level: int) -> float:
     return sum(is_right(common, task.answer, task.is_ordered) for task in answers[EPISODES:]) / EPISODES
 
 
-def speeds(env_id: str) -> tuple[float, float]:
-    """Return steps of random play per CPU second, and milliseconds of CPU of a reset with a task never seen."""
-    env = gem.make(env_id)
-    start = time.process_time()
-    for seed in range(200):
-        env.reset(seed=10**6 + seed)
-    reset_ms = (time.process_time() - start) / 200 * 1000
-    steps = 0
-    spent = 0.0
-    for seed in range(100):
-        env.reset(seed=10**6 + seed % 20)
-        start = time.process_time()
-        for _ in range(15):
-            *_, terminated, truncated, _ = env.step(env.sample_random_action())
-            steps += 1
-            if terminated or truncated:
-                break
-        spent += time.process_time() - start
-    return steps / spent, reset_ms
-
-
 def main() -> None:
     """Print the table."""
     for name in ("db:SQL-v0", "kg:Graph-v0"):
         for suffix in ("", "-level2", "-level3"):
             env_id = name + suffix
             budgets = [f"{mean_return(env_id, 'reference', EPISODES // 2, max_turns=turns):.2f}" for turns in BUDGETS]
-            steps, reset_ms = speeds(env_id)
+            speed = measure(gem.spec(env_id), 1.0, 0)
+            steps, reset_ms = speed.steps_per_cpu_second, 1000 / speed.resets_per_cpu_second
             constant = f"{best_constant(int(suffix[-1:] or 1)):.3f}" if name.startswith("db") else "none"
             rand = mean_return(env_id, "random", 4 * EPISODES)
             print(f"| `{env_id}` | {rand:.3f} | {constant} | {' | '.join(budgets)} | {steps:,.0f} | {reset_ms:.1f} |")

@@ -3,17 +3,18 @@
     python benchmarks/web_scores.py
     python benchmarks/web_scores.py --episodes 1000 web:Form-v0-hard
     python benchmarks/web_scores.py --speed
+    python benchmarks/web_scores.py --browser
 
 With ids, prints only their rows. Episode n has the seed n, and agents draw only from seeded generators, so the table is
 the same on any machine. ``--speed`` prints steps of the random policy per CPU second, resets apart, and the CPU time of
-a reset with a new task, for the shop too.
+a reset with a new task, for the shop too, both as :mod:`gem.speed` measures them.
+``--browser`` prints the mean return of the reference policy in a real browser, and its mean number of turns.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 from statistics import median
 from typing import Any
 
@@ -23,12 +24,14 @@ from score_tables import ScoreTable
 import gem
 from gem.env_spec import EnvSpec
 from gem.policies import NullPolicy, Policy, RandomPolicy
+from gem.speed import measure
 from gem_envs_web.form.env import FormEnv
 from gem_envs_web.form.policy import FormPolicy
 from gem_envs_web.forum.env import ForumEnv, ForumPolicy
 
 EPISODES = 200
 FIXED_TURNS = 12
+SECONDS = 0.3  # of CPU, for each figure
 IDS = tuple(f"web:{world}-v0{level}" for world in ("Form", "Forum") for level in ("-easy", "", "-hard"))
 TABLE = ScoreTable(
     "packages/gem-envs-web/README.md",
@@ -69,30 +72,23 @@ def row(spec: EnvSpec, episodes: int = EPISODES) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def speed(env_id: str, episodes: int = 60, repetitions: int = 5) -> str:
+def speed(env_id: str, repetitions: int = 5) -> str:
     """Return a line with medians and ranges of steps per CPU second and of milliseconds of CPU a reset."""
-    rates, resets = [], []
-    env = gem.make(env_id)
-    env.reset(seed=0)  # what is shared between episodes is made once
-    for _ in range(repetitions):
-        steps, in_steps, in_resets = 0, 0.0, 0.0
-        for seed in range(episodes):
-            began = time.process_time()
-            env.reset(seed=seed)
-            in_resets += time.process_time() - began
-            over = False
-            while not over:
-                action = env.sample_random_action()
-                began = time.process_time()
-                _, _, terminated, truncated, _ = env.step(action)
-                in_steps += time.process_time() - began
-                steps, over = steps + 1, terminated or truncated
-        rates.append(steps / in_steps)
-        resets.append(1000 * in_resets / episodes)
+    figures = [measure(gem.spec(env_id), SECONDS, seed) for seed in range(repetitions)]
+    rates = [figure.steps_per_cpu_second for figure in figures]
+    resets = [1000 / figure.resets_per_cpu_second for figure in figures]
     return (
         f"| {env_id} | {median(rates):,.0f} ({min(rates):,.0f} … {max(rates):,.0f}) "
         f"| {median(resets):.2f} ({min(resets):.2f} … {max(resets):.2f}) |\n"
     )
+
+
+def browser_row(spec: EnvSpec, episodes: int = 5) -> str:
+    """Return a line with the scores of silence and of the reference policy in a browser."""
+    with gem.make(spec) as env:
+        null = score_tables.mean_and_turns(env, NullPolicy(), 1)[0]
+        mean, turns = score_tables.mean_and_turns(env, gem.make_policy("reference", env), episodes)
+    return f"| `{spec.id}` | {episodes} | {null:.3f} | {mean:.3f} | {turns:.1f} |\n"
 
 
 def main() -> None:
@@ -101,7 +97,13 @@ def main() -> None:
     parser.add_argument("ids", nargs="*")
     parser.add_argument("--episodes", type=int, default=EPISODES)
     parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--browser", action="store_true")
     options = parser.parse_args()
+    if options.browser:
+        for spec in gem.registry.all_specs("web"):
+            if spec.id.startswith("web:Browser-v0"):
+                sys.stdout.write(browser_row(spec))
+        return
     if options.speed:
         for env_id in options.ids or (*(f"web:Shop-v0{level}" for level in ("-easy", "", "-hard")), *IDS):
             sys.stdout.write(speed(env_id))

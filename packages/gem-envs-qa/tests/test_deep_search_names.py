@@ -63,6 +63,7 @@ def test_the_ranking_is_that_of_an_index_over_the_renamed_articles() -> None:
         assert [(hit.id, hit.score, names.told(hit.contents)) for hit in found] == expected
 
 
+@pytest.mark.slow(reason="the first test makes the world of 10,000 articles and its index")
 @pytest.mark.parametrize("names", ["world", "episode"])
 def test_an_environment_shows_what_the_engine_finds(names: str) -> None:
     """The articles in the engine's order, those of the world as they were written, in every page."""
@@ -81,6 +82,7 @@ def test_an_environment_shows_what_the_engine_finds(names: str) -> None:
         env.reset(seed=8)
 
 
+@pytest.mark.slow(reason="the first test makes the world of 10,000 articles and its index")
 def test_an_episode_is_that_of_the_world_under_other_names() -> None:
     """The same question, answers and articles, with hardly any name in common with the next episode."""
     env = gem.make("qa:DeepSearch-v0").unwrapped
@@ -158,6 +160,7 @@ def test_tasks_are_counted_as_a_list_of_all_has_them() -> None:
         assert len(listed) == tasks(vocabulary, found)
 
 
+@pytest.mark.slow(reason="the first test makes the world of 10,000 articles and its index")
 @pytest.mark.parametrize("level", LEVELS)
 def test_there_are_more_than_a_million_tasks(level: str) -> None:
     """Of each level, in the smaller split, and with its first 2,000 chains of facts alone."""

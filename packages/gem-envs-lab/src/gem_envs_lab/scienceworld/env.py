@@ -2,8 +2,9 @@
 
 ScienceWorld (Wang et al., "ScienceWorld: Is your Agent Smarter than a 5th Grader?", EMNLP 2022) has thirty tasks of
 primary-school science in a text world. Rules, texts, scores, variations and splits are the simulator's own. It runs in
-a Java process for each environment in play; environments that are closed leave theirs to the next. A seed gives
-the same task, things and scores in every process, but the simulator may list the things of a room in another order.
+a Java process for each environment in play; environments that are closed leave theirs to the next. A seed gives the
+same episode in every process under HotSpot, the virtual machine of OpenJDK; another one may list the things of a room
+in another order.
 """
 
 from __future__ import annotations
@@ -110,8 +111,7 @@ class ScienceWorldEnv(TextEnv[str]):
         if unknown:
             known = ", ".join(simulator.simplifications())
             raise ArgumentError(f"simplifications must be some of {known}, got {sorted(unknown)[0]!r}")
-        simulator.load(self._task, 0, self.simplifications)
-        self._variation = self.rng.choice(simulator.variations(self.split))
+        self._variation = self.rng.choice(simulator.variations(self._task, self.split))
         self._around = simulator.load(self._task, self._variation, self.simplifications)
         self._actions, self._score = [], 0
 

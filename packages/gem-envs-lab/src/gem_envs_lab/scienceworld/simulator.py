@@ -15,8 +15,15 @@ from gem.processes.fork_hooks import after_fork_in_child
 
 __all__ = ["JavaSimulator", "borrow", "give_back", "task_names"]
 
-_OPTIONS = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""A heap with a limit, one thread that collects garbage, and the quick compiler: some 200 MB instead of 2.7 GB."""
+_OPTIONS = (
+    "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+    "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:hashCode=2",
+)  # fmt: skip
+"""A heap with a limit, one thread that collects garbage, and the quick compiler: some 200 MB instead of 2.7 GB.
+
+The simulator walks through hash sets of things, so their order is that of the identity hash codes, which the virtual
+machine draws anew for each object. With one code for all, a set has the order in which it was filled.
+"""
 _MOST_IDLE = 8
 """Processes that wait for the next environment; further ones end."""
 _PATIENCE = 10.0
@@ -53,22 +60,31 @@ class JavaSimulator:
         self._gateway = java_gateway.JavaGateway(gateway_parameters=parameters)
         self._server = self._gateway.jvm.scienceworld.runtime.pythonapi.PythonInterface()
         self._owner = os.getpid()
+        self._variations: dict[tuple[str, str], list[int]] = {}
 
     @property
     def usable(self) -> bool:
         """Whether the process runs and belongs to this one."""
         return self._owner == os.getpid() and self._process.poll() is None
 
-    def variations(self, split: str) -> list[int]:
-        """Return the variations of the loaded task in a split."""
-        server = self._server
-        ways = {"train": server.getVariationsTrain, "dev": server.getVariationsDev, "test": server.getVariationsTest}
-        return [int(number) for number in ways[split]()]
+    def variations(self, task: str, split: str) -> list[int]:
+        """Return the variations of a task in a split; the first time, this loads the task."""
+        found = self._variations.get((task, split))
+        if found is None:
+            self._server.load(task, 0, "", False)
+            server = self._server
+            ways = {
+                "train": server.getVariationsTrain,
+                "dev": server.getVariationsDev,
+                "test": server.getVariationsTest,
+            }
+            found = self._variations[task, split] = [int(number) for number in ways[split]()]
+        return found
 
     def load(self, task: str, variation: int, simplifications: str, walkthrough: bool = False) -> str:
         """Begin an episode; return what stands around the agent."""
+        # The simulator's own reset would load the same again.
         self._server.load(task, variation, simplifications, walkthrough)
-        self._server.reset()
         return str(self._server.step("look around"))
 
     def simplifications(self) -> list[str]:

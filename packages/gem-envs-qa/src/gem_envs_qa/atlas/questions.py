@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from gem.data import Permutation
 from gem_envs_qa.atlas.articles import date_text, number_text
-from gem_envs_qa.atlas.schema import ORGANISATION, PERSON, REGION, RELATIONS, TOWN, Relation, paths
+from gem_envs_qa.atlas.schema import ORGANISATION, PERSON, PLAIN_PHRASES, REGION, RELATIONS, TOWN, Relation, paths
 from gem_envs_qa.atlas.world import AtlasWorld, Date, Entity
 
 __all__ = ["HOPS", "QUESTION_KINDS", "FactChain", "FactChains", "Question", "questions_of", "row_of"]
@@ -266,10 +266,12 @@ def _in_words(question: Question, rng: random.Random) -> str:
     one, *more = question.chains
     if question.form == "chain":
         last = one.path[-1]
-        subject = _phrase(one.start, one.path[:-1], rng)
-        ways = [text.format(subject) for text in last.questions]
+        said = _called(one.start, rng)
+        subject, plain = _nested(said, one.path[:-1]), _nested(said, one.path[:-1], plain=True)
+        # A clause between a question's subject and its verb is hard to read.
+        ways = [text.format(subject if text.endswith("{}?") else plain) for text in last.questions]
         if last.phrase:
-            ways.append(f"What is the name of {last.phrase.format(subject)}?")
+            ways.append(f"What is the name of {_nested(said, one.path)}?")
         return rng.choice(ways)
     if question.form == "count":
         towns = one.path[-1].object == REGION
@@ -290,11 +292,22 @@ def _in_words(question: Question, rng: random.Random) -> str:
 
 
 def _phrase(start: Entity, path: Iterable[Relation], rng: random.Random) -> str:
-    text = start.said
+    return _nested(_called(start, rng), path)
+
+
+def _called(start: Entity, rng: random.Random) -> str:
+    """Return one of the names of an entity, as it stands in a sentence."""
     if start.alias is not None and rng.random() < _ALIAS_RATE:
-        text = f"the {start.alias}" if start.kind == ORGANISATION else start.alias
-    for relation in path:
-        text = relation.phrase.format(text)
+        return f"the {start.alias}" if start.kind == ORGANISATION else start.alias
+    return start.said
+
+
+def _nested(said: str, path: Iterable[Relation], plain: bool = False) -> str:
+    """Return the phrase for the end of a path; only its first relation may be a clause, and none if it is plain."""
+    text = said
+    for place, relation in enumerate(path):
+        phrase = PLAIN_PHRASES.get(relation.name, relation.phrase) if place or plain else relation.phrase
+        text = phrase.format(text)
     return text
 
 

@@ -14,6 +14,7 @@ __all__ = [
     "KINDS",
     "ORGANISATION",
     "PERSON",
+    "PLAIN_PHRASES",
     "REGION",
     "RELATIONS",
     "TOWN",
@@ -78,6 +79,20 @@ _ALL = (
     Relation("opener", EVENT, PERSON, "the person who opened {}", ("Who opened {}?",)),
     Relation("began", EVENT, "date", "", ("On what date did {} begin?",)),
 )  # fmt: skip
+
+PLAIN_PHRASES = {
+    "birthplace": "the birthplace of {}",
+    "deathplace": "the place of death of {}",
+    "region": "the region of {}",
+    "country": "the country of {}",
+    "parliament": "the town of the parliament of {}",
+    "seat": "the seat of {}",
+    "dedicatee": "the dedicatee of {}",
+    "inspiration": "the inspiration of {}",
+    "venue": "the venue of {}",
+    "opener": "the opener of {}",
+}
+"""The phrases without a clause, for objects of what is itself a phrase: clauses within clauses are hard to read."""
 
 RELATIONS = {relation.name: relation for relation in _ALL}
 

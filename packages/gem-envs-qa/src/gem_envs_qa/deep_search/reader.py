@@ -135,6 +135,18 @@ PHRASES = {
     "organiser": "the organiser of (.+)",
     "opener": "the person who opened (.+)",
 }
+NESTED_PHRASES = {
+    "birthplace": "the birthplace of (.+)",
+    "deathplace": "the place of death of (.+)",
+    "region": "the region of (.+)",
+    "country": "the country of (.+)",
+    "parliament": "the town of the parliament of (.+)",
+    "seat": "the seat of (.+)",
+    "dedicatee": "the dedicatee of (.+)",
+    "inspiration": "the inspiration of (.+)",
+    "venue": "the venue of (.+)",
+    "opener": "the opener of (.+)",
+}
 QUESTIONS = {
     r"In which town was (.+) born\?": "birthplace",
     r"In which town did (.+) die\?": "deathplace",
@@ -328,7 +340,7 @@ def fact(relation: str, entity: str) -> AtlasReasoning:
 
 def thing_meant(phrase: str) -> AtlasReasoning:
     """Find out which entity a phrase means."""
-    for relation, form in PHRASES.items():
+    for relation, form in (*PHRASES.items(), *NESTED_PHRASES.items()):
         found = compiled(form).fullmatch(phrase)
         if found is not None:
             subject = yield from thing_meant(found[1])
