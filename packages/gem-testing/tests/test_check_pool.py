@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import select
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -340,6 +342,32 @@ def test_breaking_off_leaves_no_process(tmp_path: Path, alive: tuple[str, int], 
     else:
         with pytest.raises(KeyboardInterrupt):
             events.throw(KeyboardInterrupt)  # type: ignore[attr-defined]
+    wait_until_all_are_gone(end)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_waits_for_the_process_that_is_starting(
+    tmp_path: Path, alive: tuple[str, int], monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """A process that has begun when Ctrl-C comes, and of which the check does not know yet, ends with the others."""
+    fifo, end = alive
+
+    class Popen(subprocess.Popen[bytes]):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            assert select.select([end], [], [], 60)[0]
+            signal.raise_signal(number)
+
+    module = f"import os, time\nos.write(os.open({fifo!r}, os.O_WRONLY), b'here ')\ntime.sleep(1000)"
+    folder = lay_out(tmp_path, "pass", fifo, module=module)
+    (job,) = (job for job in jobs_of(folder) if "Hostile" in job.spec.id)
+    monkeypatch.setattr(pools.subprocess, "Popen", Popen)
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(pools.check([job], processes=1, timeout=100))
+    finally:
+        signal.signal(number, before)
     wait_until_all_are_gone(end)
 
 

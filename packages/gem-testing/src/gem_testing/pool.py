@@ -19,7 +19,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -165,7 +165,8 @@ class _Run:
                 self.goes_on = False
                 yield JobFinished(self._number)
                 return
-            self._worker = _Worker(self, self._job, self._left, self._news)
+            with _uninterrupted():
+                self._worker = _Worker(self, self._job, self._left, self._news)
             self._at, self._since = _START, time.monotonic()
         elif self._worker.has_ended:
             yield from self._blame(self._worker.stop())
@@ -250,6 +251,24 @@ class _Run:
     def _heard(self, result: ClauseResult) -> Event:
         self._explained |= result.clause in BEGINNINGS and result.outcome is ClauseOutcome.VIOLATED
         return ClauseFinished(self._number, result)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait while a process starts, as nobody would know the process of a start broken off."""
+    late: list[int] = []
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():  # only there do handlers run
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if callable(signal.getsignal(number)):
+                before[number] = signal.signal(number, lambda number, _: late.append(number))
+    try:
+        yield
+    finally:
+        for kept, handler in before.items():
+            signal.signal(kept, handler)
+        for arrived in late:
+            signal.raise_signal(arrived)
 
 
 def _module(spec: EnvSpec) -> str:
