@@ -8,6 +8,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from gem_terminal.engines import Engine
 from gem_terminal.engines.base import ProgressStage
 from gem_terminal.engines.contexts import beginning_of
 from gem_terminal.engines.docker import DockerEngine
+from gem_terminal.engines.docker.buildkit import has_buildkit
 from gem_terminal.engines.exclusive import PLACES, building, no_building
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.errors import EngineError
@@ -202,3 +204,34 @@ def test_bases_of_the_same_content_are_one_folder(engine: Engine, tmp_path: Path
     assert layers["a:1"] == layers["b:1"] != layers["c:1"]
     assert len(list((tmp_path / "images of é" / "contents").iterdir())) == 2
     assert (layers["c:1"][0] / "usr/share/x/file").read_text() == "two"
+
+
+@pytest.mark.nightly
+@pytest.mark.only_engine("docker")
+def test_buildkit_builds_what_the_classic_builder_refuses(engine: Engine, small: Image, tmp_path: Path) -> None:
+    """Mounts of RUN and modes of COPY, with build arguments, steps as progress, and the end of a failure's output."""
+    if not has_buildkit(None):
+        pytest.skip("the docker program has no buildx")
+    assert isinstance(engine, DockerEngine)
+    lines = [f"FROM {small.name}", "ARG WORD", f"ENV NONCE={uuid4()}"]
+    lines += ["RUN --mount=type=cache,target=/cache echo $WORD > /said", "COPY --chmod=700 Dockerfile /copied"]
+    image = replace(context(tmp_path / "a task of é", *lines), arguments=(("WORD", "two words"),))
+    stages: list[ProgressStage] = []
+    reference = engine.prepare(image, stages.append)
+    try:
+        with engine.start(reference, ResourceLimits()) as container:
+            said = container.run(("sh", "-c", "cat /said; stat -c %a /copied"), seconds=60).output
+        assert said == b"two words\n700\n"
+        assert engine.client.images.get(reference).labels["gem.terminal"] == "image"
+        assert {(stage.done, stage.total) for stage in stages if stage.text.startswith(("RUN", "COPY"))} == {
+            (2, 3),
+            (3, 3),
+        }
+    finally:
+        engine.client.images.remove(reference)
+    failing = context(tmp_path / "failing", f"FROM {small.name}", "RUN echo the reason; exit 3")
+    with pytest.raises(EngineError, match=r"failing cannot be built: .*exit code: 3"):
+        engine.prepare(failing)
+    slow = replace(context(tmp_path / "slow", f"FROM {small.name}", f"RUN sleep {LONG}"), build_seconds=5.0)
+    with pytest.raises(EngineError, match=r"slow cannot be built in the 5 seconds that its task grants"):
+        engine.prepare(slow)

@@ -103,7 +103,7 @@ class DockerEngine(Engine):
         return EngineInfo(str(info.get("ServerVersion", "")), bounds, "one for each episode, a bridge")
 
     def prepare(self, image: Image, progress: Progress | None = None) -> str:
-        return docker_images.prepare(self.client, image, progress)
+        return docker_images.prepare(self.client, image, progress, self._url)
 
     def has_base(self, name: str) -> bool:
         return docker_images.has(self.client, name)

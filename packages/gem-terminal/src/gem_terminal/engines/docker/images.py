@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gem_terminal.engines.archives import flatten, inspect_archive
 from gem_terminal.engines.base import Progress, ProgressStage, report_stage
 from gem_terminal.engines.contexts import beginning_of, cache_folder, digest_of
+from gem_terminal.engines.docker import buildkit
 from gem_terminal.engines.docker.container import engine_errors
 from gem_terminal.engines.exclusive import building
 from gem_terminal.engines.mirrors import mirror_settings, with_lines_after_from
@@ -38,11 +39,17 @@ _ASIDES = ("--->", "Removing intermediate", "Successfully")
 _STEP = re.compile(r"step (\d+)/(\d+) ?: (.*)", re.IGNORECASE)
 
 
-def prepare(client: DockerClient, image: Image, progress: Progress | None) -> str:
+def prepare(client: DockerClient, image: Image, progress: Progress | None, url: str | None = None) -> str:
     """Return the reference of an image of the engine; pull or build the image if necessary.
 
     Of an image with a name and a folder, the prebuilt one comes first. Where it cannot be had, the folder is built,
     with a warning.
+
+    Args:
+        client: the connection to the engine.
+        image: the image.
+        progress: receives the steps.
+        url: the address of the engine; None for that of the environment.
 
     Raises:
         EngineError: if the image cannot be pulled or built.
@@ -52,7 +59,7 @@ def prepare(client: DockerClient, image: Image, progress: Progress | None) -> st
         with building(cache_folder() / "docker", beginning_of(image), progress):
             reference = _present(client, image)  # the last holder of the lock may have built it
             if reference is None:
-                reference = _made(client, image, progress)
+                reference = _made(client, url, image, progress)
     return reference
 
 
@@ -61,7 +68,7 @@ def _present(client: DockerClient, image: Image) -> str | None:
     return next((name for name in names if has(client, name)), None)
 
 
-def _made(client: DockerClient, image: Image, progress: Progress | None) -> str:
+def _made(client: DockerClient, url: str | None, image: Image, progress: Progress | None) -> str:
     if image.name is not None:
         try:
             _fetch(client, image.name, progress)
@@ -74,7 +81,7 @@ def _made(client: DockerClient, image: Image, progress: Progress | None) -> str:
             )
         else:
             return image.name
-    _build(client, image, _tag(image), progress)
+    _build(client, url, image, progress)
     return _tag(image)
 
 
@@ -159,13 +166,30 @@ def _fetch(client: DockerClient, name: str, progress: Progress | None) -> None:
         raise EngineError(missing)
 
 
-def _build(client: DockerClient, image: Image, tag: str, progress: Progress | None) -> None:
+def _build(client: DockerClient, url: str | None, image: Image, progress: Progress | None) -> None:
+    """Build an image with BuildKit if it is there, or else with the classic builder."""
+    tag, settings = _tag(image), mirror_settings()
+    arguments = {**settings.variables, **dict(image.arguments)}
+    report_stage(progress, ProgressStage("sending the folder to the engine"))
+    with engine_errors(f"the image of {image.folder} cannot be built"), _dockerfile(client, image) as dockerfile:
+        if buildkit.has_buildkit(url):
+            buildkit.build(url, image, dockerfile, tag, {LABEL: IMAGE}, arguments, progress)
+        else:
+            _build_classically(client, image, dockerfile, tag, arguments, progress)
+
+
+def _build_classically(
+    client: DockerClient,
+    image: Image,
+    dockerfile: str,
+    tag: str,
+    arguments: Mapping[str, str],
+    progress: Progress | None,
+) -> None:
     deadline = time.monotonic() + image.build_seconds
     said: list[str] = []
     done, total, failure = None, None, None
-    report_stage(progress, ProgressStage("sending the folder to the engine"))
-    settings = mirror_settings()
-    with engine_errors(f"the image of {image.folder} cannot be built"), _dockerfile(client, image) as dockerfile:
+    with engine_errors(f"the image of {image.folder} cannot be built"):
         events = client.api.build(
             path=str(image.folder),
             dockerfile=dockerfile,
@@ -173,7 +197,7 @@ def _build(client: DockerClient, image: Image, tag: str, progress: Progress | No
             rm=True,
             forcerm=True,
             labels={LABEL: IMAGE},
-            buildargs={**settings.variables, **dict(image.arguments)},
+            buildargs=dict(arguments),
             timeout=max(int(image.build_seconds), 1),
             decode=True,
         )
