@@ -234,15 +234,16 @@ def test_as_many_databases_are_ready_as_are_open() -> None:
         with admin() as connection:
 
             def ready() -> set[str]:
-                found = connection.execute("SELECT name, oid FROM episodes JOIN pg_database ON datname = name")
-                taken = {database.name for database in opened}
-                return {str(oid) for name, oid in found.fetchall() if name not in taken}
+                found = connection.execute(
+                    "SELECT oid FROM episodes JOIN pg_database ON datname = name WHERE state = 'ready'"
+                )
+                return {str(oid) for (oid,) in found.fetchall()}
 
             assert eventually(lambda: len(ready()) >= len(opened))
             address = read_address(cluster_folder())
             assert address is not None
             folders = Path(address.sockets) / "data" / "base"
-            assert any((folders / oid / "pg_internal.init").exists() for oid in ready())
+            assert all((folders / oid / "pg_internal.init").exists() for oid in ready())
     finally:
         for database in opened:
             database.close()
