@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 
@@ -68,6 +69,22 @@ def test_a_state_plays_the_actions_again() -> None:
     assert env.step("\\boxed{1}") == twin.step("\\boxed{1}")
     with pytest.raises(StateError):
         twin.set_state({**env.get_state(), "environment": "CartPole-v1"})
+
+
+def test_a_state_has_the_options_of_its_episode() -> None:
+    """They decide how it began; a copy by pickle has them too."""
+    env, twin = gem.make("gym:CartPole-v1"), gem.make("gym:CartPole-v1")
+    wide, _ = env.reset(seed=1, options={"low": 0.15, "high": 0.2})
+    assert min(json.loads(wide.partition("Observation: ")[2])) >= 0.15
+    twin.set_state(json.loads(json.dumps(env.get_state())))
+    copy = pickle.loads(pickle.dumps(env))
+    expected = env.step("\\boxed{1}")
+    assert twin.step("\\boxed{1}") == copy.step("\\boxed{1}") == expected
+    narrow, _ = env.reset()
+    assert max(map(abs, json.loads(narrow.partition("Observation: ")[2]))) <= 0.05
+    with pytest.raises(StateError):
+        twin.set_state({**env.get_state(), "options": [1]})
+    assert twin.get_state()["options"] == {"low": 0.15, "high": 0.2}
 
 
 @pytest.mark.parametrize(

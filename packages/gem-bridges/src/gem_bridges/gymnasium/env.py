@@ -21,11 +21,13 @@ _SEED_BITS = 31
 
 
 class GymnasiumTextEnv(Env[str, str]):
+    # Not a ReplayedEnv, which opens a game for each episode, has no options, and truncates at a limit of its own: an
+    # environment of Gymnasium is made once, for some take seconds, and it takes options; its agent knows of the limit.
     r"""An environment of Gymnasium whose observations are JSON and whose actions are JSON in ``\boxed{…}``.
 
     Rewards, ``terminated`` and ``truncated`` are the environment's own. An unreadable action costs a turn of
-    ``max_turns`` and reaches the environment not at all. The state is the seed with the actions so far, so an
-    environment that does not follow from its seed has none that is worth keeping.
+    ``max_turns`` and reaches the environment not at all. The state is the seed and the options of the episode with the
+    actions so far, so an environment that does not follow from these has none that is worth keeping.
 
     Args:
         env_id: id in Gymnasium's registry, such as ``"CartPole-v1"`` or ``"package:Name-v0"``.
@@ -45,6 +47,7 @@ class GymnasiumTextEnv(Env[str, str]):
         self.max_turns = integer("max_turns", max_turns, minimum=1, maximum=MAX_TURNS)
         self._phase = EpisodePhase.NOT_BEGUN
         self._env_seed = 0
+        self._options: dict[str, Any] | None = None
         self._actions: list[str | None] = []
         self._env: Any = None
         self._open()
@@ -68,6 +71,7 @@ class GymnasiumTextEnv(Env[str, str]):
             super().reset(seed=seed)
         self._phase = EpisodePhase.NOT_BEGUN
         self._env_seed = self.rng.getrandbits(_SEED_BITS)
+        self._options = None if options is None else dict(options)
         self._actions = []
         shown, _ = self._env.reset(seed=self._env_seed, options=options)
         self._phase = EpisodePhase.PLAYING
@@ -109,11 +113,12 @@ class GymnasiumTextEnv(Env[str, str]):
         return f"\\boxed{{{to_text(space, space.sample())}}}"
 
     def get_state(self) -> dict[str, Any]:
-        """Return the seed and the actions so far."""
+        """Return the seed, the options and the actions so far; options that JSON cannot hold make it no JSON either."""
         return {
             "environment": self.env_id,
             "phase": self._phase.value,
             "env_seed": self._env_seed,
+            "options": self._options,
             "actions": list(self._actions),
             **self.generator_state(),
         }
@@ -122,19 +127,26 @@ class GymnasiumTextEnv(Env[str, str]):
         """Play the actions of a state again."""
         if not isinstance(state, Mapping) or state.get("environment") != self.env_id:
             raise StateError(f"not a state of gym:{self.env_id}")
+        before = self._env
         with unchanged_on_error(self):
             self._phase = EpisodePhase(state["phase"])
             self._env_seed = integer("env_seed", state["env_seed"], minimum=0, maximum=2**_SEED_BITS - 1)
+            options = state["options"]
+            if options is not None and not isinstance(options, Mapping):
+                raise ArgumentTypeError(f"options must be a dict or None, got {type(options).__name__}")
+            self._options = None if options is None else dict(options)
             actions = [None if text is None else string("action", text) for text in state["actions"]]
             self._env = None
             self._open()
             self._replay(actions)
             self.set_generator_state(state)
+        if before is not None:
+            before.close()
 
     def _replay(self, actions: list[str | None]) -> None:
         self._actions = []
         if self._phase is not EpisodePhase.NOT_BEGUN:
-            self._env.reset(seed=self._env_seed)
+            self._env.reset(seed=self._env_seed, options=self._options)
             for text in actions:
                 self._advance(text)
 
