@@ -48,10 +48,11 @@ class ConnectFourEnv(TwoPlayerEnv[int]):
             self.columns[column] += _DISCS[number % 2]
 
     def _rules(self) -> str:
+        dropped = f"The first {self.opening} discs were dropped at random. " if self.opening else ""
         return (
             f"Connect Four: two players in turn drop a disc into a column of the board, where it falls onto the discs "
-            f"below; who first has {_WIN} in a row, column or diagonal wins. Write the number of a column, for example "
-            f"\\boxed{{3}}."
+            f"below; who first has {_WIN} in a row, column or diagonal wins. {dropped}Write the number of a column, "
+            f"for example \\boxed{{3}}."
         )
 
     def _situation(self, player: str) -> str:
@@ -71,8 +72,12 @@ class ConnectFourEnv(TwoPlayerEnv[int]):
         self.columns[move - 1] += _DISCS[PLAYERS.index(player)]
         self.event = f"The {player} player dropped a disc into column {move}."
         if connects(self.columns, move - 1):
+            self.event += f" The {player} player has {_WIN} in a row and wins."
             return {one: 1.0 if one == player else -1.0 for one in PLAYERS}
-        return None if self._moves() else dict.fromkeys(PLAYERS, 0.0)
+        if self._moves():
+            return None
+        self.event += " The board is full; nobody wins."
+        return dict.fromkeys(PLAYERS, 0.0)
 
     def _load(self, episode: dict[str, object]) -> None:
         super()._load(episode)

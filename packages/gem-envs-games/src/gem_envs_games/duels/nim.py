@@ -55,7 +55,10 @@ class NimEnv(TwoPlayerEnv[tuple[int, ...]]):
             return f"heap {number} has no {taken} objects."
         self.heaps[number - 1] -= taken
         self.event = f"The {player} player took {taken} from heap {number}."
-        return None if any(self.heaps) else {one: 1.0 if one == player else -1.0 for one in PLAYERS}
+        if any(self.heaps):
+            return None
+        self.event += f" The {player} player wins."
+        return {one: 1.0 if one == player else -1.0 for one in PLAYERS}
 
     def _load(self, episode: dict[str, object]) -> None:
         super()._load(episode)

@@ -130,13 +130,19 @@ class BabyAIEnv(GridGame[str]):
         return {f"toggle and go through {door.name}": [*way, _TOGGLE, _FORWARD, _FORWARD]}
 
     def _instructions(self) -> str:
+        size = self.level.agent_view_size
+        mission = f"{self.level.mission}."
+        if " you" in mission:  # "the ball behind you" means at the beginning
+            mission += " Its places are as seen from where you begin."
         kinds = "" if self.actions == "primitive" else " Some stand for several steps, which end early where one fails."
         return (
-            f"You are in a world of rooms with doors, keys, balls and boxes, and see what lies in front of you. Your "
-            f"mission: {self.level.mission}. You have {self.max_turns} actions. You face one way; 'ahead' is where you "
-            "face. You carry one thing at a time, and drop it in front of you; a locked door needs the key of its "
-            f"colour. Each observation lists the actions that are possible.{kinds} Put one of them in "
-            "\\boxed{}, for example \\boxed{turn left}."
+            f"You are in a world of rooms with doors, keys, balls and boxes. Your mission: {mission} "
+            f"You have {self.max_turns} actions. You face one way, 'ahead', and see {size - 1} steps ahead and "
+            f"{size // 2} to either side, but not through walls and closed doors. You carry one thing at a time, and drop it in "
+            "front of you; things are next to each other if they are one step apart, not diagonally. 'toggle' opens or "
+            "closes the door in front of you; a locked one needs the key of its colour in your hands. It also opens a "
+            f"box, which is then gone. Each observation lists the actions that are possible.{kinds} Put one of them "
+            "in \\boxed{}, for example \\boxed{turn left}."
         )
 
     def _board(self) -> str:
@@ -171,7 +177,7 @@ class BabyAIEnv(GridGame[str]):
         self._look()
         if done == len(way):
             return legal(f"Done: {name}.")
-        return legal(f"You could do only {done} of the {len(way)} steps of it: {name}.")
+        return legal(f"Of the {len(way)} steps of '{name}', {done or 'none'} could be done.")
 
     def _situation(self) -> tuple[Any, ...]:
         """Return what a primitive action can change."""

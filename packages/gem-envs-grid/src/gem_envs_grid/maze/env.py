@@ -46,7 +46,8 @@ class MazeEnv(GridGame[re.Match[str]]):
     saved = StateFields(rows=tuple[str, ...], place=int, keys=str)
     legend: ClassVar[str] = (
         f"'{AGENT}' is you, '{GOAL}' the goal, '{WALL}' a wall, '{FLOOR}' floor. A small letter is a key, and the same "
-        "letter as a capital the door that it opens. You pick up a key by walking over it."
+        "letter as a capital the door that it opens. You pick up a key by walking over it. Between two cells stands "
+        "a sign for what divides them, so a step from cell to cell is two signs long."
     )
     """Says what the signs of the picture or text stand for."""
 
