@@ -12,11 +12,11 @@ from typing import Any
 
 from gem.arguments import boolean, check_names, integer, real, string
 from gem.core import Action, Observation
-from gem.errors import ArgumentError, ArgumentTypeError
+from gem.errors import ArgumentError, ArgumentTypeError, LineWorkerError
 from gem.phases import EpisodePhase, out_of_order
+from gem.processes import LineWorker
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_env import ForeignTurn
-from gem_bridges.line_worker import LineWorker
 from gem_bridges.replayed_env import SEED_BITS, ReplayedEnv
 from gem_bridges.verifiers.messages import assistant_message, described_tools, messages_after, observed
 
@@ -65,7 +65,7 @@ class VerifiersRollout:
                 self._worker.close()
 
     def _asked(self, op: str, **more: Any) -> dict[str, Any]:
-        return self._worker.request({"op": op, "rollout": self._number, **more})
+        return _answer(self._worker, {"op": op, "rollout": self._number, **more})
 
 
 class VerifiersEnv(ReplayedEnv):
@@ -162,7 +162,11 @@ class VerifiersEnv(ReplayedEnv):
         missing = [name for name in self.variables if name not in os.environ]
         if missing:
             raise ArgumentError(f"{self.name}: the environment has no variable {', '.join(missing)}")
-        worker = LineWorker([self.python, "-u", str(_WORKER), str(self.max_memory)], self.timeout, _MAX_ANSWER_BYTES)
+        command = [self.python, "-u", str(_WORKER), str(self.max_memory)]
+        try:
+            worker = LineWorker(command, self.timeout, _MAX_ANSWER_BYTES)
+        except LineWorkerError as error:
+            raise BridgeError(str(error)) from error
         wanted = {
             "package": self.package.rsplit("/", 1)[-1].partition("@")[0].replace("-", "_"),
             "args": self.package_args,
@@ -171,7 +175,7 @@ class VerifiersEnv(ReplayedEnv):
             "variables": {name: os.environ[name] for name in self.variables},
         }
         try:
-            self._rows = int(worker.request({"op": "load", **wanted})["rows"])
+            self._rows = int(_answer(worker, {"op": "load", **wanted})["rows"])
             if self._rows == 0:
                 raise BridgeError("it has no rows")
         except BridgeError as error:
@@ -221,6 +225,13 @@ class VerifiersEnv(ReplayedEnv):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_worker": None}
+
+
+def _answer(worker: LineWorker, message: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return worker.request(message)
+    except LineWorkerError as error:
+        raise BridgeError(str(error)) from error
 
 
 def _results(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
