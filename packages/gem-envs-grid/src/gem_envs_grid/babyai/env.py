@@ -138,11 +138,11 @@ class BabyAIEnv(GridGame[str]):
         return (
             f"You are in a world of rooms with doors, keys, balls and boxes. Your mission: {mission} "
             f"You have {self.max_turns} actions. You face one way, 'ahead', and see {size - 1} steps ahead and "
-            f"{size // 2} to either side, but not through walls and closed doors. You carry one thing at a time, and drop "
-            "it in front of you; things are next to each other if they are one step apart, not diagonally. 'toggle' opens or "
-            "closes the door in front of you; a locked one needs the key of its colour in your hands. It also opens a "
-            f"box, which is then gone. Each observation lists the actions that are possible.{kinds} Put one of them "
-            "in \\boxed{}, for example \\boxed{turn left}."
+            f"{size // 2} to either side, but not through walls and closed doors. You carry one thing at a time, and "
+            "drop it in front of you; things are next to each other if they are one step apart, not diagonally. "
+            "'toggle' opens or closes the door in front of you; a locked one needs the key of its colour in your "
+            "hands. It also opens a box, which is then gone. Each observation lists the actions that are "
+            f"possible.{kinds} Put one of them in \\boxed{{}}, for example \\boxed{{turn left}}."
         )
 
     def _board(self) -> str:
