@@ -246,6 +246,7 @@ def _kanban() -> dict[str, Any]:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(3600)  # some 250 starts of the server, on a machine with other work
 @pytest.mark.parametrize(("name", "server"), [("memory", _memory), ("kanban", _kanban)])
 def test_a_published_server_becomes_a_package(name: str, server: Callable[[], dict[str, Any]], tmp_path: Path) -> None:
     """50 verified tasks from servers of npm and PyPI; the package passes its own tests and gem check."""

@@ -207,6 +207,37 @@ def test_an_unreadable_file_is_named(tmp_path: Path, name: str, content: bytes, 
     assert str(path) in str(caught.value)
 
 
+def test_records_are_found_in_their_wrapping() -> None:
+    """A record that is the only property of a body or an answer is meant, as in ``{"note": {…}}``."""
+    note = {"type": "object", "properties": {"id": {"type": "integer"}, "title": {"type": "string"}}}
+    new = {"type": "object", "required": ["title"], "properties": {"title": {"type": "string"}}}
+
+    def wrapped(**properties: Any) -> dict[str, Any]:
+        schema = {"type": "object", "required": [*properties], "properties": properties}
+        return {"content": {"application/json": {"schema": schema}}}
+
+    one = {"responses": {"200": {"description": "", **wrapped(note=note)}}}
+    many = wrapped(notes={"type": "array", "items": note}, notesCount={"type": "integer"})
+    key = [{"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}]
+    document = {
+        "openapi": "3.0.3",
+        "info": {"title": "Notes", "version": "1"},
+        "paths": {
+            "/notes": {
+                "get": {"responses": {"200": {"description": "", **many}}},
+                "post": {"requestBody": wrapped(note=new), **one},
+            },
+            "/notes/{id}": {"parameters": key, "get": one, "put": {"requestBody": wrapped(note=new), **one}},
+        },
+    }
+    spec = spec_of_openapi(document, "notes.json")
+    assert spec.refused == {}
+    assert {one.kind for one in spec.operations.values()} == {"list", "create", "read", "update"}
+    service = SimulatedService(spec, {"note": [{"id": 1, "title": "a"}]})
+    assert service.call("post_notes", {"title": "b"})["title"] == "b"
+    assert service.call("put_notes_id", {"id": 1, "title": "c"}) == {"id": 1, "title": "c"}
+
+
 def test_a_document_in_parts_is_refused() -> None:
     """A reference to another document is not followed, neither to a file nor to a server."""
     document = library()

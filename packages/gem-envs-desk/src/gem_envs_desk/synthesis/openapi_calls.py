@@ -208,6 +208,9 @@ class _CallReader:
         plain = self._schemas.plain(schema)
         if kind_of(plain) != "object":
             raise UnsupportedSchemaError(f"its body is {kind_of(plain) or 'no'} JSON, not an object")
+        wrapped = _wrapped(plain)
+        if wrapped is not None:
+            return plain["properties"][wrapped], self._schemas.name_of(self._raw_property(schema, wrapped))
         return plain, self._schemas.name_of(schema)
 
     def _answer(self, operation: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str | None, bool, str | None]:
@@ -235,13 +238,22 @@ class _CallReader:
         ]
         others = [name for name, inner in plain.get("properties", {}).items() if name not in lists]
         if len(lists) == 1 and all(_is_paging(name) for name in others):
-            inner = self._raw_property(resolved, lists[0])
+            inner = self._schemas.followed(self._raw_property(resolved, lists[0]))
             name = self._schemas.name_of(inner.get("items")) if isinstance(inner, Mapping) else None
             return plain["properties"][lists[0]]["items"], name, True, lists[0]
+        wrapped = _wrapped(plain)
+        if wrapped is not None:
+            return (
+                plain["properties"][wrapped],
+                self._schemas.name_of(self._raw_property(resolved, wrapped)),
+                False,
+                None,
+            )
         return plain, self._schemas.name_of(schema), False, None
 
     def _raw_property(self, schema: Any, name: str) -> Any:
         """Return the unresolved schema of a property, also of one that ``allOf`` adds."""
+        schema = self._schemas.followed(schema)
         if not isinstance(schema, Mapping):
             return None
         members = schema.get("allOf")
@@ -249,7 +261,7 @@ class _CallReader:
             one = self._schemas.followed(one)
             properties = one.get("properties") if isinstance(one, Mapping) else None
             if isinstance(properties, Mapping) and name in properties:
-                return self._schemas.followed(properties[name])
+                return properties[name]
         return None
 
     def _answer_schema(self, operation: Mapping[str, Any]) -> Any:
@@ -266,8 +278,17 @@ class _CallReader:
 
 
 _PAGING = re.compile(
-    r"(?i)^_?(links?|meta|metadata|total|count|size|page|pages|per_?page|page_?size|limit|offset|next|prev\w*|cursor|has_?more|object|total\w*|next\w*|pagination)$"
+    r"(?i)^_?(links?|meta|metadata|total|count|size|page|pages|per_?page|page_?size|limit|offset|next|prev\w*|cursor|has_?more|object|total\w*|\w+count|next\w*|pagination)$"
 )
+
+
+def _wrapped(plain: Mapping[str, Any]) -> str | None:
+    """Return the property that holds the whole record, as in ``{"article": {…}}``; None if there is none."""
+    names = [name for name in plain.get("properties", {}) if not _is_paging(name)]
+    if len(names) != 1:
+        return None
+    inner = plain["properties"][names[0]]
+    return names[0] if kind_of(inner) == "object" and inner.get("properties") else None
 
 
 def _is_paging(name: str) -> bool:
