@@ -18,6 +18,7 @@ from gem.errors import ArgumentError, ArgumentTypeError, StateError
 from gem_testing import EnvConformance
 
 textarena = pytest.importorskip("textarena", reason="gem-bridges[textarena] brings it")
+from gem_bridges.textarena.game import random_move  # noqa: E402
 
 GUESS, DUEL = "textarena:GuessTheNumber-v0", "textarena:TicTacToe-v0"
 
@@ -303,3 +304,12 @@ def test_every_game_repeats() -> None:
         digests.append(done.stdout)
     assert digests[0] == digests[1]
     assert len(digests[0].splitlines()) >= 60
+
+
+def test_a_form_is_no_random_move() -> None:
+    """Beside an example of as many words with numbers; other words are moves."""
+    rng = random.Random(0)
+    assert {random_move("e.g. [pile quantity] or [0 3]", rng).count(" ") for _ in range(20)} == {1}
+    assert not any("pile" in random_move("e.g. [pile quantity] or [0 3]", rng) for _ in range(20))
+    moves = {random_move("[check], [bet now] or [4]", rng) for _ in range(60)}
+    assert {"[check]", "[bet now]", "[4]"} <= moves

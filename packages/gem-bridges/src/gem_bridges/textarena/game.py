@@ -136,9 +136,12 @@ def random_move(shown: str, rng: random.Random) -> str:
     """Return a move in the manner of those that a game shows in brackets.
 
     TextArena has no spaces of actions. Where a game shows no more than two moves, they are examples: each number in
-    one is then replaced by another half of the time.
+    one is then replaced by another half of the time. Words that only name the parts of such an example, as in
+    ``[pile quantity]`` beside ``[0 3]``, are no move.
     """
-    moves = sorted({move for move in _BRACKETED.findall(shown) if not _NO_MOVE.fullmatch(move)}) or ["0"]
+    found = {move for move in _BRACKETED.findall(shown) if not _NO_MOVE.fullmatch(move)}
+    lengths = {len(move.split()) for move in found if _NUMBER.search(move)} - {1}
+    moves = sorted(move for move in found if _NUMBER.search(move) or len(move.split()) not in lengths) or ["0"]
     move = rng.choice(moves)
     if len(moves) <= _EXAMPLES:
         move = _NUMBER.sub(lambda found: str(rng.randrange(21)) if rng.random() < 0.5 else found[0], move)
