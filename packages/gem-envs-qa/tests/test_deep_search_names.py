@@ -100,9 +100,10 @@ def test_an_episode_is_that_of_the_world_under_other_names() -> None:
 
 @given(KEYS)
 def test_names_change_places_within_their_group(key: int) -> None:
-    """Each word of a group is taken once, and no other word changes."""
+    """Each word of a group is taken once, groups move independently, and no other word changes."""
     _, index, vocabulary = small()
     names = EpisodeNames(vocabulary, key)
+    assert len({names._move(number) for number, group in enumerate(vocabulary.groups) if len(group) > 20}) > 3
     for group in vocabulary.groups:
         assert sorted(map(names.name, group)) == sorted(group)
         for word in group:
