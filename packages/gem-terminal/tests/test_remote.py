@@ -358,7 +358,9 @@ def client_process(address: str, image: Image, how: str) -> Iterator[tuple[subpr
     command = [sys.executable, "-c", CLIENT, address, str(image.name), how]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=variables) as client:
         assert client.stdout is not None
-        yield client, client.stdout.readline().strip()
+        started = client.stdout.readline().strip()
+        assert started
+        yield client, started
 
 
 @pytest.mark.slow(reason="a client is a process of its own")
