@@ -137,7 +137,11 @@ for line in sys.stdin:
     message = json.loads(line)
     if "id" in message and "method" in message:
         known = message["method"] in ("initialize", "tools/list", "tools/call", "ping")
-        result = {"result": answer(message["method"], message.get("params", {}))} if known else {
-            "error": {"code": -32601, "message": "unknown"}
-        }  # fmt: skip
+        tool = message.get("params", {}).get("name") if message["method"] == "tools/call" else None
+        if not known:
+            result = {"error": {"code": -32601, "message": "unknown"}}
+        elif tool is not None and tool not in {**TOOLS, **TICKET_TOOLS}:
+            result = {"error": {"code": -32602, "message": f"there is no tool {tool}"}}
+        else:
+            result = {"result": answer(message["method"], message.get("params", {}))}
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **result}), flush=True)

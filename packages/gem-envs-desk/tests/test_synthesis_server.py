@@ -21,7 +21,7 @@ from gem_envs_desk.synthesis.server_drafting import server_tasks
 from gem_envs_desk.synthesis.server_env import ServerEnv
 from gem_envs_desk.synthesis.server_profile import state_tables
 from gem_envs_desk.synthesis.server_recording import RecordedServer, recorded_server
-from gem_envs_desk.synthesis.server_world import ServerDomain
+from gem_envs_desk.synthesis.server_world import LiveServer, ServerDomain
 
 pytest.importorskip("gem_tools", reason="gem-envs-desk[synthesis] brings it")
 
@@ -47,6 +47,17 @@ def test_calls_show_what_tools_do(recorded: RecordedServer) -> None:
     assert "new" in recorded.learned["add_note", "title"]
     assert "new" not in recorded.learned["delete_note", "title"]
     assert "notes.title" in recorded.learned["delete_note", "title"]
+
+
+def test_an_error_of_the_protocol_is_a_refusal_of_one_call() -> None:
+    """The agent reads what the server said, and the server goes on."""
+    server = LiveServer("notes", config())
+    try:
+        refused = server.call("sing", {})
+        assert (refused.ok, refused.text) == (False, "there is no tool sing")
+        assert server.call("list_notes", {}).ok
+    finally:
+        server.close()
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def wait_for_the_pool() -> None:
 
 def told(envs: list[TerminalEnv]) -> dict[str, Any]:
     """What this process has: containers in use and waiting."""
-    pool = envs[0]._pool
+    pool = envs[0]._sessions.pool
     assert pool is not None
     used = [env._session for env in envs if env._session is not None]
     waiting = [session for ready in pool._ready.values() for session in ready]

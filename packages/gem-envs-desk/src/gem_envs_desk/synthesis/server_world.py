@@ -75,21 +75,14 @@ class LiveServer:
         Raises:
             MCPServerError: if the server gives no answer.
         """
-        from mcp import MCPError
-        from mcp_types import CONNECTION_CLOSED
-
-        from gem_tools.mcp.errors import MCPServerError, NotDeliveredError
+        from gem_tools.mcp.errors import RequestRefusedError
         from gem_tools.mcp.results import tool_result
 
         run, most = self._user.run, self._policy.longest
         try:
             answer = run(self._server, self._group, lambda there: there.call(tool, arguments, self._policy), most)
-        except NotDeliveredError:
-            raise
-        except MCPServerError as error:
-            if isinstance(error.__cause__, MCPError) and error.__cause__.code != CONNECTION_CLOSED:
-                return ToolResult(error.__cause__.message, ok=False)
-            raise
+        except RequestRefusedError as refusal:
+            return ToolResult(refusal.reason, ok=False)
         result = tool_result(answer, longest)
         # The folder has another name at each start.
         data = None if result.data is None else json.loads(self._anonymous(json.dumps(result.data)))

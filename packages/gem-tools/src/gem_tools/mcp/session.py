@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from gem_tools.mcp.config import ServerConfig
-from gem_tools.mcp.errors import MCPServerError, NotDeliveredError
+from gem_tools.mcp.errors import MCPServerError, NotDeliveredError, RequestRefusedError
 from gem_tools.mcp.http import SESSION_LOST, UNREACHED, open_http
 from gem_tools.mcp.process import ServerProcess
 from gem_tools.mcp.stdio import StdioLink
@@ -239,7 +239,9 @@ class ServerSession:
             return NotDeliveredError(f"MCP server {name} {error.message}")
         if self._link is not None and (self._ended.is_set() or error.code == CONNECTION_CLOSED):
             return MCPServerError(f"MCP server {name} ended before it answered{await self._last_words()}")
-        return MCPServerError(f"MCP server {name}: {error.message[:2000]}")
+        if error.code == CONNECTION_CLOSED:
+            return MCPServerError(f"MCP server {name}: {error.message[:2000]}")
+        return RequestRefusedError(f"MCP server {name}: {error.message[:2000]}", error.message)
 
     async def _last_words(self) -> str:
         if self._link is None:
