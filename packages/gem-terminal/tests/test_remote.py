@@ -90,17 +90,26 @@ def talk(address: str, token: str = TOKENS[0], session: str | None = None) -> It
 
 
 def test_an_episode_on_a_worker_is_one_of_any_engine(
-    engine: WorkerEngine, worker: EngineWorker, engine_variables: None
+    engine: WorkerEngine, worker: EngineWorker, small: Image, tmp_path: Path
 ) -> None:
     """Files, exit codes, snapshots and the reward; nothing is left after it."""
-    with TerminalEnv("ledger", engine=engine, warm=0) as env:
+    files = {
+        "task.toml": "[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 64\n",
+        "instruction.md": "Say hello.",
+        "environment/Dockerfile": f"FROM {small.name}\nWORKDIR /work\n",
+        "tests/test.sh": "#!/bin/bash\ngrep -c hello /work/word > /logs/verifier/reward.txt\n",
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    with TerminalEnv(path=tmp_path, engine=engine, warm=0) as env:
         env.reset(seed=0)
         assert env.step("<bash>X=5; echo hello > word; pwd; (exit 3)</bash>")[4]["exit_code"] == 3
         with env.snapshot() as snapshot:
             env.step("<bash>rm word; X=6</bash>")
             env.restore(snapshot)
             assert env.step("<bash>echo $X; cat word</bash>")[0] == "5\nhello\n[exit code 0]"
-        assert env.step("<finish/>")[1] == 0.0
+        assert env.step("<finish/>")[1] == 1.0
     assert worker.containers() == 0
 
 
