@@ -19,7 +19,7 @@ from gem_envs_web.sites.page import PageButton, PageField, PageLink
 
 LEVELS = ("web:Forum-v0-easy", "web:Forum-v0", "web:Forum-v0-hard")
 numbers = st.integers(0, (1 << 48) - 1)
-POST = re.compile(r"^#(\d+) by \[(\w+)\] on ([\d-]+), (-?\d+) votes$", re.MULTILINE)
+POST = re.compile(r"^#(\d+) by \[(\w+)\] on ([\d-]+), (-?\d+) votes?$", re.MULTILINE)
 
 
 def forum(name: str, number: int, **kwargs: Any) -> ForumEnv:

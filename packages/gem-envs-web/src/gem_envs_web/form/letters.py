@@ -8,6 +8,7 @@ from collections.abc import Sequence
 __all__ = ["FILLERS", "aside", "corrected", "letter", "plainly", "postscript"]
 
 _PLAIN = ("{Noun} is {v}.", "{Noun}: {v}.", "For {noun} put {v}.", "As {noun}, take {v}.")
+_OF_CLAUSES = "{Noun}: {v}."
 _CORRECTED = (
     "Whatever you may have heard, {noun} is not {wrong} but {v}.",
     "On the phone I said {wrong} for {noun}, but it has to be {v}.",
@@ -55,9 +56,13 @@ _GREETINGS = ("Hello,", "Good morning,", "Dear all,", "Good day,", "Dear Sir or 
 _REGARDS = ("Kind regards", "Best wishes", "Yours sincerely", "With many thanks", "All the best")
 
 
-def plainly(rng: random.Random, noun: str, value: str, phrases: Sequence[str]) -> str:
-    """Return a sentence that says a value: one of the field's own, or one that fits any field."""
-    chosen = rng.choice((*phrases, rng.choice(_PLAIN)))
+def plainly(rng: random.Random, noun: str, value: str, phrases: Sequence[str], clause: bool = False) -> str:
+    """Return a sentence that says a value: one of the field's own, or one that fits any field.
+
+    A value that is a whole clause fits only after a colon.
+    """
+    general = rng.choice(_PLAIN)
+    chosen = rng.choice((*phrases, _OF_CLAUSES if clause else general))
     return _filled(chosen, noun, value, "", "")
 
 

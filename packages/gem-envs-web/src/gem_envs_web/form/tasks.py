@@ -184,9 +184,10 @@ class _Writer:
         value = self.values[name]
         if table["kind"] == "yesno":
             return value.said, []
+        clause = self.level.paraphrased and table.get("clauses", False)
         if not misleads:
             phrases = table["phrases"] if self.level.paraphrased or table["kind"] != "choice" else ()
-            return plainly(rng, noun, value.said, phrases), []
+            return plainly(rng, noun, value.said, phrases, clause), []
         wrong = self._another(table, value)
         quoted = [f'"{one.content}"' if table["kind"] == "choice" else one.said for one in (value, wrong)]
         way = rng.random()
@@ -198,7 +199,7 @@ class _Writer:
         self._mention(name, wrong)
         if way < 0.7:
             return corrected(rng, noun, *quoted), []
-        return plainly(rng, noun, wrong.said, table["phrases"]), [postscript(rng, noun, quoted[0])]
+        return plainly(rng, noun, wrong.said, table["phrases"], clause), [postscript(rng, noun, quoted[0])]
 
     def _mention(self, name: str, wrong: FieldValue) -> None:
         self.first[name] = written(wrong, self.formats[name])

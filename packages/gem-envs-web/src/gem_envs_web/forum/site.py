@@ -100,7 +100,7 @@ class ForumSite(Site):
     def _board_row(self, number: int) -> PageRow:
         board = self.forum.boards[number]
         threads = len(self._threads_of(number)) + sum(made[0] == number for made in self.made.threads)
-        return page_row(PageLink(board.name, f"board/{number}/1"), f"{board.about} ({threads} threads)")
+        return page_row(PageLink(board.name, f"board/{number}/1"), f"{board.about} ({_counted(threads, 'thread')})")
 
     def _threads_of(self, board: int) -> list[ForumThread]:
         if not self.made.moved:
@@ -130,7 +130,7 @@ class ForumSite(Site):
                     self._link(thread),
                     "by",
                     PageLink(thread.author, f"member/{thread.author}"),
-                    f"{replies} replies, last post {last.day}{state}",
+                    f"{_counted(replies, 'reply', 'replies')}, last post {last.day}{state}",
                 )
             )
         return board.name, rows + _turning(f"board/{number}/", page, len(threads), THREADS_ON_A_PAGE)
@@ -181,7 +181,9 @@ class ForumSite(Site):
             return
         vote = made.votes.get(number, 0)
         yield page_row(
-            f"#{number} by", PageLink(post.author, f"member/{post.author}"), f"on {post.day}, {post.votes + vote} votes"
+            f"#{number} by",
+            PageLink(post.author, f"member/{post.author}"),
+            f"on {post.day}, {_counted(post.votes + vote, 'vote')}",
         )
         yield page_row(post.text, kind="quote")
         buttons: list[PagePiece]
@@ -256,7 +258,9 @@ class ForumSite(Site):
         members = [name for name in self.forum.members if all(word in name.casefold() for word in wanted)]
         if members and page == 1:
             rows.append(page_row("Members:", *(PageLink(name, f"member/{name}") for name in members)))
-        rows += [page_row(f'{len(found)} posts with "{words}" in their text, the name of their author or the title.')]
+        rows += [
+            page_row(f'{_counted(len(found), "post")} with "{words}" in the text, the name of the author or the title.')
+        ]
         for post in _slice(found, page, RESULTS_ON_A_PAGE):
             rows.append(self._mention(post, f"by {post.author} in"))
             rows.append(page_row(post.text, kind="quote"))
@@ -338,6 +342,10 @@ def _slice(items: list[ItemT], page: int, size: int) -> list[ItemT]:
     if page < 1 or (page > 1 and (page - 1) * size >= len(items)):
         raise ArgumentError(f"there is no page {page}")
     return items[(page - 1) * size : page * size]
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def _turning(prefix: str, page: int, count: int, size: int, suffix: str = "") -> list[PageRow]:

@@ -130,13 +130,13 @@ class SiteEnv(TextEnv[PageAction], ABC):
             return legal(f"{piece.label} is {'checked' if self._typed[piece.name] else 'not checked'} now.")
         if isinstance(piece, PageLink):
             self._go(piece.address)
-            return legal(f"You follow {piece.label}.")
+            return legal(_sentence(f"You follow {piece.label}"))
         return self._press(piece)
 
     def _press(self, button: PageButton) -> MoveResult:
         self._go(self.site.send(self._address, button.command, self._typed))
         reward = self.site.result()
-        message = f"You press {button.label}."
+        message = _sentence(f"You press {button.label}")
         return legal(message) if reward is None else _ended(message, reward)
 
     def _fill(self, action: PageAction) -> MoveResult:
@@ -149,7 +149,7 @@ class SiteEnv(TextEnv[PageAction], ABC):
             if field.options:
                 return illegal(f"{field.label} offers a choice: select one of its options.")
             self._typed[field.name] = action.value[:_LONGEST_VALUE]
-            return legal(f"You type into {field.label}.")
+            return legal(_sentence(f"You type into {field.label}"))
         wanted = action.value.casefold()
         chosen = next((option for option in field.options if option.casefold() == wanted), None)
         if chosen is None:
@@ -192,6 +192,11 @@ class SiteEnv(TextEnv[PageAction], ABC):
         if "answer" in self.form.verbs and rng.random() < 0.1:
             return f"answer[{rng.choice(self._words())}]"
         return f"click[{rng.choice([*page.clickable()] or ['back'])}]"
+
+
+def _sentence(words: str) -> str:
+    """Return the words with a full stop, unless the label at their end has its own mark."""
+    return words if words.endswith((".", "?", "!")) else f"{words}."
 
 
 def _ended(message: str, reward: float) -> MoveResult:
