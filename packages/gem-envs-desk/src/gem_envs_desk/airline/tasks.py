@@ -69,7 +69,7 @@ class _Requests:
             f"I want to fly on {first_day} instead, with {first_words}. At what time does it depart?",
             booking,
             refused=refused,
-            change=f"Sorry, I have changed my mind: take me to {second_day}, with {second_words}." if changes else "",
+            change=f"Sorry, I have changed my mind: make it {second_day}, with {second_words}." if changes else "",
             slots=(
                 Slot(
                     "day",
@@ -122,7 +122,7 @@ class _Requests:
         return DeskRequest("bags", wish, gold, naive=None if naive == gold else naive)
 
     def delay(self) -> DeskRequest:
-        """Ask for a compensation."""
+        """Ask for compensation."""
         rng = self.rng
         cabin = rng.choice(("basic", "economy", "business"))
         flight = self._flight()
@@ -131,7 +131,7 @@ class _Requests:
         refused = flight["delay_minutes"] < 180
         amount = 200.0 if cabin == "business" else 100.0
         gold = (called("pay_compensation", booking_code=booking["booking_code"], amount=amount),)
-        wish = self._wish("My flight is late, and I want a compensation.", booking, refused=refused)
+        wish = self._wish("My flight is late, and I want compensation.", booking, refused=refused)
         if refused:
             return DeskRequest("compensation refused", wish, self._refused(booking), naive=gold)
         return DeskRequest("compensation", wish, gold)

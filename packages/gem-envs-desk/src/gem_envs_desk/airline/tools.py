@@ -159,7 +159,7 @@ def set_bags(store: Db, booking_code: str, bags: int, charge: float) -> str:
 
 @tool
 def pay_compensation(store: Db, booking_code: str, amount: float) -> str:
-    """Pay a compensation for a delay.
+    """Pay compensation for a delay.
 
     Args:
         booking_code: such as ABC123.

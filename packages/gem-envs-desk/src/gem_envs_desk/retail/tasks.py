@@ -191,7 +191,7 @@ class _Requests:
     def price(self) -> DeskRequest:
         """Ask for the price of a variant."""
         item = self.rng.choice(self.shop.rows("items", product=self.priced))
-        wish = Wish(f"What does a {item['product']} in {_variant(item)} cost at the moment?")
+        wish = Wish(f"What does a {item['product']} in {_variant(item)}, cost at the moment?")
         gold = (called("list_items", product=item["product"]),)
         return DeskRequest("price", wish, gold, (ToldFact(item["price"], 0, "It costs"),))
 

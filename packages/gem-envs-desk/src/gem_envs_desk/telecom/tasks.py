@@ -190,7 +190,7 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
     if "overdue bill" in faults and not final:
         request = next(index for index, call in enumerate(gold) if call.tool == "request_payment")
         (bill,) = network.rows("bills", phone_number=repairs.number, status="overdue")
-        facts = (ToldFact(bill["amount"], request, "The bill is over"),)
+        facts = (ToldFact(bill["amount"], request, "The bill comes to"),)
     request_ = DeskRequest(kind, wish, gold, facts, naive)
     hands = hands_of(repairs.number)
     return composed(rng, [request_], network.tables, level=level, slots=about_customer(customer), hands=hands)

@@ -180,7 +180,8 @@ def set_switch(store: Db, phone_number: str, switch: _Switch, on: bool) -> str:
     """
     store.require("phones", phone_number=phone_number)
     store.update("phones", {"phone_number": phone_number}, **{switch: int(on)})
-    return f"I have turned {switch.replace('_', ' ')} {'on' if on else 'off'}."
+    words = {"vpn": "the VPN", "wifi_calling": "Wi-Fi calling"}.get(switch, switch.replace("_", " "))
+    return f"I have turned {words} {'on' if on else 'off'}."
 
 
 @tool
@@ -255,7 +256,7 @@ def pay_bill(store: Db, phone_number: str) -> str:
     """
     bills = store.find("bills", phone_number=phone_number, requested=1, status="overdue")
     if not bills:
-        raise RefusedCallError("I have got no request to pay an overdue bill.")
+        raise RefusedCallError("I have no request for a bill that is still to be paid.")
     store.update("bills", {"bill_id": bills[0]["bill_id"]}, status="paid")
     return f"I have paid bill {bills[0]['bill_id']}."
 
