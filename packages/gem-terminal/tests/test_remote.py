@@ -12,6 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta, timezone
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +240,53 @@ def test_nobody_comes_in_without_the_token(address: str) -> None:
         WorkerEngine(address, "not-the-token-of-it").check()
     with pytest.raises(ArgumentError, match="needs a token"):
         EngineWorker(NamespaceEngine(), [])
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A file with a certificate for 127.0.0.1, which is its own authority, and its key."""
+    pytest.importorskip("cryptography", reason="makes the certificate")
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(timezone.utc)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a worker of the tests")])
+    names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=2))
+        .add_extension(names, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    file = tmp_path / "worker.pem"
+    file.write_bytes(made.public_bytes(pem) + key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    return file
+
+
+def test_an_encrypted_worker_is_trusted_by_its_authority_alone(
+    cache: Path, working_engine: Callable[[str], Engine], certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that does not know the authority sends no token; one without encryption gets no answer."""
+    from gem_server.certificates import server_tls
+
+    working_engine("namespace")
+    worker = EngineWorker(NamespaceEngine(cache), TOKENS, capacity=1, lease=LONG, scratch=cache / "encrypted")
+    try:
+        address = f"127.0.0.1:{worker.start(tls=server_tls(str(certificate), None))}"
+        monkeypatch.setenv("GEM_SERVER_CA_FILE", "")
+        with pytest.raises(EngineError, match="certificate"):
+            WorkerEngine(f"wss://{address}", TOKENS[0]).check()
+        with pytest.raises(EngineError, match="no worker answers there"):
+            WorkerEngine(f"ws://{address}", TOKENS[0]).check()
+        assert worker.sessions() == 0
+        monkeypatch.setenv("GEM_SERVER_CA_FILE", str(certificate))
+        engine = WorkerEngine(f"wss://{address}", TOKENS[0])
+        engine.check()
+        assert worker.sessions() == 1
+        engine.close()
+    finally:
+        worker.close()
 
 
 def test_another_user_reaches_no_session_and_no_container(
