@@ -71,7 +71,7 @@ def test_containers_of_prebuilt_images_have_the_mirrors_if_they_have_a_network(
 ) -> None:
     """Tests that install packages work; a task without a network sees nothing of it."""
     reference = engine.prepare(small)
-    ask = ("sh", "-c", 'echo "$PIP_INDEX_URL"; cat /opt/new/folder/ca.crt')
+    ask = ("sh", "-c", 'echo "$PIP_INDEX_URL"; cat /opt/new/folder/ca.crt 2>&1')
     with engine.start(reference, ResourceLimits(network=True)) as container:
         assert container.run(ask, seconds=60).output == b"https://mirror.example/simple\ncertificate\n"
     with engine.start(reference, ResourceLimits()) as container:
