@@ -6,11 +6,13 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta, timezone
 from ipaddress import ip_address
@@ -287,6 +289,21 @@ def test_an_encrypted_worker_is_trusted_by_its_authority_alone(
         engine.close()
     finally:
         worker.close()
+
+
+def test_an_encrypted_worker_sends_nothing_of_its_own_after_the_handshake(certificate: Path) -> None:
+    """The tickets of TLS 1.3 met the first messages of two threads, and one connection in a thousand hung."""
+    from gem_server.certificates import server_tls
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs, ThreadPoolExecutor(1) as pool:
+        serving = pool.submit(server_tls(str(certificate), None).wrap_socket, theirs, server_side=True)
+        tls = ssl.create_default_context(cafile=str(certificate))
+        with tls.wrap_socket(ours, server_hostname="127.0.0.1") as client, serving.result() as server:
+            server.sendall(b"hello")
+            assert (client.version(), client.recv(5)) == ("TLSv1.3", b"hello")
+            assert client.session is not None
+            assert not client.session.has_ticket
 
 
 def test_another_user_reaches_no_session_and_no_container(

@@ -24,4 +24,8 @@ def server_tls(certificate: str, key: str | None) -> ssl.SSLContext:
         settings.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:
         raise ArgumentError(f"cannot use the certificate {certificate}: {error}") from error
+    # OpenSSL sends the tickets of TLS 1.3 after the handshake. Where one thread reads a connection while another writes
+    # it, as websockets' threads do, they meet the first messages, and about one connection in a thousand hung. No
+    # client of ours resumes a session.
+    settings.num_tickets = 0
     return settings
