@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from dataclasses import asdict
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +22,7 @@ from gem.plugins import Hooks
 from gem_hub.site.environment import environment_body
 from gem_hub.site.views import BaseEnvironment, RewardRange
 from gem_testing import CLAUSES
+from gem_testing.scores import AgentScore
 
 if TYPE_CHECKING:
     from conftest import PluginSite
@@ -246,7 +249,31 @@ def test_a_page_shows_the_scores_and_the_episode_of_an_environment(monkeypatch: 
     assert html.count("<details") == len(turns)
     assert all(turn["action"] in html for turn in turns)
     assert turns[0]["observation"].splitlines()[0] in html
-    assert all(f"{agent.capitalize()} policy" in html for agent in line["scores"])
+    assert all(f"<dt>{agent.capitalize()} policy</dt>" in html for agent in line["scores"])
+    assert all(f'<th scope="col">{agent.capitalize()} policy</th>' in html for agent in line["scores"])
+
+
+@pytest.mark.parametrize(("sees", "agent"), [("observation", "reference"), ("", "random")])
+def test_a_page_without_scores_says_so(sees: str, agent: str) -> None:
+    """It has no columns for them and no legend, but the commands that play, with an agent that the environment has."""
+    environment = BaseEnvironment("game:Some-v0", "A game.", "multi", ["text"], [], [])
+    environment.rewards.append(RewardRange("game:Some-v0", 0.0, 1.0, 0.0, 1.0, sees, {}))
+    view: Any = SimpleNamespace(name="some-envs", licence="MIT")
+    page = environment_pages.environment_page(view, environment, {})
+    assert f"`gem rollout game:Some-v0 --agent {agent}` plays it" in page
+    assert "`python3 dev.py site --play`" in page
+    assert "policy</th>" not in page
+    assert "policy</dt>" not in page
+    score = AgentScore(4, 0.5, 0.1, 0.5, 3.0)
+    played_page = environment_pages.environment_page(
+        view, environment, {"game:Some-v0": {"scores": {"null": asdict(score)}}}
+    )
+    assert "without playing" not in played_page
+    assert re.findall(r"(\w+ policy)</t[hd]>", played_page) == ["Null policy"]
+    assert re.findall(r"(\w+ policy)</dt>", played_page) == ["Null policy"]
+    failed = environment_pages.environment_page(view, environment, {"game:Some-v0": {"error": "no engine"}})
+    assert "without playing" not in failed
+    assert "no engine" in failed
 
 
 def test_an_environment_that_cannot_be_played_says_why() -> None:

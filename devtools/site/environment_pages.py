@@ -12,7 +12,7 @@ from typing import Any
 from devtools.shell import ROOT
 from devtools.site.played import Played, what_was_played
 from gem_hub.site.build import details_of
-from gem_hub.site.environment import ShownTurn, environment_body
+from gem_hub.site.environment import ShownTurn, environment_body, scored_agents
 from gem_hub.site.text import readable
 from gem_hub.site.views import BaseEnvironment, PackageView, example_parts, view_of
 
@@ -92,8 +92,22 @@ def _page(view: PackageView, environment: BaseEnvironment, found: Played) -> Ite
         yield ""
     played_id, agent = ("", "reference") if episode is None else (episode["id"], episode["policy"])
     body = environment_body(scored, turns, played_id, agent)
+    if not lines and not scored_agents([environment]):
+        yield from _unplayed(environment)
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", body)), default=0))
     yield from (f"{fence}{{raw}} html", body, fence)
+
+
+def _unplayed(environment: BaseEnvironment) -> Iterator[str]:
+    """Yield that a page has no scores, and the commands that make them; not every environment has a reference policy."""
+    reward = environment.rewards[0]
+    agent = "reference" if reward.sees else "random"
+    yield "```{note}"
+    yield "This page was built without playing the environment, so it has no scores and no episode."
+    yield f"`gem rollout {reward.id} --agent {agent}` plays it and prints the mean return;"
+    yield "`python3 dev.py site --play` builds the pages with scores and episodes."
+    yield "```"
+    yield ""
 
 
 def _scored(reward: Any, found: Played) -> Any:

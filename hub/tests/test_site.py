@@ -312,6 +312,9 @@ def test_scores_and_rewards_are_those_of_manifest_and_record() -> None:
     known = documents([toys().model_copy(update={"environments": [environment]})], [conformance(record)])
     page = parsed(pages(known)["p/toy-envs/index.html"])
     (row,) = page.one("table", **{"class": "figures"}).one("tbody").all("tr")
+    columns = [cell.text for cell in page.one("table", **{"class": "figures"}).one("thead").all("th")]
+    assert columns[4:] == ["Random policy", "Reference policy"]
+    assert [term.text for term in page.one("dl", **{"class": "agents"}).all("dt")] == columns[4:]
     cells = [" ".join(cell.text.split()) for cell in row.all("td")]
     assert cells[:3] == ["−0.1 to 1", "0.05", "0.9"]
     assert cells[3].startswith("0.438 ± 0.088")
@@ -320,6 +323,15 @@ def test_scores_and_rewards_are_those_of_manifest_and_record() -> None:
     assert float(row.one("circle", **{"class": "random"}).attributes["cx"]) == pytest.approx(
         6 + 100 * 0.5375 / 1.1, abs=0.1
     )
+
+
+def test_without_scores_there_are_no_columns_for_them() -> None:
+    """A package that the kit has not played has neither empty columns nor their legend."""
+    page = parsed(pages(documents([toys()]))["p/toy-envs/index.html"])
+    columns = [cell.text for cell in page.one("table", **{"class": "figures"}).one("thead").all("th")]
+    assert columns == ["Environment", "Return", "Silence", "Target"]
+    assert not page.all("dl", **{"class": "agents"})
+    assert page.one("h2", id="rewards").text == "Rewards"
 
 
 def test_a_long_list_has_pages() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gem_hub.details import details
 from gem_hub.package import WheelPackage
+from gem_hub.site.environment import scored_agents
 from gem_hub.site.render import render, static_files
 from gem_hub.site.search_index import search_files
 from gem_hub.site.text import readable, tag_slug
@@ -57,7 +58,8 @@ def site_files(packages: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, byt
 
 def package_page(view: PackageView) -> bytes:
     """Return the page of a package."""
-    return render("package.html", "../../", package=view)
+    agents = scored_agents(view.environments, ("random", "reference"))
+    return render("package.html", "../../", package=view, agents=agents)
 
 
 def _lists(listings: list[Listing]) -> Iterator[tuple[str, bytes]]:

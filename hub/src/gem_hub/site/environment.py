@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gem_hub.site.render import render_text
 from gem_hub.site.views import BaseEnvironment, ExamplePart
 
-__all__ = ["ShownTurn", "environment_body"]
+__all__ = ["ShownTurn", "environment_body", "scored_agents"]
+
+_AGENTS = ("random", "reference", "null")
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,12 @@ class ShownTurn:
     """The reward of the action; None where there is no action."""
 
 
+def scored_agents(environments: Iterable[BaseEnvironment], agents: Sequence[str] = _AGENTS) -> list[str]:
+    """Return the agents that have a score in any variant of the environments; a table has columns for these alone."""
+    scored = {agent for environment in environments for reward in environment.rewards for agent in reward.scores}
+    return [agent for agent in agents if agent in scored]
+
+
 def environment_body(
     environment: BaseEnvironment, turns: Sequence[ShownTurn] = (), played_id: str = "", agent: str = "reference"
 ) -> str:
@@ -36,5 +44,10 @@ def environment_body(
         agent: the policy that played it.
     """
     return render_text(
-        "environment_body.html", environment=environment, turns=list(turns), played_id=played_id, agent=agent
+        "environment_body.html",
+        environment=environment,
+        agents=scored_agents([environment]),
+        turns=list(turns),
+        played_id=played_id,
+        agent=agent,
     )
