@@ -99,7 +99,7 @@ def _page(view: PackageView, environment: BaseEnvironment, found: Played) -> Ite
 
 
 def _unplayed(environment: BaseEnvironment) -> Iterator[str]:
-    """Yield that a page has no scores, and the commands that make them; not every environment has a reference policy."""
+    """Yield that a page has no scores, and the commands that make them; not all have a reference policy."""
     reward = environment.rewards[0]
     agent = "reference" if reward.sees else "random"
     yield "```{note}"
