@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib import import_module
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,11 @@ def absolute(level: Any, place: tuple[int, int]) -> tuple[int, int]:
     ahead, right = place
     x, y = level.agent_pos + ahead * level.dir_vec + right * level.right_vec
     return int(x), int(y)
+
+
+def minigrid_object(kind: str, color: str) -> Any:
+    """Return a thing of minigrid's, which is imported no earlier than by the environment."""
+    return getattr(import_module("minigrid.core.world_object"), kind)(color)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -92,6 +98,56 @@ def test_an_action_that_is_not_listed_is_refused() -> None:
     env.step(f"\\boxed{{{listed.replace('pick up', 'pickup')}}}")
     assert before is None
     assert env.level.carrying is not None
+
+
+def test_a_mission_with_places_says_whence_they_are_seen() -> None:
+    """And no other mission does, such as one that only tells the agent what to do "after you go to the key"."""
+    env = gem.make(BABYAI, level="BossLevel").unwrapped
+    counts = {True: 0, False: 0}
+    for seed in range(40):
+        observation, _ = env.reset(seed=seed)
+        mission: str = env.level.mission  # type: ignore[attr-defined]
+        has_place = any(
+            place in mission for place in ("behind you", "in front of you", "on your left", "on your right")
+        )
+        assert ("Its places are as seen" in observation) == has_place, mission
+        counts[has_place] += "after you" in mission
+    assert counts[True] > 1
+    assert counts[False] > 1
+
+
+def test_a_locked_door_opens_to_its_key_alone() -> None:
+    """Without the key no listed action opens it, and an attempt is answered with the reason; with it, it opens."""
+    env = begun("UnlockPickup", 0)
+    door = next(thing for thing in env._sight.things if thing.state == "locked")
+    env.step(f"\\boxed{{go to {door.name}}}")
+    door = next(thing for thing in env._sight.things if thing.state == "locked")
+    reason = f"The {door.color} door is locked, and you do not carry a {door.color} key."
+    assert door.place == (1, 0)
+    for action in ("toggle", f"toggle and go through {door.name}"):
+        assert action not in env._ways
+        observation, *_, info = env.step(f"\\boxed{{{action}}}")
+        assert info["action_status"] == "illegal"
+        assert reason in observation
+    env.level.carrying = minigrid_object("Key", door.color)
+    env._look()
+    observation, *_, info = env.step("\\boxed{toggle}")
+    assert "Done: toggle." in observation
+    assert next(thing for thing in env._sight.things if thing.place == (1, 0)).state == "open"
+
+
+def test_an_action_that_ends_early_says_so() -> None:
+    """A door with a thing behind it is opened and entered, and not passed."""
+    env = begun("UnlockPickup", 0)
+    door = next(thing for thing in env._sight.things if thing.state == "locked")
+    env.level.carrying = minigrid_object("Key", door.color)
+    env._look()
+    steps = len(env._ways[f"toggle and go through {door.name}"])
+    x, y = absolute(env.level, door.place)
+    env.level.grid.set(x + 1, y, minigrid_object("Ball", "green"))
+    observation, *_ = env.step(f"\\boxed{{toggle and go through {door.name}}}")
+    assert f"Of the {steps} steps of" in observation
+    assert f"{steps - 1} could be done: the way was blocked." in observation
 
 
 def test_primitive_actions_are_all_there_is_on_request() -> None:

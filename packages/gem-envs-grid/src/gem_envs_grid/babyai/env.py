@@ -12,6 +12,7 @@ Reward: 1.0 when the mission is accomplished, 0.0 for anything else; with ``nati
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -34,6 +35,8 @@ PRIMITIVES = ("turn left", "turn right", "move forward", "pick up", "drop", "tog
 _FORWARD, _PICK_UP, _TOGGLE = 2, 3, 5
 _TEST_SHARE = 4
 _LARGEST_SEED = 2**31
+_PLACE = re.compile(r"\b(?:in front of|behind|on your) (?:you|left|right)\b")
+"""A place in a mission, which minigrid means as seen at the beginning."""
 
 
 class BabyAIEnv(GridGame[str]):
@@ -104,7 +107,7 @@ class BabyAIEnv(GridGame[str]):
             ways["pick up"] = [_PICK_UP]
         if carried is not None and ahead is None and (1, 0) in sight.free:
             ways["drop"] = [PRIMITIVES.index("drop")]
-        if ahead is not None and ahead.kind in ("door", "box"):
+        if ahead is not None and (ahead.kind == "box" or (ahead.kind == "door" and self._opens(ahead))):
             ways["toggle"] = [_TOGGLE]
         if self.actions == "primitive":
             return ways
@@ -124,22 +127,27 @@ class BabyAIEnv(GridGame[str]):
         if door.state == "open":
             onto = way_to(sight, door.place, onto=True)
             return {} if onto is None else {f"go through {door.name}": [*onto, _FORWARD]}
-        carried = self.level.carrying
-        if door.state == "locked" and (carried is None or (carried.type, carried.color) != ("key", door.color)):
+        if not self._opens(door):
             return {}
         return {f"toggle and go through {door.name}": [*way, _TOGGLE, _FORWARD, _FORWARD]}
+
+    def _opens(self, door: SeenObject) -> bool:
+        """Return whether the agent can open or close a door: a locked one with the key of its colour alone."""
+        carried = self.level.carrying
+        return door.state != "locked" or (carried is not None and (carried.type, carried.color) == ("key", door.color))
 
     def _instructions(self) -> str:
         size = self.level.agent_view_size
         mission = f"{self.level.mission}."
-        if " you" in mission:  # "the ball behind you" means at the beginning
+        if _PLACE.search(mission):
             mission += " Its places are as seen from where you begin."
         kinds = "" if self.actions == "primitive" else " Some stand for several steps, which end early where one fails."
         return (
             f"You are in a world of rooms with doors, keys, balls and boxes. Your mission: {mission} "
             f"You have {self.max_turns} actions. You face one way, 'ahead', and see {size - 1} steps ahead and "
             f"{size // 2} to either side, but not through walls and closed doors. You carry one thing at a time, and "
-            "drop it in front of you; things are next to each other if they are one step apart, not diagonally. "
+            "drop it in front of you. You have gone to a thing when you stand in front of it and face it; things are "
+            "next to each other if they are one step apart, not diagonally. "
             "'toggle' opens or closes the door in front of you; a locked one needs the key of its colour in your "
             "hands. It also opens a box, which is then gone. Each observation lists the actions that are "
             f"possible.{kinds} Put one of them in \\boxed{{}}, for example \\boxed{{turn left}}."
@@ -160,7 +168,7 @@ class BabyAIEnv(GridGame[str]):
         name = " ".join(move.lower().replace("pickup", "pick up").split())
         way = self._ways.get(name)
         if way is None:
-            return illegal("This action is not possible now.")
+            return illegal(self._refusal(name))
         done = 0
         for primitive in way:
             before = self._situation()
@@ -177,7 +185,14 @@ class BabyAIEnv(GridGame[str]):
         self._look()
         if done == len(way):
             return legal(f"Done: {name}.")
-        return legal(f"Of the {len(way)} steps of '{name}', {done or 'none'} could be done.")
+        return legal(f"Of the {len(way)} steps of '{name}', {done or 'none'} could be done: the way was blocked.")
+
+    def _refusal(self, name: str) -> str:
+        for thing in self._sight.things:
+            aimed = name == "toggle" and thing.place == (1, 0)
+            if thing.kind == "door" and (aimed or name.endswith(f" {thing.name}")) and not self._opens(thing):
+                return f"The {thing.color} door is locked, and you do not carry a {thing.color} key."
+        return "This action is not possible now."
 
     def _situation(self) -> tuple[Any, ...]:
         """Return what a primitive action can change."""
