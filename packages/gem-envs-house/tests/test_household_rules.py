@@ -42,18 +42,18 @@ take apple 1 from fridge 1 > Nothing happens. You see no apple 1 in the fridge 1
 open apple 1 > Nothing happens. The apple 1 is a thing, not a place.
 use fridge 1 > Nothing happens. The fridge 1 is a place, not a thing.
 cool apple 1 with fridge 1 > You cool the apple 1 using the fridge 1.
-examine apple 1 > This is a cold apple 1.
+examine apple 1 > This is a cool apple 1.
 close fridge 1 > You close the fridge 1.
 move apple 1 to fridge 1 > Nothing happens. The fridge 1 is closed.
 go to microwave 1 > You arrive at microwave 1. The microwave 1 is closed.
 cool apple 1 with microwave 1 > Nothing happens. You cannot cool anything with the microwave 1.
 heat apple 1 with microwave 1 > You heat the apple 1 using the microwave 1.
-go to sinkbasin 1 > You arrive at sinkbasin 1. On the sinkbasin 1, you see nothing.
+go to sinkbasin 1 > You arrive at sinkbasin 1. In the sinkbasin 1, you see nothing.
 open sinkbasin 1 > Nothing happens. The sinkbasin 1 has no door or lid.
 clean apple 1 with sinkbasin 1 > You clean the apple 1 using the sinkbasin 1.
 examine apple 1 > This is a hot and clean apple 1.
-move apple 1 to sinkbasin 1 > Nothing happens. The sinkbasin 1 is no place for the apple 1.
-go to countertop 1 > You arrive at countertop 1. On the countertop 1, you see a knife 1, and a desklamp 1.
+move apple 1 to sinkbasin 1 > Nothing happens. You cannot put the apple 1 in the sinkbasin 1.
+go to countertop 1 > You arrive at countertop 1. On the countertop 1, you see a knife 1 and a desklamp 1.
 take knife 1 from countertop 1 > Nothing happens. You already carry the apple 1.
 slice apple 1 with knife 1 > Nothing happens. You are not carrying the knife 1.
 move apple 1 to countertop 1 > You move the apple 1 to the countertop 1.
@@ -61,8 +61,8 @@ take desklamp 1 from countertop 1 > Nothing happens. The desklamp 1 has to stay 
 take knife 1 from countertop 1 > You pick up the knife 1 from the countertop 1.
 slice knife 1 with knife 1 > Nothing happens. You cannot slice the knife 1 with itself.
 slice fridge 1 with knife 1 > Nothing happens. The fridge 1 is a place, not a thing.
-slice desklamp 1 with knife 1 > Nothing happens. The desklamp 1 is nothing to slice.
-slice apple 1 with knife 1 > You sliced the apple 1 with the knife 1.
+slice desklamp 1 with knife 1 > Nothing happens. The desklamp 1 cannot be sliced.
+slice apple 1 with knife 1 > You slice the apple 1 with the knife 1.
 slice apple 1 with knife 1 > Nothing happens. The apple 1 is already sliced.
 examine apple 1 > This is a hot and clean sliced apple 1.
 examine knife 1 > There's nothing special about knife 1.
@@ -70,7 +70,7 @@ use knife 1 > Nothing happens. There is no switch on the knife 1.
 use desklamp 1 > You turn on the desklamp 1.
 examine desklamp 1 > This desklamp 1 is on.
 use desklamp 1 > You turn off the desklamp 1.
-look > You are facing the countertop 1. On the countertop 1, you see an apple 1, and a desklamp 1.
+look > You are facing the countertop 1. On the countertop 1, you see an apple 1 and a desklamp 1.
 heat knife 1 with countertop 1 > Nothing happens. You cannot heat anything with the countertop 1.
 move knife 1 to countertop 1 > You move the knife 1 to the countertop 1.
 inventory > You are not carrying anything.
@@ -118,6 +118,15 @@ def test_a_thing_needs_all_of_its_marks() -> None:
     for marks, done in (([0, 0], False), ([CLEAN, HOT], False), ([CLEAN | HOT, 0], True), ([7, 0], True)):
         situation.marks = marks
         assert situation.holds(chore) is done
+
+
+def test_lists_have_the_commas_of_english_prose() -> None:
+    """None for two things, which ALFWorld separates by a comma too, and one before "and" for three."""
+    for as_alfworld, two in ((False, "a cup 1 and a cup 2"), (True, "a cup 1, and a cup 2")):
+        situation = Situation(SHELVES, as_alfworld=as_alfworld)
+        situation.places = [0, 0]
+        assert situation.contents(0) == f"On the shelf 1, you see {two}."
+    assert "a fridge 1, a countertop 1, a microwave 1, and a sinkbasin 1." in Situation(TWO_PLACES).overview()
 
 
 def test_in_alfworld_only_what_is_carried_can_be_examined() -> None:

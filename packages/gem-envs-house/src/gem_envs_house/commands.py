@@ -18,7 +18,8 @@ move (thing) to (receptacle): put down what you carry
 heat (thing) with (microwave), cool (thing) with (fridge), clean (thing) with (sinkbasin): while you carry the thing
 slice (thing) with (knife): while you carry the knife
 use (lamp): turn a lamp on or off
-examine (receptacle or thing), look, inventory"""
+examine (receptacle or thing), look, inventory
+You must be at a receptacle to do anything with it, or with what is in or on it."""
 
 _NAME = r"(?:the )?([a-z]{1,30}(?: [0-9]{1,4})?)"
 _GRAMMAR = re.compile(

@@ -24,7 +24,7 @@ _TOOLS = ((CLEAN, "clean", "sinkbasin"), (HOT, "heat", "microwave"), (COOL, "coo
 _NAMED = re.compile(r"\ban? ([a-z]+ \d+)")
 _ROOM = re.compile(r"in the middle of (?:an?|the) ([a-z]+)\. Looking quickly around you, you see ([^.]*)\.")
 _OTHER_ROOMS = re.compile(r"From here you can go to ([^.]*)\.")
-_CONTENTS = re.compile(r"(?:On the ([a-z]+ \d+)|The ([a-z]+ \d+) is open\. In it), you see ([^.]*)\.")
+_CONTENTS = re.compile(r"(?:[IO]n the ([a-z]+ \d+)|The ([a-z]+ \d+) is open\. In it), you see ([^.]*)\.")
 _CLOSED = re.compile(r"The ([a-z]+ \d+) is closed\.")
 _BLADES = tuple(name for name, kind in THINGS.items() if BLADE in kind.abilities)
 

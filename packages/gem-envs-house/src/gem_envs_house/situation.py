@@ -10,7 +10,8 @@ ALFWorld differs in these points, which ``as_alfworld`` keeps:
 * what lies in a closed receptacle can be sliced, and what is sliced can be sliced again;
 * only what is carried can be examined;
 * ``look`` shows no things, and in the middle of the room no receptacles;
-* the indefinite article is always "a".
+* things lie "on" a sinkbasin and a garbagecan, not in them, and what is cool alone is "cold";
+* the indefinite article is always "a", two names have a comma before "and", and slicing is told in the past tense.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class Situation:
         if self.spot == MIDDLE:
             return f"{_IN_A_ROOM} nothing." if self.as_alfworld else self.overview()
         here = self._here()
-        facing = f"You are facing the {_joined([self.house.receptacles[number].name for number in here])}."
+        facing = f"You are facing the {self._joined([self.house.receptacles[number].name for number in here])}."
         if self.as_alfworld:
             return f"{facing} Next to it, you see nothing."
         return " ".join([facing, *map(self.contents, here)])
@@ -127,17 +128,20 @@ class Situation:
         text = f"You are in the middle of {where}. Looking quickly around you, you see {names}."
         if len(rooms) > 1:
             others = [f"the {name}" for number, name in enumerate(rooms) if number != self.room]
-            text += f" From here you can go to {_joined(others)}."
+            text += f" From here you can go to {self._joined(others)}."
         return text
 
     def contents(self, receptacle: int) -> str:
         """Return what the agent sees in, or on, a receptacle before it."""
-        _, name, openable, *_ = self.house.receptacles[receptacle]
+        kind, name, openable, *_ = self.house.receptacles[receptacle]
         if openable and not self.opened[receptacle]:
             return f"The {name} is closed."
         things = self.house.things
         inside = self._listed([things[number].name for number, place in enumerate(self.places) if place == receptacle])
-        return f"The {name} is open. In it, you see {inside}." if openable else f"On the {name}, you see {inside}."
+        if openable:
+            return f"The {name} is open. In it, you see {inside}."
+        where = "on" if self.as_alfworld else preposition(kind)
+        return f"{where.capitalize()} the {name}, you see {inside}."
 
     def holds(self, chore: Chore) -> bool:
         """Return whether a chore is done at this moment."""
@@ -235,7 +239,13 @@ class Situation:
         )
 
     def _listed(self, names: Iterable[str]) -> str:
-        return _joined([f"a {name}" if self.as_alfworld else a(name) for name in names])
+        return self._joined([f"a {name}" if self.as_alfworld else a(name) for name in names])
+
+    def _joined(self, items: Sequence[str]) -> str:
+        if len(items) < 2:
+            return items[0] if items else "nothing"
+        comma = "," if self.as_alfworld or len(items) > 2 else ""
+        return f"{', '.join(items[:-1])}{comma} and {items[-1]}"
 
     def _impossible(self, reason: str) -> tuple[str, bool]:
         return (f"{NOTHING} {reason}" if self.explain else NOTHING), False
@@ -288,7 +298,7 @@ class Situation:
         if LAMP in abilities:
             return f"This {name} is {'on' if marks & ON else 'off'}."
         states = [word for bit, word in ((HOT, "hot"), (COOL, "cool"), (CLEAN, "clean")) if marks & bit]
-        if marks == COOL:
+        if marks == COOL and self.as_alfworld:
             states = ["cold"]
         if not marks:
             return f"There's nothing special about {name}."
@@ -354,7 +364,9 @@ class Situation:
         if not self._is_open(place):
             return self._impossible(f"The {target} is closed.")
         if (self.house.things[number].kind, self.house.receptacles[place].kind) not in self.house.accepted:
-            return self._impossible(f"The {target} is no place for the {name}.")
+            return self._impossible(
+                f"You cannot put the {name} {preposition(self.house.receptacles[place].kind)} the {target}."
+            )
         self.places[number] = place
         return f"You move the {name} to the {target}.", True
 
@@ -369,7 +381,7 @@ class Situation:
         if self.house.receptacles[receptacle].kind != kind:
             return self._impossible(f"You cannot {verb} anything with the {tool}.")
         if ability not in self.house.things[number].abilities:
-            return self._impossible(f"The {name} is nothing to {verb}.")
+            return self._impossible(f"The {name} cannot be {verb}ed.")
         self.marks[number] = (self.marks[number] | added) & ~removed
         return f"You {verb} the {name} using the {tool}.", True
 
@@ -385,15 +397,8 @@ class Situation:
         if number is None or number not in self._at_hand():
             return self._unseen(name)
         if SLICEABLE not in self.house.things[number].abilities:
-            return self._impossible(f"The {name} is nothing to slice.")
+            return self._impossible(f"The {name} cannot be sliced.")
         if not self._can_slice(number):
             return self._impossible(f"The {name} is already sliced.")
         self.marks[number] |= SLICED
-        return f"You sliced the {name} with the {blade}.", True
-
-
-def _joined(items: Sequence[str]) -> str:
-    """Return a list in ALFWorld's manner, with a comma before "and" even for two."""
-    if len(items) < 2:
-        return items[0] if items else "nothing"
-    return f"{', '.join(items[:-1])}, and {items[-1]}"
+        return f"You {'sliced' if self.as_alfworld else 'slice'} the {name} with the {blade}.", True
