@@ -70,6 +70,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.gem_every_variant = True
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+    """Make no tests of a function or class that the tier leaves out as a whole: 14,000, by each worker."""
+    marks = getattr(obj, "pytestmark", ())
+    left_out = LEFT_OUT[collector.config.getoption("--tier")]
+    return [] if isinstance(marks, list) and any(mark.name in left_out for mark in marks) else None
+
+
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests that the tier leaves out, note the reasons of those that are long, and make batches."""

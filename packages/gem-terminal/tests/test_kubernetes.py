@@ -32,8 +32,6 @@ from gem_terminal.task import Image, ResourceLimits
 
 pytest.importorskip("kubernetes", reason="the official client of Kubernetes is not installed")
 
-from kubernetes.client import CoreV1Api
-
 # One worker has the cluster.
 pytestmark = [
     pytest.mark.xdist_group("kubernetes"),
@@ -633,6 +631,8 @@ def test_an_api_that_is_silent_holds_nobody_up(
 
 def test_a_forked_child_begins_anew(cluster: Any, another: Callable[..., KubernetesEngine]) -> None:
     """It makes a connection of its own, and its parent's is neither used nor closed."""
+    from kubernetes.client import CoreV1Api  # half a second, which each worker would need
+
     engine = another()
     engine.check()
     parents = engine.client
