@@ -10,6 +10,7 @@ takes pictures at 1280 and 400 pixels, light and dark.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -19,7 +20,7 @@ from typing import Any
 
 from devtools.shell import ROOT, say
 
-__all__ = ["SHOWN", "browser", "faults_of", "main", "tab_stops", "take_pictures"]
+__all__ = ["SHOWN", "asked_elsewhere", "browser", "clicked_only", "faults_of", "main", "tab_stops", "take_pictures"]
 
 AUDIT = Path(__file__).with_name("audit.js")
 LOOKS = ((1280, False), (1280, True), (400, False), (400, True))
@@ -56,6 +57,8 @@ def faults_of(opened: Any, address: str, allowed: str, looks: Iterable[tuple[int
         looks: the widths, and whether it is dark.
     """
     audit = AUDIT.read_text(encoding="utf-8")
+    # The tabulator key can have left the page for the browser's own controls; then no element looks focused.
+    opened.call("Emulation.setFocusEmulationEnabled", enabled=True)
     opened.requests.clear()
     opened.errors.clear()
     opened.goto(address)
@@ -64,8 +67,13 @@ def faults_of(opened: Any, address: str, allowed: str, looks: Iterable[tuple[int
         opened.set_dark(dark)
         shown = f"{width} pixels, {'dark' if dark else 'light'}"
         yield from (f"{shown}: {fault}" for fault in opened.evaluate(audit))
-    yield from (f"asks for {asked}" for asked in opened.requests if not asked.startswith((allowed, "data:", "blob:")))
+    yield from (f"asks for {asked}" for asked in asked_elsewhere(opened, allowed))
     yield from opened.errors
+
+
+def asked_elsewhere(opened: Any, allowed: str) -> list[str]:
+    """Return the addresses outside ``allowed`` that a page has asked for; one that itself holds the data is none."""
+    return [asked for asked in opened.requests if not asked.startswith((allowed, "data:", "blob:"))]
 
 
 def tab_stops(opened: Any) -> list[str]:
@@ -84,6 +92,24 @@ def tab_stops(opened: Any) -> list[str]:
         if not stop or stop in stops:
             return stops
         stops.append(stop)
+
+
+def clicked_only(opened: Any, stops: Iterable[str]) -> list[str]:
+    """Return the beginning of each visible element that can be clicked and is none of the stops of the tabulator key.
+
+    Raises:
+        ValueError: if the page shows nothing to click, so that nothing could be missed.
+    """
+    clickable = "a[href], button, summary, label[for]:not(.overlay)"
+    elements = opened.evaluate(f"""(() => {{
+        const stops = new Set({json.dumps(list(stops))}.map((stop) => document.querySelector(`body > ${{stop}}`)));
+        const shown = (e) => e.checkVisibility({{ visibilityProperty: true }}) && e.getClientRects().length;
+        return [...document.querySelectorAll({json.dumps(clickable)})].filter(shown)
+            .map((e) => [e.outerHTML.slice(0, 120), stops.has(e)]);
+    }})()""")
+    if not elements:
+        raise ValueError("the page shows nothing to click")
+    return [html for html, reached in elements if not reached]
 
 
 def take_pictures(opened: Any, address: str, name: str, out: Path) -> None:
