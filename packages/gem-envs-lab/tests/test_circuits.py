@@ -23,6 +23,14 @@ WORLD = CircuitWorld(
 )
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_instructions_speak_of_the_bell_where_there_is_one(level: str) -> None:
+    """Of several cells, and of directions, as well."""
+    instructions = gem.make("lab:Circuits-v0", level=level).reset(seed=4)[0]
+    assert ("bell" in instructions) == LEVELS[level].bell
+    assert ("bench with cells" in instructions) == ("not its direction" in instructions) == (LEVELS[level].cells > 1)
+
+
 def loop(text: str) -> list[Branch]:
     """The places of a loop that is written as in a command."""
     branches = []

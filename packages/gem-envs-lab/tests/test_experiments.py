@@ -45,6 +45,25 @@ def played(name: str, seeds: range, policy: str = "reference", **kwargs: Any) ->
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("level", LEVELS)
+def test_the_commands_of_the_instructions_can_be_given(name: str, level: str) -> None:
+    """They name what is there, but for a flask that is still to be filled."""
+    env = experiment(name, level=level)
+    for seed in range(5):
+        lines = env.reset(seed=seed)[0].splitlines()
+        explained = lines[
+            lines.index("The commands:") + 1 : next(n for n, line in enumerate(lines) if "turns, and" in line)
+        ]
+        commands = [line.partition(":")[0] for line in explained]
+        if commands[0].startswith("heat "):
+            commands[:1] = commands[0].split(", ")
+        for command in commands:
+            env.reset(seed=seed)
+            observation, *_, info = env.step(command)
+            assert info["action_status"] == "legal" or "There is no flask 1" in observation, (command, observation)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("level", LEVELS)
 @given(key=st.integers(0, 2**64 - 1), split=st.sampled_from(SPLITS))
 def test_a_world_belongs_to_the_split_that_it_was_drawn_for(name: str, level: str, key: int, split: str) -> None:
     """Its content alone decides the split, so that no world is in both, whatever the seeds."""

@@ -65,7 +65,7 @@ def test_what_grows_is_numbered_and_can_be_crossed_again() -> None:
     env = garden("easy")
     first = env.step("cross 1 with 2")[0]
     assert [line.partition(":")[0] for line in first.splitlines()[1:-1]] == [str(n) for n in range(4, 12)]
-    assert "From plant 4 with itself grow:\n12: " in env.step("cross plant 4 and plant 4")[0]
+    assert "From plant 4 alone grow:\n12: " in env.step("cross plant 4 and plant 4")[0]
     assert "There is no plant 20." in env.step("cross 1 with 20")[0]
     assert "There is no plant 0." in env.step("hand in 0")[0]
 

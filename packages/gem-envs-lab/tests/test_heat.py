@@ -24,6 +24,16 @@ SUBSTANCES = st.builds(
 )
 
 
+def test_a_reading_of_nothing_has_no_sign() -> None:
+    """Just below zero the thermometer shows 0.0, and not -0.0."""
+    env = gem.make("lab:Heat-v0").unwrapped
+    assert isinstance(env, HeatEnv)
+    env.reset(seed=0)
+    room = env._world.substances["water"].condition(env._heat["water"])[1]
+    env._world = env._world._replace(scale=1, offset=-room - 0.01)
+    assert env._dish("water") == "Water is liquid, and the thermometer in it shows 0.0."
+
+
 @given(substance=SUBSTANCES)
 def test_temperatures_agree_with_heating_by_one_kilojoule_at_a_time(substance: Substance) -> None:
     """It warms, stands still while it melts, warms again, and stands still while it boils; in the cold, to be quick."""
@@ -94,19 +104,19 @@ def test_portions_boil_away_and_end() -> None:
     for left in (2, 1):
         while "boils away" not in shown:
             shown = says(env, f"heat {name} by 250")
-        assert shown == f"All of it boils away. You fill the dish again; portions left: {left}. {fresh}"
+        assert shown == f"All of it boils away. You fill the dish again; portions left, with this one: {left}. {fresh}"
         shown = ""
     env.max_turns = 100
     while "empty" not in shown:
         shown = says(env, f"heat {name} by 250")
-    assert says(env, f"cool {name} by 50") == f"The dish of {name} is empty, and so is the jar."
+    assert says(env, f"cool {name} by 50") == f"The dish of {name} is empty, and no portion is left."
 
 
 def test_what_the_table_refuses() -> None:
     """Amounts beyond the burner, and samples that are not there."""
     env = table("medium")
-    assert says(env, "heat water by 251") == "Give or take 1 to 250 kJ at a time."
-    assert says(env, "cool water by 0") == "Give or take 1 to 250 kJ at a time."
+    assert says(env, "heat water by 251") == "You can give or take 1 to 250 kJ at a time."
+    assert says(env, "cool water by 0") == "You can give or take 1 to 250 kJ at a time."
     assert says(env, "heat gold by 5") == "There is no sample of gold here."
 
 
@@ -116,7 +126,7 @@ def test_an_answer_counts_within_one_degree(off: float, reward: float) -> None:
     env = table("hard")
     right = env._world.answer
     observation, paid, terminated, _, info = env.step(f"answer {right + off:.1f} °C")
-    assert f"and it is {right} °C." in observation
+    assert f"and the right answer is {right} °C." in observation
     assert (paid, terminated, info["success"]) == (reward, True, reward == 1.0)
 
 

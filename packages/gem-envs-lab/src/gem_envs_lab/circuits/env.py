@@ -58,23 +58,28 @@ class CircuitsEnv(ExperimentEnv[CircuitLevel, CircuitWorld]):
         plus = " The plus of a cell is not marked: two cells may add up or work against each other." * (level.cells > 1)
         bell = " The bell lets the current pass one way only." if level.bell else ""
         beside = (
-            f"connect cell 1, {first} beside {second}, lamp: two parts beside each other share the current\n"
+            f"connect cell 1, {first} beside {second}, lamp: two parts beside each other (in parallel) share the "
+            "current\n"
             if level.beside
             else ""
         )
-        turned = "connect cell 1 turned, lamp: turn a cell or the bell round\n" if level.cells > 1 else ""
-        labels = " Labels claim values in ohms; half of them are wrong." if level.labels else ""
+        ends = "a cell or the bell" if level.bell else "a cell"
+        turned = f"connect cell 1 turned, lamp: turn {ends} round\n" if level.cells > 1 else ""
+        cells, direction = ("cells", ", but not its direction") if level.cells > 1 else ("a cell", "")
+        labels = " Labels claim values in ohms; about half of them are wrong." if level.labels else ""
+        all_needed = f"{LAMP}, {BELL}" if level.bell else LAMP
         goal = _GOALS[world.wording].format(needed=self._needed(), wanted=f"{world.wanted:.1f}")
         return (
-            f"You stand at a bench with cells and parts whose values nobody knows.{labels}{broken}{plus}{bell} You can "
-            "connect some of them in a closed loop, one after the other; the ammeter shows the current in mA, which is "
-            "the sum of the voltages divided by the sum of the resistances. Cells and the ammeter have no resistance. "
+            f"You stand at a bench with {cells} and parts whose values nobody knows.{labels}{broken}{plus}{bell} You "
+            "can connect some of them in a closed loop, one after the other; the ammeter shows the current in mA, "
+            f"which is the sum of the voltages divided by the sum of the resistances{direction}. Neither a cell nor "
+            "the ammeter has a resistance. "
             f"A current above {FUSE:.0f} mA blows a fuse; when the last fuse is blown, the experiment has failed.\n"
             "The commands:\n"
             f"connect cell 1, {first}, lamp: close this loop, read the ammeter, and take it apart again\n"
             f"{turned}{beside}"
             "look: list what lies on the bench\n"
-            f"install cell 1, {first}, lamp: your one chance; the current must be within 1 % of the wanted one\n"
+            f"install cell 1, {first}, {all_needed}: your one chance; the current must be within 1 % of the wanted one\n"
             f"{self._closing_words()}\n\n"
             f"{self._bench()}\n"
             f"{goal}"

@@ -21,9 +21,9 @@ __all__ = ["GrowthEnv"]
 _BEDS = 60
 """The last plants that are listed by ``look``."""
 _GOALS = (
-    "Breed a {plant} with {looks} that breeds true.",
+    "Breed a {plant} that breeds true and has {looks}.",
     "A {plant} with {looks} is wanted, and it must breed true.",
-    "Hand in a {plant} that breeds true and has {looks}.",
+    "Hand in a true-breeding {plant} with {looks}.",
 )
 
 
@@ -78,10 +78,10 @@ class GrowthEnv(ExperimentEnv[GrowthLevel, GrowthWorld]):
         looks = f"{', '.join(wants[:-1])} and {wants[-1]}"
         goal = _GOALS[world.wording].format(plant=world.plant, looks=looks)
         return (
-            "You have a garden and some plants of one kind. Each plant has two copies of a gene for each trait, of two "
-            "forms, and passes one copy on to each of its offspring, by chance and for each trait on its own. "
-            f"{hidden} Nobody knows which.{weather} {pure} A plant breeds true if both its copies are alike for each "
-            "trait that is asked for. Plants stay as they are, and can be used again.\n"
+            "You have a garden and some plants of one kind. For each trait there is a gene with two forms. Each plant "
+            "has two copies of each gene, and passes one of them, drawn by chance for each trait, on to each of its "
+            f"offspring. {hidden} Nobody knows which.{weather} {pure} A plant breeds true if its two copies are "
+            "alike for each trait that is asked for. Plants stay as they are, and can be used again.\n"
             "The commands:\n"
             f"cross 1 with 2: grow {level.seeds} plants from two parents\n"
             f"cross 1 with 1: grow {level.seeds} plants from one plant alone\n"
@@ -124,7 +124,7 @@ class GrowthEnv(ExperimentEnv[GrowthLevel, GrowthWorld]):
         plants, seeds = self._plants, self._level.seeds
         self._crosses += 1
         plants += offspring(self._world, plants[mother - 1], plants[father - 1], self._crosses, seeds)
-        parents = f"plant {mother} with plant {father}" if mother != father else f"plant {mother} with itself"
+        parents = f"plants {mother} and {father}" if mother != father else f"plant {mother} alone"
         return legal(f"From {parents} grow:\n{self._listed(len(plants) - seeds + 1)}")
 
     def _random_action(self) -> str:

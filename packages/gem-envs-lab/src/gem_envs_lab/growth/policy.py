@@ -17,7 +17,7 @@ from gem.policies import Policy
 __all__ = ["GrowthPolicy"]
 
 _PLANT = re.compile(r"^(\d+): (.+)$", re.MULTILINE)
-_PARENTS = re.compile(r"From plant (\d+) with (?:plant (\d+)|itself) grow")
+_PARENTS = re.compile(r"From plants? (\d+) (?:and (\d+)|alone) grow")
 _LOOK = r"[a-z-]+ [a-z]+"
 _GOAL = re.compile(rf"(?:with|has) ((?:{_LOOK}, )*{_LOOK} and {_LOOK})")
 _SURE = 0.999

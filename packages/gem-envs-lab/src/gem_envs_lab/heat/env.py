@@ -32,12 +32,12 @@ _QUESTIONS = {
         "What is the boiling point of {name}?",
     ),
     "first melts": (
-        "Of the samples on the shelf, one melts at the lowest temperature. What is its boiling point?",
+        "Of the samples on the table, one melts at the lowest temperature. What is its boiling point?",
         "Find the sample with the lowest melting point. At what temperature does it boil?",
         "What is the boiling point of the sample that melts first when all are warmed from the cold?",
     ),
     "last melts": (
-        "Of the samples on the shelf, one melts at the highest temperature. What is its boiling point?",
+        "Of the samples on the table, one melts at the highest temperature. What is its boiling point?",
         "Find the sample with the highest melting point. At what temperature does it boil?",
         "What is the boiling point of the sample that melts last when all are warmed from the cold?",
     ),
@@ -92,7 +92,7 @@ class HeatEnv(ExperimentEnv[HeatLevel, HeatWorld]):
 
     def _instructions(self) -> str:
         world, level = self._world, self._level
-        thermometer = "The thermometer is right, in degrees Celsius."
+        thermometer = "The thermometer is right, and shows degrees Celsius."
         if level.scale:
             thermometer = (
                 "The thermometer is wrong: its reading rises evenly with the temperature, but neither its zero nor the "
@@ -109,11 +109,14 @@ class HeatEnv(ExperimentEnv[HeatLevel, HeatWorld]):
             labels = f"Melting points on the labels, all of them wrong: {claims}.\n"
         question = _QUESTIONS[world.question][world.wording].format(name=world.subject)
         first = next(iter(world.substances))
+        samples = "On the table stand samples of substances that are in no book, each in a dish of its own."
+        if len(world.substances) == 1:
+            samples = "On the table stands a dish with a sample of a substance that is in no book."
         return (
-            "You have samples of substances that are not in any book, each in a dish with the thermometer in it, a "
-            "burner and a freezing bath. Heat raises the temperature of a dish by an amount that depends on the "
-            "substance and on its state. While a substance melts or boils, its temperature stays the same. "
-            f"{thermometer} What has boiled away is gone; each jar holds {_PORTIONS} portions.\n"
+            f"{samples} You have a burner, a freezing bath and a thermometer. Heat raises the temperature of a dish by "
+            "an amount that depends on the substance and on its state. While a substance melts or boils, its "
+            f"temperature stays the same. {thermometer} What has boiled away is gone; there are {_PORTIONS} portions "
+            "of each substance, of which one is in the dish.\n"
             "The commands:\n"
             f"heat {first} by 50, cool {first} by 50: give this much heat in kJ, 1 to {_MOST}, or take it away\n"
             "look: list all dishes\n"
@@ -129,10 +132,9 @@ class HeatEnv(ExperimentEnv[HeatLevel, HeatWorld]):
     def _dish(self, name: str) -> str:
         state, degrees = self._world.substances[name].condition(self._heat[name])
         if state == "gone":
-            return f"The dish of {name} is empty, and so is the jar."
-        return (
-            f"{name.capitalize()} {_SHOWN[state]}, and the thermometer in it shows {self._world.reading(degrees):.1f}."
-        )
+            return f"The dish of {name} is empty, and no portion is left."
+        reading = round(self._world.reading(degrees), 1) + 0.0  # never "-0.0"
+        return f"{name.capitalize()} {_SHOWN[state]}, and the thermometer in it shows {reading:.1f}."
 
     def _play(self, move: ExperimentCommand) -> MoveResult:
         verb, parts = move
@@ -140,14 +142,14 @@ class HeatEnv(ExperimentEnv[HeatLevel, HeatWorld]):
             return legal(f"On the table:\n{self._dishes()}")
         if verb == "answer":
             right = self._world.answer
-            message = f"You answer {parts[0]} °C, and it is {right} °C."
+            message = f"You answer {parts[0]} °C, and the right answer is {right} °C."
             return success(message) if abs(float(parts[0]) - right) <= _TOLERANCE else failure(message)
         how, name, amount = parts
         substance = self._world.substances.get(name)
         if substance is None:
             return illegal(f"There is no sample of {name} here.")
         if not 1 <= int(amount) <= _MOST:
-            return illegal(f"Give or take 1 to {_MOST} kJ at a time.")
+            return illegal(f"You can give or take 1 to {_MOST} kJ at a time.")
         if self._used[name] == _PORTIONS:
             return illegal(self._dish(name))
         change = int(amount) if how == "heat" else -int(amount)
@@ -162,7 +164,9 @@ class HeatEnv(ExperimentEnv[HeatLevel, HeatWorld]):
         if not left:
             return self._dish(name)
         self._heat[name] = self._world.substances[name].heat_at(self._world.room)
-        return f"All of it boils away. You fill the dish again; portions left: {left}. {self._dish(name)}"
+        return (
+            f"All of it boils away. You fill the dish again; portions left, with this one: {left}. {self._dish(name)}"
+        )
 
     def _random_action(self) -> str:
         rng, drawn = self.action_rng, self.action_rng.random()

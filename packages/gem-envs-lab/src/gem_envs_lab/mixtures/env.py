@@ -18,10 +18,11 @@ from gem_envs_lab.mixtures.world import LEVELS, MixtureLevel, MixtureWorld, draw
 __all__ = ["MixturesEnv"]
 
 _NAME = r"(?:the )?([a-z]{1,20} [a-z0-9]{1,20})"
+_NUMBERS = {2: "two", 3: "three"}
 _GOALS = (
-    "Make {look}, and hand them in.",
+    "Make a flask of {look}, and hand it in.",
     "Your teacher wants a flask of {look}.",
-    "A flask of {look} is missing in the collection. Make one.",
+    "A flask of {look} is missing from the collection. Make one.",
     "Hand in one flask that holds {look}.",
 )
 
@@ -70,26 +71,27 @@ class MixturesEnv(ExperimentEnv[MixtureLevel, MixtureWorld]):
         if notes:
             notes = f"Notes of earlier students hang on the wall, most of them wrong:\n{notes}"
         strips = (
-            "The strip takes one colour for each kind, but two kinds may share a colour."
+            "The strip always turns the same colour for one kind, but two kinds may share a colour."
             if level.shared_strips
-            else "The strip takes another colour for each kind."
+            else "The strip turns a different colour for each kind."
         )
         flame = (
-            "Some mixtures react only over the flame, some give another product there; what reacts at room temperature "
-            "and has no other product over the flame gives the same there."
+            "Some mixtures react only over the flame, and some give another product there than at room temperature; "
+            "all others that react give the same product in both ways."
             if level.overridden
-            else "Some mixtures react only over the flame; what reacts at room temperature gives the same there."
+            else "Some mixtures react only over the flame; all others that react give the same product in both ways."
         )
         goal = _GOALS[world.wording].format(look=world.look(world.goal))
-        steps = "one reaction" if level.depth == 1 else f"{level.depth} reactions that build on each other"
+        steps = "one reaction" if level.depth == 1 else f"{_NUMBERS[level.depth]} reactions that build on each other"
+        first = world.bottles[0]
         return (
             "You are in a laboratory whose substances react by rules that nobody has written down. Substances of one "
             "kind behave alike; the names say nothing about the kind. Two substances of one kind do not react, nor do "
             f"two products. {flame} There is enough of everything, and mixing uses nothing up.\n"
             "The commands:\n"
-            "mix lorane salt with flask 1: mix two substances, bottles or flasks, at room temperature\n"
-            "mix lorane salt with flask 1 over the flame\n"
-            f"dip strip into lorane salt: test a bottle. {strips}\n"
+            f"mix {first} with flask 1: mix two substances, from bottles or flasks, at room temperature\n"
+            f"mix {first} with flask 1 over the flame: the same, but heated\n"
+            f"dip strip into {first}: test a bottle. {strips}\n"
             "look: list what stands on the bench\n"
             "hand in flask 1: your one chance, which ends the experiment\n"
             f"{self._closing_words()}\n\n"
@@ -149,7 +151,7 @@ class MixturesEnv(ExperimentEnv[MixtureLevel, MixtureWorld]):
         if kind is None:
             return illegal(f"There is no {name} here.")
         if kind >= len(self._world.strips):
-            return legal(f"The strip dissolves in {name}: it is for what stands on the shelf.")
+            return legal(f"The strip dissolves in {name}: it can only test the bottles on the shelf.")
         return legal(f"The strip in {name} turns {self._world.strips[kind]}.")
 
     def _random_action(self) -> str:

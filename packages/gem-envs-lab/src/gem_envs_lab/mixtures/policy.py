@@ -12,8 +12,9 @@ from gem.policies import Policy
 __all__ = ["MixturesPolicy"]
 
 _SHELF = re.compile(r"^On the shelf: ([^.]*)\.$", re.MULTILINE)
-_GOAL = re.compile(r"(?:^Make|[Aa] flask of|that holds) ([a-z]+ [a-z]+)(?: is missing|[,.])", re.MULTILINE)
-_DEPTH = re.compile(r"It takes (\d) reactions")
+_GOAL = re.compile(r"(?:[Aa] flask of|that holds) ([a-z]+ [a-z]+)(?: is missing|[,.])")
+_DEPTH = re.compile(r"It takes (\w+) reactions")
+_NUMBERS = {"two": 2, "three": 3}
 _NOTE = re.compile(r'^- "(\w+ \w+) with (\w+ \w+)( over the flame)? gives', re.MULTILINE)
 _STRIP = re.compile(r"turns (\w+)\.")
 _MADE = re.compile(r"Flask (\d+) holds ([^.]*)\.")
@@ -35,7 +36,7 @@ class MixturesPolicy(Policy[str, str]):
         self._goal = goal[1]
         self._shared = "may share a colour" in observation
         self._overridden = "another product" in observation
-        self._depth = int(depth[1]) if (depth := _DEPTH.search(observation)) else 1
+        self._depth = _NUMBERS[depth[1]] if (depth := _DEPTH.search(observation)) else 1
         self._notes = deque((one.lower(), other, hot) for one, other, hot in _NOTE.findall(observation))
         self._colours: dict[str, str] = {}
         self._flasks: dict[str, str] = {}
