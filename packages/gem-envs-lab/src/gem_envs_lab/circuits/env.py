@@ -67,7 +67,7 @@ class CircuitsEnv(ExperimentEnv[CircuitLevel, CircuitWorld]):
         turned = f"connect cell 1 turned, lamp: turn {ends} round\n" if level.cells > 1 else ""
         cells, direction = ("cells", ", but not its direction") if level.cells > 1 else ("a cell", "")
         labels = " Labels claim values in ohms; about half of them are wrong." if level.labels else ""
-        all_needed = f"{LAMP}, {BELL}" if level.bell else LAMP
+        needed = f"{LAMP}, {BELL}" if level.bell else LAMP
         goal = _GOALS[world.wording].format(needed=self._needed(), wanted=f"{world.wanted:.1f}")
         return (
             f"You stand at a bench with {cells} and parts whose values nobody knows.{labels}{broken}{plus}{bell} You "
@@ -79,7 +79,7 @@ class CircuitsEnv(ExperimentEnv[CircuitLevel, CircuitWorld]):
             f"connect cell 1, {first}, lamp: close this loop, read the ammeter, and take it apart again\n"
             f"{turned}{beside}"
             "look: list what lies on the bench\n"
-            f"install cell 1, {first}, {all_needed}: your one chance; the current must be within 1 % of the wanted one\n"
+            f"install cell 1, {first}, {needed}: your one chance; the current must be within 1 % of the wanted one\n"
             f"{self._closing_words()}\n\n"
             f"{self._bench()}\n"
             f"{goal}"
