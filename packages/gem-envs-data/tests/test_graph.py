@@ -9,7 +9,7 @@ import pytest
 from plain_python import entities_of
 
 import gem
-from gem_envs_data.graph.expressions import Anchor, Both, Count, Extreme, Hop
+from gem_envs_data.graph.expressions import Anchor, Both, Count, Extreme, Hop, nodes
 from gem_envs_data.graph.questions import GraphTask, task_of
 from gem_envs_data.names import split_of
 
@@ -117,6 +117,39 @@ def test_calls_follow_the_rules_of_agentbench() -> None:
     free = gem.make("kg:Graph-v0", level=1, look_first=False)
     free.reset(seed=0)
     assert "variable #0" in free.step(f"Action: get_neighbors({entity}, {relation})")[0]
+
+
+def test_messages_count_in_the_singular_and_in_the_plural() -> None:
+    """One argument, one entity; and a number is an answer by itself."""
+    env = gem.make("kg:Graph-v0", level=1, look_first=False)
+    env.reset(seed=0)
+    entity = env.unwrapped.current.entities[0]
+    assert "count takes one argument: variable." in env.step("Action: count()")[0] + env.step("Action: count(a, b)")[0]
+    assert "intersection takes 2 arguments" in env.step(f"Action: intersection({entity})")[0]
+    assert "no variable #0; no call has made one yet" in env.step("Action: count(#0)")[0]
+    env.step(f"Action: intersection({entity}, {entity})")
+    assert "no variable #4; the last one is #0" in env.step("Action: count(#4)")[0]
+    assert "Your answer is 1 entity." in env.step("Final Answer: #0")[0]
+    env.reset(seed=0)
+    env.step(f"Action: count({entity})")
+    assert "Your answer is 1." in env.step("Final Answer: #0")[0]
+
+
+def test_of_two_sets_the_shorter_one_is_named_first() -> None:
+    """So that the words on the other cannot be taken to belong to its last entity; people are "who"."""
+    joined = 0
+    for number in range(3 * COUNT):
+        task = task_of(number, 3, "train")
+        for part in nodes(task.expression):
+            if isinstance(part, Both):
+                lengths = [len(list(nodes(inner))) for inner in part.parts]
+                names = [next(one.name for one in nodes(inner) if isinstance(one, Anchor)) for inner in part.parts]
+                if lengths[0] != lengths[1] and names[0] not in names[1] and names[1] not in names[0]:
+                    shorter = lengths.index(min(lengths))
+                    assert task.question.index(names[shorter]) < task.question.index(names[1 - shorter])
+                    joined += 1
+        assert not task.question.startswith("What are the people")
+    assert joined > 5
 
 
 def test_an_answer_that_is_nearly_right_earns_its_f1_only_on_demand() -> None:

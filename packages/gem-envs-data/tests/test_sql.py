@@ -15,6 +15,7 @@ from plain_python import answer_of, end_of
 import gem
 from gem_envs_data.names import split_of
 from gem_envs_data.sql.answers import is_right
+from gem_envs_data.sql.domains import DOMAINS
 from gem_envs_data.sql.results import StatementError
 from gem_envs_data.sql.sqlite_database import SqliteDatabase
 from gem_envs_data.sql.tasks import task_of
@@ -53,6 +54,34 @@ def test_ends_of_changes_agree_with_plain_python(level: int) -> None:
         assert untouched.dump() != task.end
         untouched.close()
     assert len(kinds) >= 3
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_tasks_name_their_conditions_in_one_way_each(level: int) -> None:
+    """Conditions of the same rows share "whose", "for which the" or "with", and no year is added up."""
+    leads: Counter[str] = Counter()
+    for number in range(2 * COUNT):
+        task = task_of(number, level, "train", "mixed")
+        conditions = task.query.conditions if task.query else task.change.conditions if task.change else ()
+        if len(conditions) > 1 and not (task.query and task.query.parent_conditions):
+            found = [lead for lead in (" whose ", " for which the ", " with ") if lead in task.text]
+            leads[found[0]] += 1
+            assert len(found) == 1 or found[-1] == " with ", task.text  # "…, with 0 for those without", "with the most"
+        assert "within the year" not in task.text
+        assert task.query is None or task.query.kind != "total" or not task.query.column.endswith("year")
+    assert not leads or max(leads.values()) < 0.8 * leads.total()
+
+
+def test_the_schema_that_the_instructions_point_to_is_shown_whole() -> None:
+    """No line of it is cut, at level 2 nor at level 3, in any of the domains."""
+    domains = set()
+    for level in (2, 3):
+        env = gem.make("db:SQL-v0", level=level)
+        for seed in range(30):
+            env.reset(seed=seed)
+            domains.add(env.unwrapped.current.content.domain.subject)
+            assert "…" not in env.step("<sql>SELECT name, sql FROM sqlite_master</sql>")[0]
+    assert len(domains) == len(DOMAINS)
 
 
 def test_each_gold_statement_of_a_change_is_needed() -> None:

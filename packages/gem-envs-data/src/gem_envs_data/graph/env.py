@@ -32,10 +32,9 @@ _INSTRUCTIONS = """Answer a question about a knowledge graph. You cannot see the
 
 {tools}
 
-A variable is a set of entities that a tool has made: #0 is the first, #1 the second, and so on. In place of a
-variable, \
-{entity} can be an entity of the question. A relation leads from an entity to others, and from a set to all that it \
-leads to from any of them.
+A variable is a set of entities that a tool has made: #0 is the first, #1 the second, and so on. In place of a \
+variable, an argument can be an entity of the question. A relation leads from an entity to others, and from a \
+set to all that it leads to from any of them.
 
 Call one tool a turn, in a line like "Action: get_relations({example})". When a variable holds the answer, end with a \
 line like "Final Answer: #3". You have {turns} turns. An action in another form is a lost turn."""
@@ -146,7 +145,7 @@ class GraphEnv(gem.TextEnv[Call]):
     def _instructions(self) -> str:
         entities = self._task.entities
         tools = "\n".join(f"{name}({', '.join(of)}): {about}" for name, (of, about) in TOOLS.items())
-        rules = _INSTRUCTIONS.format(tools=tools, entity="an argument", example=entities[0], turns=self.max_turns)
+        rules = _INSTRUCTIONS.format(tools=tools, example=entities[0], turns=self.max_turns)
         return f"{rules}\n\nQuestion: {self._task.question}\nEntities: [{', '.join(entities)}]"
 
     def _play(self, call: Call) -> MoveResult:
@@ -167,8 +166,7 @@ class GraphEnv(gem.TextEnv[Call]):
         if isinstance(answer, frozenset) and isinstance(gold, frozenset):
             shared = 2 * len(answer & gold) / (len(answer) + len(gold))
         self._score = {"correct": correct, "f1": shared}
-        size = f"holds {variable.value}" if isinstance(variable.value, int) else f"holds {len(variable.value)} entities"
-        said = f"Your answer {size}."
+        said = f"Your answer is {answer if isinstance(answer, int) else _counted(len(answer), 'entity', 'entities')}."
         return success(said) if correct else failure(said, shared if self.metric == F1 else 0.0)
 
     def _malformed(self) -> MoveResult:
@@ -202,6 +200,10 @@ class GraphEnv(gem.TextEnv[Call]):
                 self._tools.call(name, arguments)
             except CallError as error:
                 raise ValueError(f"call of {name}: {error}") from error
+
+
+def _counted(count: int, one: str, more: str) -> str:
+    return f"{count} {one if count == 1 else more}"
 
 
 _ABOUT = {

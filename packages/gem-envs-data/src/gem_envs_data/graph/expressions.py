@@ -144,20 +144,26 @@ def program_of(expression: Expression) -> list[Step]:
 
 
 _ASKING = (
-    "What {is} the {np}?",
+    "{What} {is} the {np}?",
     "Name the {np}.",
     "I need to know the {np}.",
     "Find the {np}.",
     "Please look up the {np}.",
 )
 _COUNTING = (
-    "How many {np} are there?",
     "What is the number of {np}?",
     "Count the {np}.",
-    "I need to know how many {np} there are.",
+    "I need to know the number of {np}.",
+    "Take the {np}. How many are there?",
 )
-_JOINING = ("{one} that are also {other}", "{one} that are at the same time {other}", "{one} that are {other} as well")
+_JOINING = (
+    "{one} that are also {other}",
+    "{one} that are at the same time {other}",
+    "{n} that are both {one} and {other}",
+)
 _JOINING_PEOPLE = tuple(text.replace("that are", "who are") for text in _JOINING)
+_WITH_ARTICLE = ("university", "award")
+"""Kinds whose names take "the" within a sentence."""
 
 
 def worded(expression: Expression, rng: random.Random, veiled: bool) -> str:
@@ -172,7 +178,8 @@ def worded(expression: Expression, rng: random.Random, veiled: bool) -> str:
     if isinstance(expression, Count):
         return choose(_COUNTING).format(np=_noun_phrase(expression.of, choose, veiled))
     phrase = _noun_phrase(expression, choose, veiled)
-    return choose(_ASKING).format(np=phrase, **{"is": "is" if _is_single(expression) else "are"})
+    what = "Who" if expression.kind == "person" else "What"
+    return choose(_ASKING).format(np=phrase, What=what, **{"is": "is" if _is_single(expression) else "are"})
 
 
 def _is_single(part: Expression) -> bool:
@@ -189,17 +196,22 @@ def _noun_phrase(part: Expression, choose: Callable[[Sequence[str]], str], veile
             # A long subject in the middle of a phrase is hard to read.
             phrases = [phrase for phrase in phrases if phrase.endswith("{s}")]
         phrase, single = choose(phrases), _is_single(part)
-        subject = part.of.name if isinstance(part.of, Anchor) else _subject(part.of, choose, veiled)
+        subject = _subject(part.of, choose, veiled)
         return (phrase if single else _in_plural(phrase)).format(n=NOUNS[part.kind][0 if single else 1], s=subject)
     if isinstance(part, Both):
-        one, other = (_noun_phrase(inner, choose, veiled) for inner in part.parts)
-        return choose(_JOINING_PEOPLE if part.kind == "person" else _JOINING).format(one=one, other=other)
+        # The shorter phrase first: what follows a long one could be taken to belong to its end.
+        shortest = sorted(part.parts, key=lambda inner: len(list(nodes(inner))))
+        one, other = (_noun_phrase(inner, choose, veiled) for inner in shortest)
+        joining = choose(_JOINING_PEOPLE if part.kind == "person" else _JOINING)
+        return joining.format(n=NOUNS[part.kind][1], one=one, other=other)
     assert isinstance(part, Extreme)
     superlative = part.attribute.most if part.largest else part.attribute.least
     return f"{NOUNS[part.kind][0]} with the {superlative} among the {_noun_phrase(part.of, choose, veiled)}"
 
 
 def _subject(part: Expression, choose: Callable[[Sequence[str]], str], veiled: bool) -> str:
+    if isinstance(part, Anchor):
+        return f"the {part.name}" if part.kind in _WITH_ARTICLE else part.name
     return f"{'the' if _is_single(part) else 'any of the'} {_noun_phrase(part, choose, veiled)}"
 
 

@@ -72,7 +72,8 @@ class GraphTools:
             raise CallError(f"There is no tool {tool[:40]!r}; the tools are {', '.join(TOOLS)}.")
         parameters = TOOLS[tool][0]
         if len(arguments) != len(parameters):
-            raise CallError(f"{tool} takes {len(parameters)} arguments: {', '.join(parameters)}.")
+            of_number = "one argument" if len(parameters) == 1 else f"{len(parameters)} arguments"
+            raise CallError(f"{tool} takes {of_number}: {', '.join(parameters)}.")
         variable = self._variable(arguments[0])
         if variable.kind == _NUMBER:
             raise CallError(f"{arguments[0]} is a number; {tool} takes entities.")
@@ -108,7 +109,8 @@ class GraphTools:
         if name[:1] != "#" or not (number.isascii() and number.isdecimal() and len(number) < 6):
             raise CallError(f"{name[:40]!r} is not a variable such as #0.")
         if int(number) >= len(self.variables):
-            raise CallError(f"There is no variable #{int(number)}; there are {len(self.variables)} variables so far.")
+            last = f"the last one is #{len(self.variables) - 1}" if self.variables else "no call has made one yet"
+            raise CallError(f"There is no variable #{int(number)}; {last}.")
         return self.variables[int(number)]
 
     def _variable(self, name: str) -> Variable:

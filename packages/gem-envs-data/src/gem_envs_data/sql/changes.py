@@ -102,7 +102,7 @@ _WORDING = {
         "Add {number} to the {column} of each of the {such}.",
         "The {column} goes up by {number} for the {such}; update the table.",
     ),
-    "remove": ("Delete the {such}.", "Remove all {such} from the database.", "The {such} must go; delete them."),
+    "remove": ("Delete the {such}.", "Remove from the database all {such}.", "The {such} must go; delete them."),
     "insert": (
         "Add a row to the table {table}: {values}. Its id is one more than the highest id of the table so far.",
         "Record a new {noun}: {values}. As id, use the highest id of the table {table} plus one.",
@@ -121,7 +121,7 @@ _WORDING = {
         "Archive the {such}: a new table {column} with all columns of {table} holds them, and {table} no longer does.",
     ),
     "merge": (
-        "The {plural} '{from}' and '{into}' are the same. Make all rows that refer to '{from}' refer to "
+        "The {plural} '{from}' and '{into}' are one and the same. Make all rows that refer to '{from}' refer to "
         "'{into}', and delete "
         "'{from}' from {table}.",
         "'{from}' was entered into {table} by mistake and is a duplicate of '{into}'. Let everything that "

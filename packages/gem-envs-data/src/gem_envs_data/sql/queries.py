@@ -148,43 +148,58 @@ def weaker(query: Query) -> list[Query]:
     return others
 
 
-def _path_words(content: Content, table: str, condition: Condition, choose: int) -> str:
+def _path_words(content: Content, table: str, condition: Condition, ways_of: bool) -> str:
     """Return "category", "product's category" or "category of the product"."""
     _, column = column_at(content, table, condition)
-    words = [*(content.table(part).noun for part in condition.path), column.phrase if column else condition.column]
-    if choose and len(words) > 1:
-        return " of the ".join(reversed(words))
-    return "'s ".join(words)
+    words = [content.table(part).noun for part in condition.path]
+    if column is not None:
+        words.append(column.phrase)
+    elif not words:
+        words.append(condition.column)
+    return " of the ".join(reversed(words)) if ways_of else "'s ".join(words)
 
 
-def condition_words(content: Content, table: str, condition: Condition, rng: random.Random) -> str:
-    """Return a condition as the part of a sentence after "whose" or "for which the"."""
-    name, _ = column_at(content, table, condition)
-    choose = rng.randrange(2)
-    lead = "for which the" if choose else "whose"
-    path = _path_words(content, table, condition, choose)
-    if condition.operator == "=" and condition.column == content.table(name).label:
-        nouns = [content.table(part).noun for part in condition.path]
-        owner = " of the ".join(reversed(nouns)) if choose else "'s ".join(nouns)
-        return (
-            f"{lead} {owner} is '{condition.value}'" if nouns else f"{lead} {condition.column} is '{condition.value}'"
-        )
-    if condition.operator == "=":
-        return f"{lead} {path} is '{condition.value}'"
-    if condition.operator == ">":
-        return f"{lead} {path} is {('above', 'greater than', 'more than')[rng.randrange(3)]} {condition.value}"
-    if condition.operator == "<":
-        return f"{lead} {path} is {('below', 'less than', 'under')[rng.randrange(3)]} {condition.value}"
-    if condition.operator == "year":
-        return f"{lead} {path} is {('in', 'within the year')[rng.randrange(2)]} {condition.value}"
-    known = condition.operator == "known"
-    return f"{lead} {path} is {'' if known else 'not '}recorded"
+_ABOVE, _BELOW = ("above", "greater than", "more than"), ("below", "less than", "under")
+
+
+def condition_words(content: Content, table: str, condition: Condition, lead: str, rng: random.Random) -> str:
+    """Return a condition as the part of a sentence after ``lead``, which is "whose", "for which the" or "with"."""
+    path, value = _path_words(content, table, condition, lead == "for which the"), condition.value
+    if lead == "with":
+        return {
+            "=": f"the {path} '{value}'",
+            ">": f"{_a(path)} {rng.choice(('above', 'of more than'))} {value}",
+            "<": f"{_a(path)} {rng.choice(('below', 'of less than'))} {value}",
+            "year": f"{_a(path)} in {value}",
+            "known": f"a recorded {path}",
+            "unknown": f"an unrecorded {path}",
+        }[condition.operator]
+    return {
+        "=": f"{path} is '{value}'",
+        ">": f"{path} is {rng.choice(_ABOVE)} {value}",
+        "<": f"{path} is {rng.choice(_BELOW)} {value}",
+        "year": f"{path} {rng.choice(('is', 'falls'))} in {value}",
+        "known": f"{path} is recorded",
+        "unknown": f"{path} is not recorded",
+    }[condition.operator]
+
+
+def _a(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
 def such(content: Content, table: str, conditions: tuple[Condition, ...], rng: random.Random) -> str:
     """Return the rows that fulfil conditions, as a noun phrase in the plural."""
-    words = [condition_words(content, table, condition, rng) for condition in conditions]
-    return " ".join([content.table(table).plural, " and ".join(words)]).strip()
+    plural = content.table(table).plural
+    if not conditions:
+        return plural
+    # A long chain of owners reads better as "of the … of the …", and "with" needs columns of the rows themselves.
+    deep = max(len(condition.path) for condition in conditions)
+    leads = ("for which the",) if deep > 1 else ("whose", "for which the") if deep else ("whose", "with")
+    lead = rng.choice(leads)
+    words = [condition_words(content, table, condition, lead, rng) for condition in conditions]
+    joint = {"whose": " and whose ", "for which the": " and the ", "with": " and "}[lead]
+    return f"{plural} {lead} {joint.join(words)}"
 
 
 _WORDING = {
@@ -204,52 +219,53 @@ _WORDING = {
         "Look up the {column} of the {noun} '{value}'.",
         "Which {column} does the {noun} '{value}' have?",
     ),
-    "names": (
-        "Which are the {such}? Give each {label}.",
-        "List the {label} of each of the {such}.",
-        "I need every {label} of the {such}.",
-    ),
+    "names": ("Which {such} are there? Give each {label}.", "List the {labels} of the {such}.",
+              "I need the {labels} of all {such}."),
     "extreme": (
-        "Among the {such}, which has the {most} {column}? Give its {label}.",
+        "Among the {such}, which has the {most} {column}? Give the {label}.",
         "Give the {label} of the one with the {most} {column} among the {such}.",
         "Of the {such}, find the one with the {most} {column}, and give its {label}.",
     ),
     "first": (
-        "Give the {label} of the three with the {most} {column} among the {such}, beginning with the {most}.",
+        "Of the {such}, give the {labels} of the three with the {most} {column}, beginning with the {most}.",
         "Among the {such}, which three have the {most} {column}? Give each {label}, the {most} first.",
+        "Sort the {such} by {column}, the {most} first, and give the {labels} of the first three.",
     ),
     "top count": (
-        "Which {parent} has {place} of the {such}? Give its {parent_label}.",
-        "Give the {parent_label} of the {parent} that has {place} of the {such}.",
-        "Count the {such} for each {parent}: which {parent} has {place}? Give its {parent_label}.",
+        "Which {parent} has {place} {such}? Give the {parent_label}.",
+        "Give the {parent_label} of the {parent} that has {place} {such}.",
+        "For each {parent}, count the {such}. Give the {parent_label} of the {parent} with {place} of them.",
     ),
     "top total": (
-        "For which {parent} is the total {column} of the {such} the {place}? Give its {parent_label}.",
-        "Add up the {column} of the {such} for each {parent}. Give the {parent_label} of the {parent} with the "
+        "Which {parent} has the {place} total {column}, counting only {such}? Give the {parent_label}.",
+        "For each {parent}, add up the {column} of the {such}. Give the {parent_label} of the {parent} with the "
         "{place} sum.",
-        "Give the {parent_label} of the {parent} whose {such} have the {place} total {column}.",
+        "Counting only {such}, give the {parent_label} of the {parent} with the {place} total {column}.",
     ),
     "at_least": (
-        "Which {parents} have at least {number} of the {such}? Give each {parent_label}.",
-        "Give the {parent_label} of every {parent} with {number} or more of the {such}.",
-        "Count the {such} for each {parent}. List the {parent_label} of those with a count of {number} or more.",
+        "Which {parents} have at least {number} {such}? Give each {parent_label}.",
+        "Give the {parent_label} of every {parent} with {number} or more {such}.",
+        "For each {parent}, count the {such}. List the {parent_labels} of the {parents} with {number} or more of them.",
     ),
     "none": (
-        "Which {parent_such} have none of the {such}? Give each {parent_label}.",
-        "List the {parent_label} of each of the {parent_such} to which none of the {such} belongs.",
-        "Find the {parent_such} without a single one of the {such}, and give each {parent_label}.",
+        "Which {parent_such} have no {such}? Give each {parent_label}.",
+        "List the {parent_labels} of all {parent_such} that do not have any {such}.",
+        "Find the {parent_such} for which there are no {such}, and give each {parent_label}.",
     ),
     "every": (
         "Which {parents} have, among the {such}, every value of {column} that occurs in the table {table}? Give each "
         "{parent_label}.",
-        "List the {parent_label} of the {parents} for which no value of {column} that the table {table} holds "
-        "is missing among their "
-        "{such}.",
+        "For each {parent}, take the {such}. List the {parent_labels} of the {parents} where these have every value of "
+        "{column} that occurs in the table {table}.",
+        "List the {parent_labels} of the {parents} that have, for every value of {column} in the table {table}, at "
+        "least one of the {such}.",
     ),
     "above_average": (
-        "How many {such} have a {column} above the average {column} of all {plural} of the same {parent}?",
-        "For each {parent}, take the average {column} of all of its {plural}. Count the {such}, but only those with "
-        "a {column} above the average of their {parent}.",
+        "How many {such} have {a_column} above the average {column} of all {plural} of the same {parent}?",
+        "For each {parent}, take the average {column} of all {plural} of that {parent}. Count the {such}, but only "
+        "those with {a_column} above the average of their {parent}.",
+        "Compare the {such} with the average {column} of all {plural} of the same {parent}. How many of them have "
+        "{a_column} above it?",
     ),
 }  # fmt: skip
 
@@ -263,7 +279,9 @@ def worded(content: Content, query: Query, rng: random.Random) -> str:
         "plural": table.plural,
         "table": table.name,
         "label": table.label or "",
+        "labels": f"{table.label}s",
         "column": table.column(query.column).phrase if query.column else "",
+        "a_column": _a(table.column(query.column).phrase) if query.column else "",
         "number": str(query.number),
         "value": str(query.conditions[0].value) if query.conditions else "",
         "most": "highest" if query.largest else "lowest",
@@ -272,12 +290,11 @@ def worded(content: Content, query: Query, rng: random.Random) -> str:
     if query.parent:
         parent = content.table(query.parent)
         words |= {"parent": parent.noun, "parents": parent.plural, "parent_label": parent.label or "",
+                  "parent_labels": f"{parent.label}s",
                   "parent_such": such(content, query.parent, query.parent_conditions, rng)}  # fmt: skip
     if kind == "top":
         kind = "top total" if query.column else "top count"
         rank = ("", "second ")[query.number]
         words["place"] = f"{rank}highest" if query.column else f"the {rank}most"
     text: str = rng.choice(_WORDING[kind])
-    if kind == "above_average" and words["column"][0] in "aeiou":
-        text = text.replace("a {column}", "an {column}")
     return text.format(**words)

@@ -12,7 +12,7 @@ __all__ = ["MOST_ROWS", "Dump", "SqlResult", "StatementError", "normal_dump", "s
 
 MOST_ROWS = 50
 """Maximum number of rows that the agent sees."""
-_WIDEST = 200
+_WIDEST = 300
 """Maximum number of characters of a value that the agent sees."""
 
 Dump = dict[str, tuple[tuple[str, ...], Counter[tuple[Any, ...]]]]

@@ -175,7 +175,8 @@ def _completed(
     asked = {one.column for one in query.conditions if not one.path}
     largest = rng.random() < 0.6
     if kind == "total":
-        return _with(query, column=rng.choice(numbers))
+        summed = [name for name in numbers if not name.endswith("year")]
+        return _with(query, column=rng.choice(summed)) if summed else None
     if kind in ("extreme", "first"):
         free = [name for name in certain if name not in asked]
         return _with(query, column=rng.choice(free), largest=largest) if free else None
