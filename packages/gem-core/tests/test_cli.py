@@ -20,6 +20,7 @@ from click.testing import CliRunner, Result
 import gem
 from gem import discovery
 from gem.action_forms import BoxedChoice
+from gem.cli import diagnosis
 from gem.cli.bench import _show_modes
 from gem.cli.data import data_command
 from gem.cli.listing import _lines
@@ -458,8 +459,9 @@ def test_pictures_are_named_and_not_spelled_out() -> None:
     assert as_text([1, 2]) == "[1, 2]"
 
 
-def test_doctor_names_plugins_as_well(site: PluginSite) -> None:
+def test_doctor_names_plugins_as_well(site: PluginSite, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that brings wrappers or commands alone is listed beside those that bring environments."""
+    monkeypatch.setattr(diagnosis, "diagnose", lambda progress: [])  # it imports every package that is installed
     site.add("my-wrappers", "[gem.plugins]\nmine = my_wrappers\n", {"my_wrappers.py": ""})
     shown = CliRunner().invoke(cli, ["doctor", "--json"])
     assert "my-wrappers" in [package["package"] for package in json.loads(shown.output)["packages"]]

@@ -159,26 +159,29 @@ def test_a_mirror_is_a_folder_of_plain_files(server: str, tmp_path: Path) -> Non
     assert read(tmp_path, NOWHERE, GEM_DATA_DIR=str(carried)) == [ROWS, False]
 
 
+STREAM = f"""
+from gem.errors import DatasetError
+print(len(list(open_rows({NAME!r}, streaming=True))))
+try:
+    open_rows("axon-rl/No-such")
+except DatasetError as error:
+    print(error)
+"""
+
+
 @pytest.mark.slow(reason="an interpreter of its own imports the library datasets")
-def test_the_library_fetches_what_is_not_here(server: str, tmp_path: Path) -> None:
-    """Without a pull the library downloads; what it leaves behind is read without it the next time."""
-    assert read(tmp_path, server) == [ROWS, True]
+def test_the_library_fetches_and_streams_what_is_not_here(server: str, tmp_path: Path) -> None:
+    """Without a pull the library downloads; what it leaves behind is read without it the next time.
+
+    Streaming reads from the server; a set that the server lacks is an error that names set and server.
+    """
+    fetched, streamed, error = python(READ.format(name=NAME, split="train") + STREAM, tmp_path, server).splitlines()
+    assert json.loads(fetched) == [ROWS, True]
+    assert streamed == "2"
+    assert f"the data set 'axon-rl/No-such' cannot be loaded from Hugging Face ({server})" in error
     assert read(tmp_path, NOWHERE) == [ROWS, False]
     shutil.rmtree(tmp_path / "home" / "hub")
     assert read(tmp_path, NOWHERE, "test") == [ROWS[:1], False]
-
-
-@pytest.mark.slow(reason="an interpreter of its own imports the library datasets")
-def test_the_library_streams_and_says_what_is_missing(server: str, tmp_path: Path) -> None:
-    """Streaming reads from the server; a set that the server lacks is an error that names set and server."""
-    code = (
-        "from gem.data import open_rows\nfrom gem.errors import DatasetError\n"
-        f"print(len(list(open_rows({NAME!r}, streaming=True))))\n"
-        "try: open_rows('axon-rl/No-such')\nexcept DatasetError as error: print(error)"
-    )
-    streamed, error = python(code, tmp_path, server).splitlines()
-    assert streamed == "2"
-    assert f"the data set 'axon-rl/No-such' cannot be loaded from Hugging Face ({server})" in error
 
 
 @pytest.mark.parametrize("variable", ["HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"])

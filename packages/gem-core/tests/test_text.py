@@ -166,15 +166,13 @@ def test_work_grows_in_step_with_the_text(name: str) -> None:
     import time
 
     def seconds(text: str) -> float:
-        best = float("inf")
-        for _ in range(5):
-            begin = time.process_time()
-            extract_last_boxed_answer(text)
-            extract_last_tagged_answer(text)
-            extract_code_from_model(text)
-            boxed_pattern(r"(\d+) (\d+)").match(text)
-            best = min(best, time.process_time() - begin)
-        return best
+        begin = time.process_time()
+        extract_last_boxed_answer(text)
+        extract_last_tagged_answer(text)
+        extract_code_from_model(text)
+        boxed_pattern(r"(\d+) (\d+)").match(text)
+        return time.process_time() - begin
 
     text = LONG[name]
-    assert seconds(text) < 64 * seconds(text[: len(text) // 16]) + 1e-3
+    limit = 64 * min(seconds(text[: len(text) // 16]) for _ in range(5)) + 1e-3
+    assert any(seconds(text) < limit for _ in range(5))

@@ -338,16 +338,14 @@ def test_the_time_of_reading_is_linear() -> None:
             "$" * size,
             "\\" * size,
         ]
-        best = math.inf
-        for _ in range(5):
-            begin = time.process_time()
-            for text in texts:
-                grade(text, "5")
-                grade(text[:1900], "7")
-            best = min(best, time.process_time() - begin)
-        return best
+        begin = time.process_time()
+        for text in texts:
+            grade(text, "5")
+            grade(text[:1900], "7")
+        return time.process_time() - begin
 
-    assert seconds(400_000) < 4 * seconds(200_000) + 0.05
+    limit = 4 * min(seconds(200_000) for _ in range(5)) + 0.05
+    assert any(seconds(400_000) < limit for _ in range(5))
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,11 +29,18 @@ def imports_of(package: Path) -> Iterator[ImportStatement]:
     It leaves out imports for type checkers alone and imports inside ``try``, which may fail.
     """
     for file in sorted(package.rglob("*.py")):
-        try:
-            tree = ast.parse(file.read_bytes())
-        except (SyntaxError, ValueError):  # importing it reports the error
-            continue
-        yield from _imports_in(tree.body, str(file.relative_to(package.parent)), late=False)
+        status = file.stat()
+        name = str(file.relative_to(package.parent))
+        yield from _imports_of_file(file, name, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=1024)  # every environment of a package asks for the same files
+def _imports_of_file(file: Path, name: str, _changed: int, _size: int) -> tuple[ImportStatement, ...]:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):  # importing it reports the error
+        return ()
+    return tuple(_imports_in(tree.body, name, late=False))
 
 
 def _imports_in(body: list[ast.stmt], file: str, late: bool) -> Iterator[ImportStatement]:

@@ -25,8 +25,6 @@ TIMEOUT = 300.0
 """Wall-clock seconds after which a process counts as hanging."""
 MOST_OUTPUT = 100_000
 """Maximum number of bytes of output that are read."""
-MOST_SCRIPTS = 4
-"""Number of scripts played while watching."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +54,21 @@ class ProbeReport:
     """Standard output and standard error while the environment played."""
     output_at_import: tuple[str, str]
 
+    @property
+    def episodes(self) -> list[list[StepRecord]]:
+        """The records of every script, played with the first of :data:`HASH_SEEDS`."""
+        return _records(self.seen)
+
 
 def watch(spec: EnvSpec, scripts: list[Script], state: ProcessState) -> ProbeReport:
     """Return an environment's effects on a process: imports, output, connections and residue.
 
     Args:
         spec: the environment, which another process can import.
-        scripts: episodes to play; the first few are played.
+        scripts: episodes to play.
         state: of the new process.
     """
-    task = ProbeTask(state.path, _named(spec), scripts[:MOST_SCRIPTS], watched=True)
+    task = ProbeTask(state.path, _named(spec), scripts, watched=True)
     seen, output = _run(task, state, HASH_SEEDS[0])
     cuts = seen["imported"]["printed"]
     texts = [text.decode(errors="replace") for text in output]
@@ -90,7 +93,7 @@ def episodes_elsewhere(
     """
     order = -1 if backwards else 1
     seen, _ = _run(ProbeTask(state.path, _named(spec), scripts[::order]), state, hash_seed)
-    return [[StepRecord(*record) for record in episode] for episode in seen["episodes"][::order]]
+    return _records(seen)[::order]
 
 
 def actions_elsewhere(policy: str, observations: list[list[Any]], state: ProcessState) -> list[list[str]]:
@@ -104,6 +107,10 @@ def actions_elsewhere(policy: str, observations: list[list[Any]], state: Process
     task = ProbeTask(state.path, policy=policy, observations=observations)
     actions: list[list[str]] = _run(task, state, HASH_SEEDS[0])[0]["actions"]
     return actions
+
+
+def _records(seen: dict[str, Any]) -> list[list[StepRecord]]:
+    return [[StepRecord(*record) for record in episode] for episode in seen["episodes"]]
 
 
 def _named(spec: EnvSpec) -> EnvSpec:

@@ -7,7 +7,7 @@ et al. 2023), and MuSiQue (Trivedi et al. 2022), each as its authors or Hugging 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 from gem.data.schemas.choices import choices_of, gold_of_choice, with_choices
@@ -72,7 +72,8 @@ def _with_context(row: Mapping[str, Any]) -> RowContent:
 
 def _aliased(row: Mapping[str, Any]) -> RowContent:
     more = plain_value(row["answer_aliases"])
-    golds = [*qa_golds(row, "answer"), *(qa_golds(row, "answer_aliases") if more is not None and len(more) else ())]
+    none = more is None or (isinstance(more, Sized) and not len(more))
+    golds = [*qa_golds(row, "answer"), *(() if none else qa_golds(row, "answer_aliases"))]
     return RowContent(text_of_question(row, "question"), list(dict.fromkeys(golds)))
 
 
