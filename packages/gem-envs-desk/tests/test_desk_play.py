@@ -112,7 +112,7 @@ def test_a_fact_must_be_told() -> None:
     """The right calls without the answer earn 0; with the answer in another notation, 1."""
     env = desk("desk:Airline-v0")
     seed = next(seed for seed in range(100) if env.reset(seed=seed) and env.current.kind == "upgrade")
-    for says, wanted in (("It is done.", 0.0), ("It costs €{:,.2f}.", 1.0)):
+    for says, wanted in (("It is done.", 0.0), ("It is done and costs €{:,.2f}.", 1.0)):
         env.reset(seed=seed)
         for call in env.current.gold:
             env.step(call_text(call))

@@ -64,7 +64,11 @@ def about_customer(customer: Row) -> tuple[Slot, ...]:
     """Return what every customer says about themselves."""
     first, last = customer["first_name"], customer["last_name"]
     return (
-        Slot("e-mail", ("e-mail", "email", "mail address"), f"My e-mail address is {customer['email']}."),
+        Slot(
+            "e-mail",
+            ("e-mail", "email", "mail address", "e-mail address", "email address"),
+            f"My e-mail address is {customer['email']}.",
+        ),
         Slot("name", ("name", "full name", "last name", "who are you", "who am i"), f"My name is {first} {last}."),
     )
 

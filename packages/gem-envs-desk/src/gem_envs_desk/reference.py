@@ -16,6 +16,7 @@ _PROCEED = "I will do it as you say. Shall I proceed?"
 _REFUSALS = ("refused request", "identity not verified", "visit a shop")
 """The categories of cases that are filed in place of what the user wants."""
 _REFUSES = "I am sorry, I cannot do that."
+_DONE = "That is done."
 
 
 class DeskPolicy(gem.Policy[str, str]):
@@ -50,13 +51,14 @@ class DeskPolicy(gem.Policy[str, str]):
         for wish, share in zip(task.script.wishes, (*shares, *[0] * len(task.script.wishes)), strict=False):
             plan += _questions(wish)
             calls = task.gold[start : start + share]
-            if any(call.arguments.get("category") in _REFUSALS for call in calls):
+            refused = any(call.arguments.get("category") in _REFUSALS for call in calls)
+            if refused:
                 plan += [_REFUSES] * 2 if wish.protest else [_REFUSES]
             else:
                 plan += [_PROCEED] * 2 if wish.change else [_PROCEED]
             plan += [_action(call, task.script) for call in calls]
             told = _told(task, range(start, start + share))
-            plan += [told, _ELSE] if told else [_ELSE]
+            plan += [" ".join(filter(None, (told, "" if refused else _DONE, _ELSE)))]
             start += share
         return plan
 
@@ -73,7 +75,8 @@ class ObedientPolicy(DeskPolicy):
             return [*map(call_text, calls), _told(task, range(len(task.gold))) or "Everything is done."]
         plan = [_action(call, task.script) for call in calls]
         told = _told(task, range(len(task.gold)))
-        return [*plan, *([told] if told else []), *[_ELSE] * len(task.script.wishes)]
+        closing = " ".join(filter(None, (told, _DONE, _ELSE)))
+        return [*plan, *[closing] * len(task.script.wishes)]
 
 
 def call_text(call: DeskCall) -> str:
@@ -86,6 +89,8 @@ def _questions(wish: Wish) -> list[str]:
     """Return a question for each slot; a second one for those that the user gets wrong at first."""
     questions = []
     for slot in wish.slots:
+        if slot.extra:
+            continue
         questions.append(slot.question or f"What is the {slot.asks[0]}, please?")
         if slot.wrong:
             questions.append(f"I do not find that. What is the {slot.asks[0]}, please?")
@@ -99,4 +104,8 @@ def _action(call: DeskCall, script: UserScript) -> str:
 
 
 def _told(task: DeskTask, sources: range) -> str:
-    return " ".join(f"{fact.about} {fact.value}." for fact in task.facts if fact.source in sources)
+    return " ".join(f"{fact.about} {_shown(fact.value)}." for fact in task.facts if fact.source in sources)
+
+
+def _shown(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:.2f}" if value == round(value, 2) else str(value)

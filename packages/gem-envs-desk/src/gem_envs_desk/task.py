@@ -53,6 +53,14 @@ class Slot:
     """If set, the answer after the user has changed their mind."""
     question: str = ""
     """If set, how the reference policy asks; otherwise for the first of the words."""
+    choices: tuple[str, ...] = ()
+    """Values of its kind, in lower case, each with its synonyms: ``"return|send back"``. If the agent states one that
+    is not in the answer, and not all that are, the user denies it. Codes, addresses, dates, names and numbers of bags
+    are understood without."""
+    decides: bool = False
+    """Whether the answer is a yes or a no to what the agent proposes."""
+    extra: bool = False
+    """Whether the task can be solved without it, so that the reference policy does not ask."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +75,15 @@ class Wish:
     """If set, the answer to the first refusal: the user insists."""
     slots: tuple[Slot, ...] = ()
     """What the user knows about this wish, and says as long as it is discussed."""
+    wants: tuple[Literal["answer", "deed", "amount", "time"], ...] = ("answer",)
+    """What the user must have been told before they are content: any statement, that it is done, an amount, a time.
+    A refusal is enough."""
+    again: str = ""
+    """How the user raises it after another wish in the same words."""
+    test: DeskCall | None = None
+    """If set, how the user finds out whether they are content, in place of ``wants``."""
+    passes: str = ""
+    """What the result of ``test`` shows then."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +91,17 @@ class Hand:
     """A tool of the user's that they use when the agent asks for it (dual control)."""
 
     asks: tuple[str, ...]
-    """Words and phrases, in lower case; all of one entry, separated by ``+``, must occur: ``"airplane+off"``."""
+    """Words and phrases, in lower case; all of one entry, separated by ``+``, must occur in one clause. Switches are
+    asked for with ``turn on`` and ``turn off``, whatever the agent's verb: ``"airplane+turn off"``."""
     call: DeskCall
     request: str
     """How the reference policy asks for it."""
+    looks: bool = False
+    """Whether it changes nothing, so that a question is enough."""
+    devices: tuple[str, ...] = ()
+    """Words for what it is about, to which a later "it" refers."""
+    wants: tuple[Literal["amount"], ...] = ()
+    """What the user wants to be told once they have used it, see ``Wish.wants``."""
 
 
 @dataclass(frozen=True)

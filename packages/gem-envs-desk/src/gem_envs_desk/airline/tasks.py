@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from typing import Literal
 
 from gem_envs_desk.airline.content import Airline
 from gem_envs_desk.content import about_customer
@@ -17,6 +18,21 @@ _BOOKING = ("booking code", "code", "booking number", "booking reference", "whic
 _REBOOKING_FEE, _BAG, _INSURED_FEE = 30, 35, 40
 _CANCELS = "I want to cancel a booking. Please tell me how much I get back."
 """Whoever the booking belongs to, so that the words do not tell."""
+_CANCELS_AGAIN = "I also want to cancel another booking. Please tell me how much I get back."
+_REASON = ("reason", "why")
+_ACTIONS = (
+    "cancel|cancellation|cancelling|canceling",
+    "fly on|rebook|rebooking|re-book|another flight|new flight",
+    "fly in business|upgrade|upgrading|business class",
+    "bags|bag|luggage|suitcase",
+    "compensation|compensate",
+)
+"""What customers want, with the words for it."""
+_CANCEL_REASONS = (
+    "I cannot travel on that day any more.",
+    "My plans have changed.",
+    "The meeting that I wanted to fly to does not take place.",
+)
 _FREE_BAGS = {"basic": 0, "economy": 1, "business": 2}
 
 
@@ -40,7 +56,10 @@ class _Requests:
         fare = booking["fare_paid"]
         refund = fare if lost or days_ago < 2 or cabin == "business" else fare - _INSURED_FEE if insured else None
         naive = (called("cancel_booking", booking_code=booking["booking_code"], refund=fare),)
-        wish = self._wish(_CANCELS, booking, refused=refund is None)
+        slots = (self._reason(booking),)
+        wish = self._wish(
+            _CANCELS, booking, refused=refund is None, slots=slots, wants=("deed", "amount"), again=_CANCELS_AGAIN
+        )
         if refund is None:
             return DeskRequest("cancel refused", wish, self._refused(booking), naive=naive)
         gold = (called("cancel_booking", booking_code=booking["booking_code"], refund=refund),)
@@ -75,9 +94,12 @@ class _Requests:
                     "day",
                     ("new date", "date", "what day", "which day", "which flight", "what flight", "new flight"),
                     f"I want to fly on {first_day}, with {first_words}.",
-                    after_change=f"On {second_day}, with {second_words}.",
+                    after_change=f"I want to fly on {second_day}, with {second_words}.",
+                    choices=("earliest", "cheapest"),
                 ),
+                Slot("reason", _REASON, "Another day suits me better.", extra=True),
             ),
+            wants=("deed", "time"),
         )
         if refused:
             return DeskRequest("rebook refused", wish, self._refused(booking), naive=moved(first, 0))
@@ -97,7 +119,18 @@ class _Requests:
         charge = flight["business_fare"] - booking["fare_paid"]
         call = called("upgrade", booking_code=booking["booking_code"], cabin="business", charge=charge)
         refused = cabin == "basic"
-        wish = self._wish("I want to fly in business. What does that cost?", booking, refused=refused)
+        slots = (
+            Slot("cabin", ("which cabin", "what cabin", "which class", "what class", "cabin", "class"),
+                 "I want to fly in business.", choices=("economy", "basic", "business"), extra=True),
+            Slot("reason", _REASON, "I would like to have more room.", extra=True),
+        )  # fmt: skip
+        wish = self._wish(
+            "I want to fly in business. What does that cost?",
+            booking,
+            refused=refused,
+            slots=slots,
+            wants=("deed", "amount"),
+        )
         if refused:
             return DeskRequest("upgrade refused", wish, self._refused(booking), naive=(call,))
         return DeskRequest("upgrade", wish, (call,), (ToldFact(charge, 0, "The upgrade costs"),))
@@ -112,7 +145,12 @@ class _Requests:
         booking["bags"] = had
         charge = float(_BAG * max(wanted - max(free, had), 0))
         naive_charge = float(_BAG * (wanted - had))
-        wish = self._wish(f"I want to take {wanted} bags in all.", booking, refused=wanted > 4)
+        says = f"I want to take {wanted} bags in all."
+        slots = (
+            Slot("bags", ("how many", "number of bags", "bags", "luggage", "in total", "in all"), says, extra=True),
+            Slot("reason", _REASON, "I have a lot to carry.", extra=True),
+        )
+        wish = self._wish(says, booking, refused=wanted > 4, slots=slots)
         code = booking["booking_code"]
         if wanted > 4:
             naive = (called("set_bags", booking_code=code, bags=4, charge=naive_charge - _BAG),)
@@ -131,7 +169,9 @@ class _Requests:
         refused = flight["delay_minutes"] < 180
         amount = 200.0 if cabin == "business" else 100.0
         gold = (called("pay_compensation", booking_code=booking["booking_code"], amount=amount),)
-        wish = self._wish("My flight is late, and I want compensation.", booking, refused=refused)
+        slots = (Slot("reason", _REASON, "Because my flight is late.", extra=True),)
+        says = "My flight is late, and I want compensation."
+        wish = self._wish(says, booking, refused=refused, slots=slots)
         if refused:
             return DeskRequest("compensation refused", wish, self._refused(booking), naive=gold)
         return DeskRequest("compensation", wish, gold)
@@ -142,7 +182,8 @@ class _Requests:
         others = [one for one in airline.tables["customers"] if one is not self.customer]
         booking = airline.add_booking(rng.choice(others), self._flight(), "business", 20)
         code = booking["booking_code"]
-        wish = self._wish(_CANCELS, booking, refused=True)
+        slots = (self._reason(booking),)
+        wish = self._wish(_CANCELS, booking, refused=True, slots=slots, wants=("deed", "amount"), again=_CANCELS_AGAIN)
         gold = (called("open_case", subject=code, category="identity not verified"),)
         naive = (called("cancel_booking", booking_code=code, refund=booking["fare_paid"]),)
         return DeskRequest("booking of somebody else", wish, gold, naive=naive)
@@ -163,15 +204,31 @@ class _Requests:
         by, words = rng.choice((("departs", "the earliest flight"), (f"{cabin}_fare", "the cheapest flight")))
         return min(free, key=lambda row: row[by]), f"{words} that has a free seat"
 
+    @staticmethod
+    def _reason(booking: Row) -> Slot:
+        """Return why a customer cancels, which decides nothing."""
+        says = _CANCEL_REASONS[int(booking["booking_code"][-1]) % len(_CANCEL_REASONS)]
+        return Slot("reason", _REASON, says, extra=True)
+
     def _wish(
-        self, says: str, booking: Row, *, refused: bool = False, change: str = "", slots: tuple[Slot, ...] = ()
+        self,
+        says: str,
+        booking: Row,
+        *,
+        refused: bool = False,
+        change: str = "",
+        slots: tuple[Slot, ...] = (),
+        wants: tuple[Literal["deed", "amount", "time"], ...] = ("deed",),
+        again: str = "",
     ) -> Wish:
         code, wrong = booking["booking_code"], ""
         if self.level > 1 and self.rng.random() < 0.3:
             known = {row["booking_code"] for row in self.airline.tables["bookings"]}
             wrong = f"The booking code is {misread(self.rng, code, known)}."
         protest = self.rng.choice(INSISTS) if refused and self.level > 1 else ""
-        return Wish(says, change, protest, (Slot("booking", _BOOKING, f"The booking code is {code}.", wrong), *slots))
+        slot = Slot("booking", _BOOKING, f"The booking code is {code}.", wrong)
+        action = Slot("wish", (), says, choices=_ACTIONS, extra=True)
+        return Wish(says, change, protest, (slot, *slots, action), wants, again)
 
     def _refused(self, booking: Row) -> tuple[DeskCall, ...]:
         return (called("open_case", subject=booking["booking_code"], category="refused request"),)

@@ -24,6 +24,43 @@ _ORDER = (
     "order it is",
 )
 _REASON = ("reason", "why")
+_ADDRESS = ("address", "street", "city", "where")
+_OLD_ADDRESS = (
+    "current address",
+    "old address",
+    "present address",
+    "original address",
+    "delivery address of the order",
+    "current delivery address",
+    "address on file",
+)
+_DELIVERY = (
+    "delivery address",
+    "shipping address",
+    "address",
+    "street",
+    "city",
+    "where do you live",
+    "where does it go",
+)
+_TARGET = ("payment method", "refund", "gift card", "paid", "money", "form of payment", "method of payment")
+_NO_REASONS = (
+    "no longer needed|not needed|changed your mind",
+    "by mistake|mistake",
+    "cheaper",
+    "takes too long|delivery time",
+)
+_ACTIONS = (
+    "cancel|cancellation|cancelling|canceling",
+    "send back|return|returning|send it back|take back",
+    "rather have|swap|swapping|exchange|exchanging|replace",
+    "delivered to another address|change the address|new address|change the delivery address|change of address",
+    "lost",
+)
+"""What customers want, with the words for it."""
+_CANCELS = "I would like to cancel an order."
+"""Whoever the order belongs to, and whatever the reason, so that the words do not tell."""
+_CANCELS_AGAIN = "I would also like to cancel another order."
 
 
 class _Requests:
@@ -51,8 +88,10 @@ class _Requests:
             says = rng.choice(("I have found it cheaper elsewhere.", "The delivery takes too long for me."))
             gold = self._refused(order)
             naive = (called("cancel_order", order_id=order["order_id"], reason="other"),)
-        slots = (self._order_slot(order), Slot("reason", _REASON, says))
-        wish = Wish("I would like to cancel an order.", protest=self._protest(not allowed), slots=slots)
+        wrong = [words for words in _NO_REASONS if not _is_reason(words, says)]
+        reason_slot = Slot("reason", _REASON, says, choices=tuple(wrong))
+        slots = (self._order_slot(order), reason_slot, *self._extras(order, _CANCELS))
+        wish = Wish(_CANCELS, "", self._protest(not allowed), slots, ("deed",), _CANCELS_AGAIN)
         return DeskRequest("cancel" if allowed else "cancel refused", wish, gold, naive=naive)
 
     def refund(self) -> DeskRequest:
@@ -85,15 +124,22 @@ class _Requests:
         where = "on my gift card" if wants_gift_card else "back the way I paid"
         slots = (
             self._order_slot(order),
-            Slot("item", ("item",), f"It is the {item['product']}."),
-            Slot("target", ("payment method", "refund", "gift card", "paid", "money"), f"I want the money {where}."),
+            Slot(
+                "item",
+                ("item", "which product", "what product"),
+                f"It is the {item['product']}.",
+                choices=tuple(PRODUCTS),
+            ),
+            Slot("target", _TARGET, f"I want the money {where}.", choices=self._targets(order, gift_card)),
+            Slot("reason", _REASON, "I do not like it as much as I thought.", extra=True),
         )
-        wish = Wish(
+        says = (
             f"I want to send back the {item['product']} of an order, and I would like to have the money {where}. "
-            "Please tell me how much I get.",
-            protest=self._protest(not allowed),
-            slots=slots,
+            "Please tell me how much I get."
         )
+        slots += self._extras(order, says)
+        again = says.replace("I want to", "I also want to", 1).replace("an order", "another order", 1)
+        wish = Wish(says, "", self._protest(not allowed), slots, ("deed", "amount"), again)
         facts = (ToldFact(amount, 0, "You get back"),) if allowed else ()
         naive = None if allowed and not fee else paid(line["price"])
         kind = "refund with fee" if allowed and fee else "refund" if allowed else "refund refused"
@@ -127,10 +173,13 @@ class _Requests:
                 ("colour", "color", "size", "variant", "which item", "which product", "option", "new item"),
                 f"I have the {product} in {_variant(old)}, and I want it in {_variant(first)}.",
                 after_change=f"I have the {product} in {_variant(old)}, and now I want it in {_variant(second)}.",
+                choices=(*PRODUCTS[product][1], *PRODUCTS[product][2]),
             ),
+            Slot("reason", _REASON, "I like that one better.", extra=True),
         )
-        says = f"I have ordered a {product} and would rather have it in {_variant(first)}. Please swap it."
-        wish = Wish(says, change if changes else "", self._protest(refused), slots)
+        says = f"I have ordered {_a(product)} and would rather have it in {_variant(first)}. Please swap it."
+        slots += self._extras(order, says)
+        wish = Wish(says, change if changes else "", self._protest(refused), slots, ("deed",))
         if refused:
             return DeskRequest("swap refused", wish, self._refused(order), naive=swapped(first))
         gold = swapped(second if changes else first)
@@ -155,13 +204,17 @@ class _Requests:
             self._order_slot(order),
             Slot(
                 "address",
-                ("address", "street", "city", "where"),
+                _ADDRESS,
                 f"The new address is {_place(first)}.",
                 after_change=f"The address is {_place(second)}, as I said.",
+                choices=tuple(city.casefold() for city in CITIES),
             ),
+            Slot("old address", _OLD_ADDRESS, _goes_to(order), extra=True),
+            Slot("reason", _REASON, "Nobody is at home there to take it.", extra=True),
         )
         change = f"Oh, I have just noticed that nobody is there next week. Please send it to {_place(second)} instead."
-        wish = Wish("I want an order delivered to another address.", change if changes else "", slots=slots)
+        says = "I want an order delivered to another address."
+        wish = Wish(says, change if changes else "", "", (*slots, _action(says)), ("deed",))
         gold = moved(second if changes else first)
         kind = "address, changed mind" if changes else "address"
         return DeskRequest(kind, wish, gold, naive=moved(first) if changes else None)
@@ -174,8 +227,9 @@ class _Requests:
         slots = (
             Slot("order", _ORDER, f"The order number is {order['order_id']}."),
             Slot("reason", _REASON, "I do not need it any more."),
+            _action(_CANCELS),
         )
-        wish = Wish("I would like to cancel an order.", protest=self._protest(True), slots=slots)
+        wish = Wish(_CANCELS, "", self._protest(True), slots, ("deed",), _CANCELS_AGAIN)
         gold = (called("open_case", subject=order["order_id"], category="identity not verified"),)
         naive = (called("cancel_order", order_id=order["order_id"], reason="no longer needed"),)
         return DeskRequest("order of somebody else", wish, gold, naive=naive)
@@ -183,7 +237,11 @@ class _Requests:
     def lost(self) -> DeskRequest:
         """Miss a parcel."""
         order = self._order("shipped", self.rng.randint(15, 40))
-        wish = Wish("An order of mine has still not come.", slots=(self._order_slot(order),))
+        says = "An order of mine has still not come."
+        placed = Slot("placed", ("when did you order", "when did you place", "date of the order", "order date"),
+                      f"I ordered it on {order['placed_on']}.", extra=True)  # fmt: skip
+        slots = (self._order_slot(order), placed, *self._extras(order, ""))
+        wish = Wish(says, slots=slots, wants=("deed",))
         gold = (called("open_case", subject=order["order_id"], category="lost parcel"),)
         naive = self._refused(order)  # the wrong category
         return DeskRequest("lost parcel", wish, gold, naive=naive)
@@ -191,7 +249,15 @@ class _Requests:
     def price(self) -> DeskRequest:
         """Ask for the price of a variant."""
         item = self.rng.choice(self.shop.rows("items", product=self.priced))
-        wish = Wish(f"What does a {item['product']} in {_variant(item)}, cost at the moment?")
+        says = f"What does {_a(item['product'])} in {_variant(item)} cost at the moment?"
+        variant = Slot(
+            "variant",
+            ("colour", "color", "size", "variant", "which item", "which product", "option"),
+            f"I mean the {item['product']} in {_variant(item)}.",
+            choices=(*PRODUCTS[item["product"]][1], *PRODUCTS[item["product"]][2]),
+            extra=True,
+        )
+        wish = Wish(says, slots=(variant,), wants=("amount",))
         gold = (called("list_items", product=item["product"]),)
         return DeskRequest("price", wish, gold, (ToldFact(item["price"], 0, "It costs"),))
 
@@ -204,6 +270,17 @@ class _Requests:
             known = {row["order_id"] for row in self.shop.tables["orders"]}
             wrong = f"The order number is {misread(self.rng, order['order_id'], known)}."
         return Slot("order", _ORDER, f"The order number is {order['order_id']}.", wrong)
+
+    def _targets(self, order: Row, gift_card: Row) -> tuple[str, ...]:
+        """Return the words for where the money can go; who has paid with the gift card has no choice."""
+        if order["payment_id"] == gift_card["payment_id"]:
+            return ()
+        return ("gift card", "back the way i paid|original payment method|credit card|debit card|your card")
+
+    def _extras(self, order: Row, says: str) -> tuple[Slot, ...]:
+        """Return what a customer knows about an order of theirs and need not say."""
+        address = Slot("delivery address", _DELIVERY, _goes_to(order), extra=True)
+        return (address, _action(says)) if says else (address,)
 
     def _protest(self, refused: bool) -> str:
         return self.rng.choice(INSISTS) if refused and self.level > 1 else ""
@@ -238,8 +315,26 @@ def retail_task(number: int, level: int, split: str) -> DeskTask:
     return composed(rng, requests, shop.tables, level=level, slots=slots)
 
 
+def _action(says: str) -> Slot:
+    """Return what a customer answers to an agent who is about to do something else."""
+    return Slot("wish", (), says, choices=_ACTIONS, extra=True)
+
+
+def _is_reason(words: str, says: str) -> bool:
+    reasons = {"no longer": "not need", "by mistake": "by mistake", "cheaper": "cheaper", "takes": "takes too long"}
+    return any(words.startswith(start) and part in says for start, part in reasons.items())
+
+
+def _a(product: str) -> str:
+    return f"{'an' if product[0] in 'aeiou' else 'a'} {product}"
+
+
 def _variant(item: Row) -> str:
     return f"{item['colour']}, {item['size']}"
+
+
+def _goes_to(order: Row) -> str:
+    return f"The order goes to {order['street']}, {order['zip']} {order['city']}."
 
 
 def _place(place: tuple[str, str, str]) -> str:

@@ -13,8 +13,28 @@ from gem_envs_desk.telecom.content import Network
 __all__ = ["DEVICE_FAULTS", "LINE_FAULTS", "hands_of", "telecom_task"]
 
 _NUMBER = ("phone number", "mobile number", "your number", "which number", "which line", "line number", "number of the")
-_DATA = ("2 gb for 10 euros", "2 gb", "10 euros", "more data", "add data")
-_PLACE = ("abroad", "travelling", "traveling", "where are you", "country", "at home")
+_DATA = (
+    "2 gb for 10 euros",
+    "2 gb",
+    "10 euros",
+    "more data",
+    "add data",
+    "additional data",
+    "extra data",
+    "2 gigabytes",
+)
+_PLACE = ("abroad", "travelling", "traveling", "where are you", "country", "at home", "location", "located")
+_SINCE = ("since when", "how long", "when did", "when was")
+_RESTARTED = (
+    "restart",
+    "restarted",
+    "reboot",
+    "rebooted",
+    "turn your phone off",
+    "turned your phone off",
+    "power off",
+    "turn it off and on",
+)
 _COMPLAINTS = (
     "The internet on my phone does not work. If I have to pay anything, tell me how much.",
     "I have no mobile data any more. Tell me the amount if there is something to pay.",
@@ -26,11 +46,11 @@ _FINAL = ("locked SIM card", "contract has ended", "data for nothing", "line of 
 """Situations in which nothing is to be repaired."""
 
 _SWITCHES = {
-    "airplane_mode": (("airplane", "flight mode"), False),
-    "mobile_data": (("mobile data", "cellular data"), True),
-    "data_roaming": (("data roaming",), True),
-    "data_saver": (("data saver",), False),
-    "vpn": (("vpn",), False),
+    "airplane_mode": (("airplane", "airplane mode", "flight mode", "aeroplane mode"), False),
+    "mobile_data": (("mobile data", "cellular data", "your data"), True),
+    "data_roaming": (("data roaming", "roaming"), True),
+    "data_saver": (("data saver", "data saving"), False),
+    "vpn": (("vpn", "vpns"), False),
     "wifi_calling": (("wi-fi calling", "wifi calling"), True),
 }
 """Switch → the words for it, and whether it is on in a phone that works."""
@@ -40,51 +60,102 @@ def hands_of(phone_number: str) -> tuple[Hand, ...]:
     """Return what a customer does with their phone when asked, each with a request that they understand."""
     hands = [
         Hand(
-            ("status bar", "see+screen"), _by_user("look_at_status_bar", phone_number), "What does the status bar say?"
+            ("status bar", "see+screen"),
+            _by_user("look_at_status_bar", phone_number),
+            "What does the status bar say?",
+            looks=True,
+            devices=(
+                "signal",
+                "bars",
+                "reception",
+                "no service",
+                "icon",
+                "icons",
+                "top of your screen",
+                "top of the screen",
+            ),
         ),
         Hand(
-            ("look+settings", "open+settings", "check+settings", "see+settings", "settings+say", "go+settings"),
+            (
+                "look+settings",
+                "open+settings",
+                "check+settings",
+                "see+settings",
+                "settings+say",
+                "go+settings",
+                "read+settings",
+            ),
             _by_user("look_at_settings", phone_number),
             "Please look at the settings of your phone. What do they say?",
+            looks=True,
+            devices=(
+                *(name for names, _ in _SWITCHES.values() for name in names),
+                "network mode",
+                "network type",
+                "access point",
+                "apn",
+                "settings",
+                "2g",
+            ),
         ),
         Hand(
             ("look+sim", "check+sim", "is+sim+loose", "is+sim+locked"),
             _by_user("look_at_sim_card", phone_number),
             "Please look at the SIM card.",
+            looks=True,
+            devices=("sim", "sim card"),
         ),
         Hand(
             ("restore+access point", "reset+access point", "restore+apn", "reset+apn"),
             _by_user("restore_access_point", phone_number),
             "Please restore the access point.",
+            devices=("access point", "apn"),
         ),
         Hand(
-            ("reseat+sim", "take+sim+out", "remove+sim", "reinsert+sim"),
+            (
+                "reseat+sim",
+                "re-seat+sim",
+                "take+sim+out",
+                "take out+sim",
+                "remove+sim",
+                "reinsert+sim",
+                "re-insert+sim",
+                "eject+sim",
+                "put+sim+back",
+                "insert+sim",
+                "pull+sim+out",
+            ),
             _by_user("reseat_sim_card", phone_number),
             "Please take the SIM card out and put it in again.",
         ),
         Hand(
-            ("network mode+automatic+set", "network mode+automatic+switch", "network mode+automatic+change"),
+            tuple(
+                f"{name}+automatic+{verb}"
+                for name in ("network mode", "network type", "network", "preferred network")
+                for verb in ("set", "switch", "change", "put", "select", "choose", "turn")
+            ),
             _by_user("set_network_mode", phone_number, mode="automatic"),
             "Please set the network mode to automatic.",
+            devices=("network mode", "network type"),
         ),
         Hand(
-            ("reset+all", "factory reset", "reset+settings"),
+            ("reset+all", "factory reset", "reset+settings", "reset+phone"),
             _by_user("reset_all_settings", phone_number),
             "Please reset all settings.",
         ),
         Hand(
-            ("pay+bill", "pay+request", "make+payment"),
+            ("pay+bill", "pay+request", "make+payment", "pay+it", "pay+invoice", "pay+amount", "pay+overdue"),
             _by_user("pay_bill", phone_number),
             "Please pay the bill that I have just sent you a request for.",
+            wants=("amount",),
         ),
     ]
     for switch, (names, _) in _SWITCHES.items():
-        for on, verbs in ((True, ("turn+on", "switch+on", "enable", "activate")),
-                          (False, ("turn+off", "switch+off", "disable", "deactivate", "disconnect"))):  # fmt: skip
+        for on in (True, False):
             call = _by_user("set_switch", phone_number, switch=switch, on=on)
-            asks = tuple(f"{name}+{verb}" for name in names for verb in verbs)
             word = "on" if on else "off"
-            hands.append(Hand(asks, call, f"Please turn {switch.replace('_', ' ')} {word}."))
+            asks = tuple(f"{name}+turn {word}" for name in names)
+            hands.append(Hand(asks, call, f"Please turn {switch.replace('_', ' ')} {word}.", devices=names))
     return tuple(hands)
 
 
@@ -179,13 +250,28 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
     if level > 1 and rng.random() < 0.3:
         known = {row["phone_number"] for row in network.tables["lines"]}
         wrong = f"My phone number is {misread(rng, repairs.number, known)}."
-    where = "I am abroad, on a journey." if repairs.phone["is_abroad"] else "I am not abroad."
+    where = "I am abroad, on a journey." if repairs.phone["is_abroad"] else "I am at home."
     slots = (
         Slot("number", _NUMBER, f"My phone number is {repairs.number}.", wrong),
-        Slot("place", _PLACE, where, question="Where are you, at home or abroad?"),
-        Slot("data", _DATA, _about_data(final), question="If your data are used up, may I add 2 GB for 10 euros?"),
+        Slot(
+            "place",
+            _PLACE,
+            where,
+            question="Where are you, at home or abroad?",
+            choices=("abroad|travelling|traveling|foreign country|on a journey", "at home|in your home country"),
+        ),
+        Slot(
+            "data",
+            _DATA,
+            _about_data(final),
+            question="If your data are used up, may I add 2 GB for 10 euros?",
+            decides=True,
+        ),
+        Slot("since", _SINCE, "Since this morning.", extra=True),
+        Slot("restarted", _RESTARTED, "I have restarted it already. That did not help.", extra=True),
     )
-    wish = Wish(wishes["says"], protest=wishes["protest"], slots=slots)
+    test = hands_of(repairs.number)[0].call
+    wish = Wish(wishes["says"], "", wishes["protest"], slots, (), test=test, passes="signal and data")
     facts: tuple[ToldFact, ...] = ()
     if "overdue bill" in faults and not final:
         request = next(index for index, call in enumerate(gold) if call.tool == "request_payment")
@@ -221,7 +307,7 @@ def _final(
 
 
 def _about_data(final: str) -> str:
-    return "I will not pay for that." if final == "data for nothing" else "Yes, 2 GB for 10 are fine with me."
+    return "I will not pay for that." if final == "data for nothing" else "Yes, I agree to that."
 
 
 def _by_user(tool: str, phone_number: str, **arguments: object) -> DeskCall:

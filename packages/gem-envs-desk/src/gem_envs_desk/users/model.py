@@ -153,7 +153,7 @@ def prompt_of(script: UserScript, tools: Sequence[Tool] = ()) -> str:
             wishes.append(f"   When the agent asks whether to go ahead, you change your mind once: {wish.change}")
         if wish.protest:
             wishes.append(f"   When the agent refuses it, you insist once: {wish.protest}")
-        wishes += [f"   {_about(slot)}" for slot in wish.slots]
+        wishes += [f"   {_about(slot)}" for slot in wish.slots if slot.asks]
     hands = ""
     if tools:
         hands = _HANDS.format(tools="\n".join(f"  {tool.instruction_string()}" for tool in tools))

@@ -1,10 +1,11 @@
 """The simulated user that needs no model: :class:`ScriptedUser`.
 
-The user raises one wish after the other, answers questions for what they know, says yes when asked to confirm, and
-leaves when the agent wastes their time. Depending on the script they give wrong data first, change their mind when
-asked to confirm, or insist when refused. In dual control they use their own tools as the agent asks.
+The user raises one wish after the other, answers questions for what they know, denies what is false, says yes when
+asked to confirm, reminds the agent of what is still open, and leaves when the agent wastes their time. Depending on the
+script they give wrong data first, change their mind when asked to confirm, or insist when refused. In dual control they
+use their own tools as the agent asks.
 
-The user looks for words in the agent's message, and does not understand it otherwise.
+The words that they understand are in :mod:`gem_envs_desk.users.intents`; they understand nothing else.
 """
 
 from __future__ import annotations
@@ -13,43 +14,58 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from gem_envs_desk.task import DeskCall, Slot, UserScript
+from gem_envs_desk.task import DeskCall, Slot, UserScript, Wish
 from gem_envs_desk.users.base import UserReply
+from gem_envs_desk.users.hearing import Heard
+from gem_envs_desk.users.instructions import asked_hands
+from gem_envs_desk.users.intents import Intent
+from gem_envs_desk.users.knowledge import Knowledge
+from gem_envs_desk.users.stated import amounts_in, has_time, names_price
 
 __all__ = ["ScriptedUser"]
 
-_CONFIRM = re.compile(
-    r"\b(proceed|go ahead|shall i|should i|do you (?:confirm|agree|want me to|wish me to)|would you like me to|"
-    r"yes or no|yes/no|is (?:that|this) (?:correct|right|ok|okay))\b"
-)
-_WEAK_CONFIRM = re.compile(r"\bconfirm\b")
-"""Also in "please confirm your address", which asks for the address."""
-_MORE = re.compile(r"\b(anything|something) else\b|\bany other\b|\bfurther (?:help|assist\w*|requests?)\b")
-_REFUSAL = re.compile(
-    r"\b(cannot|can't|can not|unable|not (?:possible|allowed|eligible|permitted|able)|isn't (?:possible|allowed)|"
-    r"against (?:our|the) policy|(?:must|have to) (?:refuse|decline))\b"
-)
-_ASKING = re.compile(
-    r"\?|\b(please|provide|need|require|tell me|give me|send me|share|let me know|may i|can i have|could i have|what)\b"
-)
-_SENTENCE = re.compile(r"[^.!?]*(?:\.(?=\S)[^.!?]*)*[.!?]*")
-"""A point inside an address or a number ends no sentence."""
 _MOST_ANSWERS = 40
 """Answers after which a further one is no progress."""
-_SPACES = re.compile(r"\s+")
+_MOST_AMOUNTS = 20
+_MOST_ALIKE = 3
+"""Answers about one thing after which a further one is no progress."""
 
 _YES = ("Yes, please.", "Yes, go ahead.", "Yes.")
 _ANOTHER_YES = "Yes, as I said."
+_RIGHT = "Yes, that is right."
 _BYE = {
-    "plain": "No, that was all. Thank you, goodbye.",
-    "terse": "No. Bye.",
-    "chatty": "No, that was all! Have a lovely day, goodbye!",
-    "formal": "No, thank you. That concludes my request. Goodbye.",
+    "plain": "that was all. Thank you, goodbye.",
+    "terse": "that is all. Bye.",
+    "chatty": "that was all! Have a lovely day, goodbye!",
+    "formal": "thank you. That concludes my request. Goodbye.",
 }
 _LEAVES = "This takes too long, and I have no more time for it. Goodbye."
 _ACCEPTS = "That is a pity."
+_WORKS = "It works now. Thank you."
+_STILL = "It still does not work."
 _HEARS = ("All right.", "I see.", "Fine.")
 _UNKNOWN = ("I am not sure what you need from me.", "I do not know what to say to that.", "How do you mean?")
+_NOTHING = "Hello? Are you still there?"
+_FOREIGN = "I am sorry, I only understand English."
+_NOT_KNOWN = "I do not have that at hand."
+_NO_FIGURE = "I do not know the amount. You would have to tell me."
+_OTHER_FIGURE = "That is not the amount that you told me before."
+_CANNOT_TELL = "I cannot say whether that is right. I have told you what I know."
+_NO_OTHER = "No, thank you, nothing else in its place."
+_NO_MORE_TO_KNOW = "No, I have told you what I know."
+_IS_IT_DONE = "Is it done, then? You have not told me yet."
+_OPEN = "Wait, we are not finished yet."
+_MISSING = {
+    "amount": "You have not told me the amount yet.",
+    "time": "You have not told me the time yet.",
+    "answer": "You have not told me anything about it yet.",
+}
+_NOT_ON_PHONE = "I do not see how to do that on my phone."
+_ALL = re.compile(r"\b(?:that|this) (?:be )?(?:all|everything)\b|\ball (?:set|settled|sorted)\b")
+"""A yes to such a question is a no to the others."""
+_QUESTIONS = (Intent.PROCEEDS, Intent.VERIFIES, Intent.CONFIRMS)
+_FLAGS = ("changed", "protested", "agreed", "refused")
+_LISTS = ("told", "amounts", "last")
 
 
 class ScriptedUser:
@@ -65,9 +81,17 @@ class ScriptedUser:
         self.wish = 0
         """Index of the wish that is being discussed."""
         self.asked: dict[str, int] = {}
-        """Slot → how often the user was asked for it."""
-        self.changed = self.protested = self.agreed = False
-        """Whether the user has done so in the current wish."""
+        """Slot or tool → how often the user was asked for it."""
+        self.changed = self.protested = self.agreed = self.refused = False
+        """Whether the user, or the agent, has done so in the current wish."""
+        self.told: list[str] = []
+        """What the user has been told in the current wish, of what a wish can want."""
+        self.amounts: list[str] = []
+        """The amounts that the agent has named in the current wish."""
+        self.last: list[str] = []
+        """The slots that the user has answered last."""
+        self.said = ""
+        """The user's last message, without what they saw."""
         self.idle = 0
         """Messages without progress, one after the other."""
 
@@ -77,46 +101,188 @@ class ScriptedUser:
 
     def reply(self, message: str) -> UserReply:
         """Return the answer to a message of the agent."""
-        text = _SPACES.sub(" ", message.casefold().replace("’", "'"))
-        text = text.replace("date of birth", "birthday")  # is no date of a wish
-        wish = self.script.wishes[self.wish]
-        known = sum(self.asked.values())
-        answers = [*self._acts(text), *self._slots(text)]
-        is_new = bool(answers) and known < _MOST_ANSWERS
-        asks_more = _MORE.search(text) is not None
-        if self._asks_to_confirm(text, bool(answers), asks_more):
-            is_new = is_new or not self.agreed
-            answers.append(self._confirmation())
-        elif not answers and not asks_more and _REFUSAL.search(text):
-            if wish.protest and not self.protested:
-                self.protested, is_new = True, True
-                answers.append(wish.protest)
-            else:
-                answers.append(_ACCEPTS)
-        elif not answers and asks_more:
-            if self.wish + 1 == len(self.script.wishes):
-                return UserReply(_BYE[self.script.manner], ends=True)
-            self.wish, is_new = self.wish + 1, True
-            self.changed = self.protested = self.agreed = False
-            answers.append(f"Yes, there is. {self.script.wishes[self.wish].says}")
-        if is_new:
-            self.idle = 0
-        else:
-            self.idle += 1
-            if self.idle >= self.script.patience:
-                return UserReply(_LEAVES, ends=True)
-        if not answers and not _ASKING.search(text):
-            answers = [_HEARS[(self.idle - 1) % len(_HEARS)]]
-        elif not answers:
-            # What the user says last counts, so nobody hears the first version of a wish again.
-            said = f"As I said: {wish.change}" if self.changed else wish.says
-            answers = [_UNKNOWN[(self.idle - 1) % len(_UNKNOWN)], said]
-        return UserReply(" ".join(answers))
+        heard = Heard.of(message)
+        parts, progress, ends = self._answers(heard)
+        self.idle = 0 if progress else self.idle + 1
+        if not ends and self.idle >= self.script.patience:
+            return UserReply(_LEAVES, ends=True)
+        self.said = " ".join(parts)
+        return UserReply(self.said, ends)
+
+    def _acts(self, heard: Heard) -> list[str]:
+        """Do with the own hands what the agent asks for; return what is to be seen."""
+        seen = []
+        for hand in asked_hands([sentence for sentence, _ in heard.sentences], self.script.hands).found:
+            self.asked[hand.call.tool] = self.asked.get(hand.call.tool, 0) + 1
+            seen.append(self._use(hand.call))
+        return seen
+
+    def _listen(self, heard: Heard) -> None:
+        """Remember what the agent says about the present wish."""
+        told = []
+        if any(Intent.DONE in found and Intent.REFUSES not in found for _, found in heard.sentences):
+            told += ["deed", "answer"]
+        if heard.answers:
+            told.append("answer")
+        if any(has_time(sentence.text) for sentence, _ in heard.sentences):
+            told.append("time")
+        if self._amounts(heard):
+            told.append("amount")
+        self.told += [one for one in dict.fromkeys(told) if one not in self.told]
+
+    def _note_amounts(self, heard: Heard) -> None:
+        """Remember the amounts that the agent states rather than to ask for them."""
+        if not heard.has(Intent.VERIFIES):
+            self.amounts = sorted({*self.amounts, *self._amounts(heard)})[:_MOST_AMOUNTS]
+
+    @staticmethod
+    def _amounts(heard: Heard) -> set[str]:
+        return {
+            amount
+            for sentence, found in heard.sentences
+            if Intent.NOT_FOUND not in found
+            for amount in amounts_in(sentence.text)
+        }
+
+    def _counts(self, keys: list[str]) -> bool:
+        """Return whether answers about these slots are progress."""
+        return sum(self.asked.values()) <= _MOST_ANSWERS and any(self.asked.get(key, 0) <= _MOST_ALIKE for key in keys)
+
+    def _corrections(self, known: Knowledge, denied: list[Slot], heard: Heard) -> list[str]:
+        parts = []
+        for slot in denied:
+            if known.is_mistaken(slot):
+                parts.append(self._corrected(known, slot))
+                continue
+            self._ask(known, slot)
+            no = "" if parts else "No. " if heard.has(*_QUESTIONS) else "That is not right. "
+            parts.append(f"{no}{known.truth(slot)}")
+        return parts
+
+    def _corrected(self, known: Knowledge, slot: Slot) -> str:
+        self.asked[known.key(slot)] = max(self.asked.get(known.key(slot), 0) + 1, 2)
+        return f"Sorry, I made a mistake. {known.truth(slot)}"
+
+    def _ask(self, known: Knowledge, slot: Slot) -> int:
+        """Note that the user says the truth about a slot, and return how often they have spoken about it."""
+        key = known.key(slot)
+        count = self.asked[key] = max(self.asked.get(key, 0) + 1, 2 if slot.wrong else 1)
+        return count
+
+    def _checked(self, known: Knowledge, slot: Slot) -> str:
+        if known.is_mistaken(slot):
+            return self._corrected(known, slot)
+        if slot.wrong and not self.asked.get(known.key(slot)):
+            return self._answer(known, slot)
+        return f"I have checked it. {known.truth(slot)}" if self._ask(known, slot) > 1 else known.truth(slot)
+
+    def _answer(self, known: Knowledge, slot: Slot) -> str:
+        if known.is_mistaken(slot):
+            return self._corrected(known, slot)
+        if slot.wrong and not self.asked.get(known.key(slot)):
+            self.asked[known.key(slot)] = 1
+            return slot.wrong
+        self._ask(known, slot)
+        return known.truth(slot)
+
+    def _wish_words(self) -> str:
+        """Return what the user wants, as they said it last, and which order it is about if they have said so."""
+        wish = self._present
+        if self.changed:
+            return f"As I said: {wish.change}"
+        known = Knowledge(self.script, self.wish, self.changed, self.asked)
+        named = [known.believed(slot) for slot in wish.slots[:1] if self.asked.get(known.key(slot))]
+        return " ".join([wish.says, *named])
+
+    def _raised(self) -> str:
+        wish = self._present
+        is_again = any(other.says == wish.says for other in self.script.wishes[: self.wish])
+        return wish.again if wish.again and is_again else wish.says
+
+    def _confirmation(self) -> str:
+        wish = self._present
+        if wish.change and not self.changed:
+            self.changed = True
+            return wish.change
+        if self.agreed:
+            return _ANOTHER_YES
+        self.agreed = True
+        return _YES[self.wish % len(_YES)]
+
+    def _verified(self, heard: Heard, known: Knowledge) -> str:
+        amounts = {
+            amount
+            for sentence in heard.where(Intent.VERIFIES)
+            if names_price(sentence.text)
+            for amount in amounts_in(sentence.text)
+        }
+        if amounts:
+            if not self.amounts:
+                return _NO_FIGURE
+            return _RIGHT if amounts <= set(self.amounts) else _OTHER_FIGURE
+        return _RIGHT if known.confirmed(heard) else _CANNOT_TELL
+
+    def _after_refusal(self, heard: Heard, parts: list[str], more: bool) -> tuple[list[str], bool, bool]:
+        wish = self._present
+        if wish.protest and not self.protested:
+            self.protested = True
+            return [*parts, wish.protest], True, False
+        self.refused = True
+        if more:
+            closing, progress, ends = self._closing(heard)
+            return [*parts, _ACCEPTS, *closing], progress, ends
+        return [*parts, f"{_ACCEPTS} {_NO_OTHER}" if heard.proceeds else _ACCEPTS], False, False
+
+    def _tested(self) -> tuple[list[str], bool, bool]:
+        """Look whether it works."""
+        seen = self._test()
+        return ([_STILL, seen] if seen else [_WORKS]), True, False
+
+    def _test(self) -> str:
+        """Return what the user sees, if it does not show that they are content."""
+        wish = self._present
+        if wish.test is None:
+            return ""
+        seen = self._use(wish.test)
+        return "" if wish.passes in seen else seen
+
+    def _closing(self, heard: Heard) -> tuple[list[str], bool, bool]:
+        """Remind the agent of what is open, or go on to the next wish, or leave."""
+        if not self.refused:
+            seen = self._test()
+            if seen:
+                return [_OPEN, _STILL, seen], False, False
+            missing = self._missing()
+            if missing:
+                return missing, False, False
+        is_all = any(_ALL.search(sentence.text) for sentence in heard.where(Intent.MORE))
+        if self.wish + 1 == len(self.script.wishes):
+            bye = _BYE[self.script.manner]
+            if heard.has(Intent.MORE):
+                return [f"{'Yes' if is_all else 'No'}, {bye}"], True, True
+            return [bye[0].upper() + bye[1:]], True, True
+        self.wish += 1
+        self.changed = self.protested = self.agreed = self.refused = False
+        self.told, self.amounts, self.last = [], [], []
+        there_is = "Yes, there is." if heard.has(Intent.MORE) and not is_all else "There is something else."
+        return [there_is, self._raised()], True, False
+
+    def _missing(self) -> list[str]:
+        """Return the reminder of what the user has not been told."""
+        wants = [*self._present.wants]
+        for hand in self.script.hands:
+            wants += [want for want in hand.wants if self.asked.get(hand.call.tool)]
+        missing = [want for want in wants if want not in self.told]
+        if not missing:
+            return []
+        if "deed" in missing:
+            return [_IS_IT_DONE] if self.agreed else [_OPEN, self._wish_words()]
+        return [_MISSING[missing[0]]]
 
     def get_state(self) -> dict[str, Any]:
         """Return what the user remembers, JSON values."""
-        names = ("wish", "changed", "protested", "agreed", "idle")
-        return {**{name: getattr(self, name) for name in names}, "asked": dict(self.asked)}
+        state = {name: getattr(self, name) for name in ("wish", "idle", "said", *_FLAGS)}
+        return {**state, "asked": dict(self.asked), **{name: list(getattr(self, name)) for name in _LISTS}}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Remember what ``get_state`` returned.
@@ -128,54 +294,82 @@ class ScriptedUser:
         if not 0 <= wish < len(self.script.wishes):
             raise ValueError(f"the user has no wish {wish}")
         asked = {str(name): int(count) for name, count in state["asked"].items()}
-        flags = [bool(state[name]) for name in ("changed", "protested", "agreed")]
-        self.wish, self.idle, self.asked = wish, idle, asked
-        self.changed, self.protested, self.agreed = flags
+        flags = {name: bool(state[name]) for name in _FLAGS}
+        lists = {name: [str(one) for one in state[name]] for name in _LISTS}
+        self.wish, self.idle, self.asked, self.said = wish, idle, asked, str(state["said"])
+        for name, value in (*flags.items(), *lists.items()):
+            setattr(self, name, value)
 
-    def _confirmation(self) -> str:
-        wish = self.script.wishes[self.wish]
-        if wish.change and not self.changed:
-            self.changed = True
-            return wish.change
-        if self.agreed:
-            return _ANOTHER_YES
-        self.agreed = True
-        return _YES[self.wish % len(_YES)]
+    @property
+    def _present(self) -> Wish:
+        return self.script.wishes[self.wish]
 
-    def _asks_to_confirm(self, text: str, is_answered: bool, asks_more: bool) -> bool:
-        if _CONFIRM.search(text):
-            return not (asks_more and self.agreed)
-        return not is_answered and not asks_more and _WEAK_CONFIRM.search(text) is not None
+    def _answers(self, heard: Heard) -> tuple[list[str], bool, bool]:
+        """Return the parts of the answer, whether the agent has made progress, and whether the user leaves."""
+        if not heard.sentences:
+            return [_NOTHING], False, False
+        if heard.is_foreign:
+            return [_FOREIGN], False, False
+        known = Knowledge(self.script, self.wish, self.changed, self.asked)
+        seen = self._acts(heard)
+        wanted = known.requested(heard)
+        denied = [slot for slot in known.denied(heard) if slot not in wanted]
+        checked = [slot for slot in known.to_check(heard, self.last) if slot not in denied]
+        requested = [slot for slot in wanted if slot not in checked]
+        if not denied:
+            self._listen(heard)
+        self._note_amounts(heard)
+        answers = [*self._corrections(known, denied, heard)]
+        answers += [self._checked(known, slot) for slot in checked]
+        answers += [self._answer(known, slot) for slot in requested]
+        slots = [*denied, *checked, *requested]
+        if slots:
+            self.last = [known.key(slot) for slot in slots]
+        progress = bool(seen) or self._counts([known.key(slot) for slot in slots])
+        parts = [*seen, *answers]
+        return self._reacted(heard, known, parts, slots, progress)
 
-    def _slots(self, text: str) -> list[str]:
-        asking = [sentence for sentence in _SENTENCE.findall(text) if _ASKING.search(sentence)]
-        return [
-            self._answer(slot)
-            for slot in (*self.script.wishes[self.wish].slots, *self.script.slots)
-            if any(_occurs(word, sentence) for word in slot.asks for sentence in asking)
-        ]
+    def _reacted(
+        self, heard: Heard, known: Knowledge, parts: list[str], slots: list[Slot], progress: bool
+    ) -> tuple[list[str], bool, bool]:
+        """Add the reaction to what the agent does, if the data are not all that there is to say."""
+        more = heard.has(Intent.MORE, Intent.CLOSES)
+        is_denied = bool(parts) and parts[0].startswith(("No.", "That is not right."))
+        if heard.refuses and not slots and (not parts or more):
+            return self._after_refusal(heard, parts, more)
+        if heard.proceeds and not is_denied and not any(slot.decides for slot in slots):
+            if heard.offers_other:
+                return [*parts, f"{_NO_OTHER} {self._wish_words()}"], progress, False
+            if not (more and self.agreed):
+                progress = progress or not self.agreed
+                return [*parts, self._confirmation()], progress, False
+        if parts:
+            return parts, progress, False
+        if heard.has(Intent.VERIFIES):
+            return [self._verified(heard, known)], progress, False
+        if heard.has(Intent.MORE_TO_KNOW):
+            return [_NO_MORE_TO_KNOW], False, False
+        if heard.has(Intent.LOOKS_UP):
+            return [_YES[0]], False, False
+        if self._present.test is not None and not more and heard.has(Intent.TESTS, Intent.DONE):
+            return self._tested()
+        if more:
+            return self._closing(heard)
+        if heard.has(Intent.CONFIRMS) and not heard.has(Intent.WAITS):
+            progress = not self.agreed
+            return [self._confirmation()], progress, False
+        return self._others(heard, known), False, False
 
-    def _answer(self, slot: Slot) -> str:
-        name = slot.name if slot in self.script.slots else f"{self.wish}: {slot.name}"
-        count = self.asked[name] = self.asked.get(name, 0) + 1
-        if slot.wrong and count == 1:
-            return slot.wrong
-        if slot.wrong and count == 2:
-            return f"Sorry, I made a mistake. {slot.says}"
-        if slot.after_change and self.changed:
-            return slot.after_change
-        return slot.says
-
-    def _acts(self, text: str) -> list[str]:
-        sentences = _SENTENCE.findall(text)
-        done = []
-        for hand in self.script.hands:
-            parts = [words.split("+") for words in hand.asks]
-            if any(all(_occurs(part, sentence) for part in each) for each in parts for sentence in sentences):
-                self.asked[hand.call.tool] = self.asked.get(hand.call.tool, 0) + 1
-                done.append(self._use(hand.call))
-        return done
-
-
-def _occurs(words: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None
+    def _others(self, heard: Heard, known: Knowledge) -> list[str]:
+        """Return the answer to a message without any question that the user can answer."""
+        if heard.has(Intent.OFFERS_HELP):
+            return [self._wish_words()]
+        if heard.has(Intent.REPEATS):
+            return [self.said or self._wish_words()]
+        if known.asks_unknown(heard):
+            return [_NOT_KNOWN]
+        if asked_hands([sentence for sentence, _ in heard.sentences], self.script.hands).is_lost:
+            return [_NOT_ON_PHONE]
+        if heard.has(Intent.ASKS):
+            return [_UNKNOWN[self.idle % len(_UNKNOWN)], self._wish_words()]
+        return [_HEARS[self.idle % len(_HEARS)]]

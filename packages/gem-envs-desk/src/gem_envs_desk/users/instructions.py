@@ -1,0 +1,155 @@
+"""What an agent asks a user to do with their hands: :func:`asked_hands`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gem_envs_desk.task import Hand
+from gem_envs_desk.users.sentences import Sentence, clauses_of
+from gem_envs_desk.users.stated import occurs
+
+__all__ = ["Instructions", "asked_hands"]
+
+_VERBS = (
+    r"(?:turn|switch|toggle|flip|enable|disable|activate|deactivate|disconnect|set|change|reset|restore|reseat|"
+    r"re-seat|remove|take|"
+    r"eject|insert|reinsert|re-insert|put|pull|pop|pay|make|look|check|open|go|see|tap|press|select|choose|try|"
+    r"restart|reboot|"
+    r"verify|tell|read|let|have|ensure|wipe|clear|perform|do|find|get|use|start|stop|clean|push|refresh|confirm|"
+    r"navigate)"
+)
+_LEADS = (
+    r"^(?:\W|\b(?:please|now|next|first|second|third|finally|just|okay|ok|great|thanks|thank you|so|also|and|then|"
+    r"kindly|simply|"
+    r"step \d+|lastly|once again|again|alternatively|instead|to do (?:this|that|so)|for now|go ahead and|right|"
+    r"hello|hi|try to|"
+    r"could you|can you|would you|will you|i need you to|i want you to|i'd like you to|i would like you to|"
+    r"i ask you to|"
+    r"you (?:should|need to|have to|must|can|could|may)(?: now| please)?|let's|do you mind|would you mind|"
+    r"i'd ask you to|be so kind as to|try|quickly|temporarily|briefly|carefully|manually|directly|immediately)\b)*"
+)
+_IMPERATIVE = re.compile(_LEADS + rf"\W*{_VERBS}(?:ing)?\b(?! not\b)(?!\s*[\"']?\s*[:=])")
+_NO_INSTRUCTION = re.compile(
+    r"\b(?:do not|don't|never|no need|not need|needn't|without|rather than|instead of|not)\b|"
+    r"\b(?:i|we)(?:'ll|'ve|'m| will| have| am| can| could| shall| should| would|'d)\b(?! (?:like|need|want|ask) you)|"
+    r"\b(?:shall|should|may|can|could|let) (?:i|we|me)\b(?! know)|\byou(?:'ve| have(?! to))\b|\b(?:it|this|that|"
+    r"which) (?:will|would|may|can)\b"
+)
+_CONDITION = re.compile(
+    r"^\W*(?:if|once|when|after|as soon as|unless|in case|whenever|since|because|as|while|until|before)\b"
+)
+_PAIR = re.compile(
+    r"^[\"'{\[ ]*[\w -]{1,30}[\"']?\s*[:=]\s*\S|[\w]+[\"']?\s*[:=]\s*[\"']?(?:true|false|on|off|yes|no|\w+_\w+)\b"
+)
+_ASKS = re.compile(
+    r"\?|\b(?:what|which|whether|if|tell me|let me know|check|read|look|verify|confirm|describe|see|show|report)\b"
+)
+_ON = re.compile(r"\b(?:turn|switch|toggle|flip|put|set)(?:ing)?\b.*\bon\b|\b(?:enable|activate|enabling|activating)\b")
+_OFF = re.compile(
+    r"\b(?:turn|switch|toggle|flip|put|set)(?:ing)?\b.*\boff\b|\b(?:disable|deactivate|disconnect|disabling|"
+    r"deactivating|stop)\b"
+)
+_BARE = re.compile(r"\b(on|off)\W*$")
+_LOOKS = re.compile(
+    _LEADS + r"\W*(?:check|look|see|verify|confirm|find|tell|read|describe|let me know|report|show)(?:ing)?\b"
+    r"(?! (?:to it|that it is))"
+)
+_SHALL_BE = re.compile(
+    r"\b(?:make sure|ensure|see to it|should be|needs? to be|must be|has to be|have to be|to be)\b.*"
+    r"\b(?:(on|enabled|active|activated)|(off|disabled|inactive|deactivated|disconnected))\b"
+)
+_PRONOUN = re.compile(r"\b(?:it|that|this|them|both)\b")
+
+
+class Instructions:
+    """What the sentences of a message ask for.
+
+    Args:
+        hands: what the user can do.
+    """
+
+    def __init__(self, hands: Sequence[Hand]) -> None:
+        self.hands = hands
+        self.found: list[Hand] = []
+        """In the order of the message."""
+        self.is_lost = False
+        """Whether the agent asks for something that the user cannot do."""
+        self._named: list[Hand] = []
+        """The hands of the last device that was named, for pronouns."""
+
+    def read(self, sentence: Sentence) -> None:
+        """Add what a sentence asks for."""
+        if _PAIR.search(sentence.text):
+            return
+        lead, is_asked, before = "", False, len(self.found)
+        tells = False
+        for clause in clauses_of(sentence.text):
+            if _CONDITION.search(clause):
+                is_asked, lead = False, ""
+                self._remember(clause)
+                continue
+            shall = _SHALL_BE.search(clause) is not None and not sentence.is_question
+            is_told = _IMPERATIVE.search(clause) is not None
+            if not is_told and _NO_INSTRUCTION.search(clause):
+                is_asked, lead = False, ""
+                self._remember(clause)
+                continue
+            if is_told or shall:
+                is_asked, tells = True, True
+                lead = _direction(clause)
+            elif not is_asked:
+                self._remember(clause)
+                continue
+            elif lead and (bare := _BARE.search(clause)):
+                lead = f"turn {bare[1]}"
+            looks = not lead and _LOOKS.search(clause) is not None
+            self._add(f"{lead} {clause}" if lead else clause, looks)
+        if len(self.found) == before and _ASKS.search(sentence.text) and not _CONDITION.search(sentence.text):
+            self._add(sentence.text, looks=True)
+        self.is_lost = self.is_lost or (tells and len(self.found) == before)
+
+    def _add(self, clause: str, looks: bool) -> None:
+        fitting = [
+            hand
+            for hand in self.hands
+            if (hand.looks or not looks) and (asks_for(hand, clause) or (looks and _names(hand, clause)))
+        ]
+        if not fitting and not looks and _PRONOUN.search(clause):
+            fitting = [hand for hand in self._named if not hand.looks and _fits_direction(hand, clause)]
+        for hand in fitting:
+            if hand not in self.found:
+                self.found.append(hand)
+        self._remember(clause)
+
+    def _remember(self, clause: str) -> None:
+        self._named = [hand for hand in self.hands if _names(hand, clause)] or self._named
+
+
+def asked_hands(sentences: Sequence[Sentence], hands: Sequence[Hand]) -> Instructions:
+    """Return what a message asks the user to do, or to look at."""
+    instructions = Instructions(hands)
+    for sentence in sentences if hands else ():
+        instructions.read(sentence)
+    return instructions
+
+
+def asks_for(hand: Hand, clause: str) -> bool:
+    """Return whether a clause names what a hand does."""
+    return any(all(occurs(part, clause) for part in words.split("+")) for words in hand.asks)
+
+
+def _names(hand: Hand, clause: str) -> bool:
+    return any(occurs(word, clause) for word in hand.devices)
+
+
+def _direction(clause: str) -> str:
+    shall = _SHALL_BE.search(clause)
+    if shall:
+        return "turn on" if shall[1] else "turn off"
+    return "turn off" if _OFF.search(clause) else "turn on" if _ON.search(clause) else ""
+
+
+def _fits_direction(hand: Hand, clause: str) -> bool:
+    direction = _direction(clause)
+    return bool(direction) and any(words.endswith(f"+{direction}") for words in hand.asks)

@@ -1,0 +1,256 @@
+"""What a user knows, and how it compares with what an agent says: :class:`Knowledge`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from gem_envs_desk.task import Slot, UserScript
+from gem_envs_desk.users.hearing import Heard
+from gem_envs_desk.users.intents import Intent
+from gem_envs_desk.users.sentences import Sentence
+from gem_envs_desk.users.stated import data_in, occurs, own_choices, stated_choices
+
+__all__ = ["Knowledge"]
+
+_UNKNOWN_DATA = (
+    "date of birth", "birth date", "birthdate", "birthday", "product name", "name of the product", "name of the item",
+    "item name", "name on the card", "card number", "credit card number", "user id", "customer id", "customer number",
+    "account number", "account id", "payment id", "password", "flight number", "item id", "user name", "username",
+    "phone number", "pin", "delivery date", "order date", "date of the order", "date of purchase", "purchase date",
+    "date of the booking", "booking date", "date of your booking", "name of the customer", "profile name", "id number",
+    "security question", "passport", "company name", "name of the passenger", "passenger names", "error code",
+    "qr code", "security code", "verification code", "promo code", "discount code", "country code", "zip file",
+)  # fmt: skip
+"""What agents ask for, and users do not know, though some of the words ask for what they do."""
+_ASKS_DATUM = re.compile(
+    r"\b(?:what(?:'s| is| was| are)|which is|provide|give|tell|share|send|need|specify|state|enter|have|confirm|know|"
+    r"verify)\b.{0,40}\b(?:your|the|an?) [\w' -]{0,40}\b(?:id|ids|number|name|date|code|password|pin|card|address|"
+    r"details|"
+    r"information|birth\w*|profile|username|passport|model|receipt|invoice)\b"
+)
+_EXEMPT = re.compile(
+    r"\b(?:current\w*|original\w*|booked|placed|made|delivered|today|already|free|included|additional|extra|more|"
+    r"further|has|have|"
+    r"available|departs?|arriv\w+|due|or)\b"
+)
+"""Where a date or a number is not what the user wants."""
+_WHICH = re.compile(r"\b(?:which|what|where|when|why|how)\b.*\?")
+_SOFT = frozenset({"date", "gb", "bags"})
+"""Kinds of data that a message has for many reasons."""
+_NO_REQUESTS = frozenset({Intent.PROCEEDS, Intent.LOOKS_UP, Intent.NOT_FOUND, Intent.VERIFIES})
+"""Sentences in which the words for a slot do not ask for it."""
+_CLAIMS = (Intent.PROCEEDS, Intent.VERIFIES, Intent.RESTATES, Intent.PROMISES, Intent.DONE)
+_QUESTIONS = (Intent.PROCEEDS, Intent.VERIFIES, Intent.CONFIRMS)
+
+
+class Knowledge:
+    """What a user knows while one of their wishes is discussed.
+
+    Args:
+        script: the user's.
+        wish: the index of the wish.
+        changed: whether they have changed their mind about it.
+        asked: slot → how often they were asked for it.
+    """
+
+    def __init__(self, script: UserScript, wish: int, changed: bool, asked: dict[str, int]) -> None:
+        self.script, self.wish, self.changed, self.asked = script, wish, changed, asked
+        self.slots: tuple[Slot, ...] = (*script.wishes[wish].slots, *script.slots)
+
+    def key(self, slot: Slot) -> str:
+        """Return the name of a slot among those of all wishes."""
+        return slot.name if slot in self.script.slots else f"{self.wish}: {slot.name}"
+
+    def truth(self, slot: Slot) -> str:
+        """Return the right answer to a question for a slot."""
+        return slot.after_change if slot.after_change and self.changed else slot.says
+
+    def believed(self, slot: Slot) -> str:
+        """Return what the user takes for the right answer."""
+        return slot.wrong if self.is_mistaken(slot) else self.truth(slot)
+
+    def is_mistaken(self, slot: Slot) -> bool:
+        """Return whether the user has given wrong data, and not noticed."""
+        return bool(slot.wrong) and self.asked.get(self.key(slot), 0) == 1
+
+    def requested(self, heard: Heard) -> list[Slot]:
+        """Return the slots that the agent asks for, in the order of the script."""
+        found: set[str] = set()
+        for sentence, intents in heard.sentences:
+            is_asked = not sentence.is_pair and (
+                Intent.ASKS in intents or (sentence.is_item and heard.has(Intent.ASKS))
+            )
+            if not is_asked:
+                continue
+            permits = bool(intents & _NO_REQUESTS)
+            for slot in self._named(sentence):
+                if (not permits or slot.decides) and not self._states(sentence, slot):
+                    found.add(self.key(slot))
+        return [slot for slot in self.slots if self.key(slot) in found]
+
+    def to_check(self, heard: Heard, last: Sequence[str]) -> list[Slot]:
+        """Return the slots that the agent does not find or wants to be checked; the last ones, if it says not which."""
+        sentences = [
+            sentence
+            for sentence, found in heard.sentences
+            if Intent.NOT_FOUND in found
+            or (Intent.RECHECKS in found and not any(self._states(sentence, slot) for slot in self.slots))
+        ]
+        if not sentences:
+            return []
+        named = {
+            self.key(slot)
+            for sentence in sentences
+            for slot in self.slots
+            if slot in self._named(sentence) or occurs(slot.name, sentence.text)
+        }
+        kinds = {kind for sentence in sentences for kind in data_in(sentence.text)}
+        stated = {
+            self.key(slot)
+            for slot in self.slots
+            if kinds & (data_in(self.truth(slot).casefold()).keys() | data_in(slot.wrong.casefold()).keys())
+        }
+        keys = named or stated or set(last) or {self.key(slot) for slot in self.slots[:1]}
+        return [slot for slot in self.slots if self.key(slot) in keys]
+
+    def denied(self, heard: Heard) -> list[Slot]:
+        """Return the slots about which the agent says something false."""
+        asks = heard.has(*_QUESTIONS)
+        mentioned: dict[str, set[str]] = {}
+        for sentence, _ in heard.sentences:
+            _merge(mentioned, data_in(sentence.text, sentence.written))
+        hard: dict[str, set[str]] = {}
+        soft: dict[str, set[str]] = {}
+        claims = []
+        for sentence, intents in heard.sentences:
+            if (
+                intents & {Intent.NOT_FOUND, Intent.CONDITIONAL}
+                or _lists(sentence, intents)
+                or _WHICH.search(sentence.text)
+            ):
+                continue
+            data = data_in(sentence.text, sentence.written)
+            _merge(hard, {kind: values for kind, values in data.items() if kind not in _SOFT})
+            if intents.intersection(_CLAIMS) or (sentence.is_item and asks):
+                if not _EXEMPT.search(sentence.text):
+                    _merge(soft, {kind: values for kind, values in data.items() if kind in _SOFT})
+                if not occurs("or", sentence.text):
+                    claims.append(sentence.text)
+        stated, known, elsewhere = {**hard, **soft}, self._known(), self._elsewhere()
+        return [
+            slot
+            for slot in self.slots
+            if self._is_false(slot, stated, mentioned, known, {} if asks else elsewhere)
+            or (not heard.refuses and _denies_choice(slot, self.truth(slot), claims))
+        ]
+
+    def confirmed(self, heard: Heard) -> bool:
+        """Return whether what the agent wants to be confirmed is known to the user, where nothing is denied."""
+        known = self._known()
+        is_known = heard.asks_whole
+        for sentence in heard.where(Intent.VERIFIES):
+            for kind, values in data_in(sentence.text, sentence.written).items():
+                if kind not in known or not (values & known[kind] or kind == "name"):
+                    return False
+                is_known = True
+            for slot in self.slots:
+                is_known = is_known or bool(stated_choices(slot.choices, sentence.text))
+        return is_known
+
+    def asks_unknown(self, heard: Heard) -> bool:
+        """Return whether the agent asks for data that the user does not have."""
+        return any(
+            Intent.ASKS in intents
+            and (_ASKS_DATUM.search(sentence.text) or any(occurs(one, sentence.text) for one in _UNKNOWN_DATA))
+            for sentence, intents in heard.sentences
+        )
+
+    def _named(self, sentence: Sentence) -> list[Slot]:
+        """Return the slots whose words stand in a sentence; a longer phrase hides the shorter ones in it."""
+        text = sentence.text
+        phrases = [(words, slot) for slot in self.slots for words in slot.asks]
+        own = {words for words, _ in phrases}
+        others: list[tuple[str, Slot | None]] = [(words, None) for words in _UNKNOWN_DATA if words not in own]
+        found: list[Slot] = []
+        for words, slot in sorted([*phrases, *others], key=lambda pair: -len(pair[0])):
+            if occurs(words, text):
+                found += [other for phrase, other in phrases if phrase == words] if slot is not None else []
+                text = text.replace(words, "\x00")
+        return found
+
+    def _states(self, sentence: Sentence, slot: Slot) -> bool:
+        """Return whether a sentence states a value of a slot rather than to ask for it."""
+        if occurs("or", sentence.text):
+            return False
+        data = data_in(sentence.text, sentence.written)
+        own = data_in(self.truth(slot).casefold(), self.truth(slot))
+        return bool(data.keys() & own.keys()) or bool(stated_choices(slot.choices, sentence.text))
+
+    def _known(self) -> dict[str, set[str]]:
+        known: dict[str, set[str]] = {}
+        for slot in self.slots:
+            _merge(known, data_in(self.truth(slot).casefold(), self.truth(slot)))
+            if slot.after_change:
+                _merge(known, {k: v for k, v in data_in(slot.says.casefold()).items() if not self.changed})
+        return known
+
+    def _elsewhere(self) -> dict[str, set[str]]:
+        """Return the data of the other wishes."""
+        known: dict[str, set[str]] = {}
+        for index, wish in enumerate(self.script.wishes):
+            if index != self.wish:
+                for slot in wish.slots:
+                    for text in (slot.says, slot.after_change):
+                        _merge(known, data_in(text.casefold()))
+        for slot in self.slots:
+            if self.is_mistaken(slot):
+                _merge(known, data_in(slot.wrong.casefold()))
+        return known
+
+    def _is_false(
+        self,
+        slot: Slot,
+        stated: dict[str, set[str]],
+        mentioned: dict[str, set[str]],
+        known: dict[str, set[str]],
+        elsewhere: dict[str, set[str]],
+    ) -> bool:
+        own = data_in(self.truth(slot).casefold(), self.truth(slot))
+        for kind in own.keys() & stated.keys():
+            if kind == "name":
+                words = set(" ".join(own[kind]).split())
+                if any(not set(name.split()) <= words for name in stated[kind]):
+                    return True
+            elif not mentioned[kind] & _alike(kind, known) and stated[kind] - elsewhere.get(kind, set()):
+                return True
+        return False
+
+
+def _denies_choice(slot: Slot, truth: str, claims: Iterable[str]) -> bool:
+    if not slot.choices:
+        return False
+    own = own_choices(slot.choices, truth)
+    stated = {choice for text in claims for choice in stated_choices(slot.choices, text)}
+    return bool(stated - own) and not (own and own <= stated)
+
+
+def _lists(sentence: Sentence, intents: frozenset[Intent]) -> bool:
+    return Intent.OFFERS_LIST in intents or (sentence.is_item and _LIST_LEAD.search(sentence.lead) is not None)
+
+
+_LIST_LEAD = re.compile(
+    r"\b(?:options?|available|choose|in stock|which|following (?:flights|orders|bookings|items|reservations|"
+    r"variants)|you have|"
+    r"orders|bookings|reservations|variants|flights)\b"
+)
+
+
+def _alike(kind: str, known: dict[str, set[str]]) -> set[str]:
+    """Return the values of a kind, for a zip code also those of addresses."""
+    return known[kind] | (known.get("street zip", set()) if kind == "zip" else set())
+
+
+def _merge(into: dict[str, set[str]], data: dict[str, set[str]]) -> None:
+    for kind, values in data.items():
+        into.setdefault(kind, set()).update(values)
