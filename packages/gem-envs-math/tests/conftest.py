@@ -8,5 +8,5 @@ import pytest
 @pytest.fixture(scope="session")
 def share(pytestconfig: pytest.Config) -> float:
     """The part of a sweep over generated problems that this tier makes: all of it at night."""
-    part: float = {"quick": 0.03, "main": 0.1, "all": 1.0}[pytestconfig.getoption("--tier")]
+    part: float = {"quick": 0.03, "main": 0.05, "all": 1.0}[pytestconfig.getoption("--tier")]
     return part

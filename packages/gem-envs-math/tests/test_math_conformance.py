@@ -10,10 +10,18 @@ import gem
 from gem_testing import EnvConformance
 
 QUESTIONS = str(Path(__file__).with_name("questions") / "train.jsonl")
+SETS = ("Arithmetic", "WordProblems", "Algebra", "Geometry", "GeometryText")
 
 
 class TestConformance(EnvConformance):
-    """Every generated set keeps the contract, at every level."""
+    """Every generated set keeps the contract, and so do two variants: a level, and the other split."""
+
+    environments = (*(f"math:{name}-v0" for name in SETS), "math:Arithmetic-v0-hard", "math:WordProblems-v0-test")
+
+
+@pytest.mark.nightly
+class TestConformanceByNight(EnvConformance):
+    """So does every set at every level."""
 
     environments = "gem-envs-math"
     without = ("dataset",)

@@ -32,6 +32,8 @@ _SPAN = 24.0
 
 _INK, _FAINT, _SHADE, _PAPER = 20, 205, 222, 255
 _GREYS = 16
+_NEAREST_GREY = bytes(round(value * (_GREYS - 1) / 255) for value in range(256))
+_GREY_PALETTE = bytes(grey * 255 // (_GREYS - 1) for grey in range(_GREYS) for _ in "RGB")
 
 Spot = tuple[float, float]
 Box = tuple[float, float, float, float]
@@ -65,9 +67,11 @@ def draw(figure: Mapping[str, Any]) -> bytes:
     font = _font(_FONT * _ROOM)
     for text, box in layout.labels:
         pen.text((box[0] * _ROOM, box[1] * _ROOM), text, fill=_INK, font=font, anchor="lt")
-    small = image.resize((width, height), Image.Resampling.BOX).quantize(_GREYS)
+    greys = image.resize((width, height), Image.Resampling.BOX).tobytes().translate(_NEAREST_GREY)
+    small = Image.frombytes("P", (width, height), greys)
+    small.putpalette(_GREY_PALETTE)
     buffer = io.BytesIO()
-    small.save(buffer, "PNG", compress_level=9)
+    small.save(buffer, "PNG")
     return buffer.getvalue()
 
 
