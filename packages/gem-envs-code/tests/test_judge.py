@@ -261,7 +261,7 @@ def test_results_that_json_lacks_are_compared_as_what_comes_closest(judged: Judg
 
 def test_the_sandbox_ends_with_its_last_user() -> None:
     """Users share one sandbox, which goes on as long as one of them is left."""
-    one, other = shared_sandbox().handle(), shared_sandbox().handle()
+    one, other = shared_sandbox().handle(), shared_sandbox(()).handle()
     assert one.value is other.value
     one.close()
     one.close()

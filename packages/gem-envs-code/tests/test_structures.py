@@ -163,7 +163,7 @@ def test_no_structure_is_in_both_splits() -> None:
 
 def _sampled() -> list[Any]:
     return [
-        pytest.param(problem, id=problem.id, marks=() if place % 150 == 0 else pytest.mark.nightly)
+        pytest.param(problem, id=problem.id, marks=() if place % 300 == 0 else pytest.mark.nightly)
         for place, problem in enumerate(PROBLEMS)
     ]
 

@@ -40,14 +40,17 @@ RUNTIME_ERROR = "runtime error"
 MEMORY = "memory"
 
 
-@cache
 def shared_sandbox(libraries: tuple[str, ...] = ()) -> SharedResource[Sandbox]:
     """Return the sandbox that all users of the same libraries share; its processes end with its last user.
 
     Args:
         libraries: what programs may import besides the standard library; see :class:`gem_tools.sandbox.Sandbox`.
     """
+    return _shared_sandbox(libraries)  # a cache tells a default apart from the same value
 
+
+@cache
+def _shared_sandbox(libraries: tuple[str, ...]) -> SharedResource[Sandbox]:
     def opened() -> Sandbox:
         from gem_tools.sandbox import Sandbox
 

@@ -103,7 +103,7 @@ class CodeProblem:
         return Suite(tuple(map(self.case, inputs)), None if self.is_program else self.name, checker)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def suite_of(problem: CodeProblem) -> Suite:
     """Return a problem's examples and hidden tests, made once a process."""
     return problem.suite([*problem.examples, *problem.inputs()])
