@@ -45,9 +45,9 @@ KINDS = {
     "no, old address": r"^(?:No|That is not right)\. The order goes to {street}, {zip_code} {city}\.$",
     "wish": r"^{wish}(?: The order number is {order}\.)?$",
     "no, wish": r"^No\. {wish}$",
-    "nothing else": r"^No, thank you, nothing else in its place\. {wish}$",
+    "nothing else": r"^No, thank you, I do not want that\. {wish}$",
     "pity": r"^That is a pity\.$",
-    "pity, nothing else": r"^That is a pity\. No, thank you, nothing else in its place\.$",
+    "pity, nothing else": r"^That is a pity\. No, thank you, I do not want that\.$",
     "pity, bye": r"^That is a pity\. (?:No, t|T)(?:hat (?:was|is) all|hank you)\b.*(?:[Bb]ye)[.!]$",
     "bye": r"^(?:No, t|Yes, t|T)(?:hat (?:was|is) all|hank you)\b.*(?:[Bb]ye)[.!]$",
     "open": r"^Wait, we are not finished yet\. {wish}(?: The order number is {order}\.)?$",
@@ -98,6 +98,7 @@ def known_of(task: DeskTask) -> dict[str, str]:
         ("number", "number"),
     ):
         known[name] = said[slot].split()[-1].rstrip(".") if slot in said else ""
+    known["other"] = "tablet" if "tablet" not in said.get("item", "") else "keyboard"
     known["name"] = said["name"].removeprefix("My name is ").rstrip(".")
     known["first"], known["last"] = known["name"].split()
     place = re.match(r"The order goes to (.*), (\d+) (.*)\.", said.get("delivery address", ""))
@@ -287,3 +288,112 @@ def test_a_customer_who_cancels_understands(kind: str, utterance: str) -> None:
     reply = user_of(task, "retail").reply(filled(utterance, known))
     assert re.search(filled(KINDS[kind], known, escape=True), reply.text), reply.text
     assert reply.ends == (kind in ("bye", "pity, bye"))
+
+
+CONVERSATIONS: list[tuple[str, str, int, list[str], str]] = [
+    # in the course of one wish
+    ("retail", "cancel", 1, ["Shall I proceed?", "Is there anything else?"], KINDS["is it done"]),
+    ("retail", "cancel", 1, ["Shall I proceed?", "Anything else?", "Yes, it is done. Anything else?"], KINDS["bye"]),
+    ("retail", "cancel", 1, ["Shall I proceed?", "Shall I proceed?"], KINDS["again yes"]),
+    ("retail", "cancel", 1, ["What is your order number?", "I can't find that order, could you check the number?"],
+     KINDS["order checked"]),
+    ("retail", "cancel", 1, ["What is your order number?", "Hm. Could you check it again, please?"],
+     KINDS["order checked"]),
+    ("retail", "cancel", 1, ["Your e-mail, please?", "I cannot find you in our system."], KINDS["e-mail checked"]),
+    ("retail", "cancel", 1, ["Your e-mail, please?", "No customer has this address. Is it spelled correctly?"],
+     KINDS["e-mail checked"]),
+    ("retail", "cancel", 1, ["What is your order number?", "Thanks. Anything else?"], KINDS["open"]),
+    ("retail", "cancel", 1, ["What is your order number?", "Sorry, could you repeat that?"], KINDS["order"]),
+    ("retail", "cancel", 1, ["You get back 40 euros. Shall I proceed?", "The refund is 25 euros, right?"],
+     KINDS["other amount"]),
+    ("retail", "cancel", 1, ["You get back 40 euros. Shall I proceed?", "The refund is 40 euros, right?"],
+     KINDS["right"]),
+    ("retail", "cancel", 1, ["I cannot do that.", "I've filed a case for you. Anything else?"], KINDS["bye"]),
+    ("retail", "cancel", 1, ["It is cancelled.", "Goodbye!"], KINDS["bye"]),
+    # what one is told is a part of the wish
+    ("retail", "refund", 1, ["I have refunded the item. Anything else?"], KINDS["amount missing"]),
+    ("retail", "refund", 1, ["I have refunded 99.50. Anything else?"], KINDS["bye"]),
+    ("retail", "price", 1, ["I have looked at it. Is there anything else?"], KINDS["amount missing"]),
+    ("retail", "price", 1, ["It costs 25.40 euros. Is there anything else?"], KINDS["bye"]),
+    ("retail", "price", 1, ["The price is $25.", "Have a nice day!"], KINDS["bye"]),
+    ("airline", "rebook", 1, ["I have rebooked you. Anything else?"], KINDS["time missing"]),
+    ("airline", "rebook", 1, ["I have rebooked you; it departs at 07:35. Anything else?"], KINDS["bye"]),
+    ("airline", "upgrade", 1, ["You are upgraded now. Is that all?"], KINDS["amount missing"]),
+    # data of other kinds
+    ("retail", "refund", 1, ["So you want to return the {other}, right?"], r"^No\. It is the [\w ]+\.$"),
+    ("retail", "refund", 1, ["Which product do you want to send back?"], r"^It is the [\w ]+\.$"),
+    ("retail", "address", 1, ["What is the new address?"], r"^The new address is .*\.$"),
+    ("retail", "address", 1, ["I will send it to 12 Nowhere Street. Shall I proceed?"], r"^No\. The new address is"),
+    ("retail", "address", 1, ["What is the current address of the order?"], r"^The order goes to .*\.$"),
+    ("retail", "address", 1, ["What is your e-mail address?"], KINDS["e-mail"]),
+    ("airline", "cancel", 1, ["What is the reason for the cancellation?"],
+     r"^(?:I cannot travel on that day|My plans have changed|The meeting that)"),
+    ("airline", "cancel", 1, ["Is your booking code ZZZ000?"], r"^No\. The booking code is {code}\.$"),
+    ("airline", "cancel", 1, ["I can't find booking {code}. Could you check the code?"],
+     r"^The booking code is {code}\.$"),
+    ("airline", "cancel", 1, ["What is your postal code?"], KINDS["not at hand"]),
+    ("airline", "rebook", 1, ["I'd book you on 2026-05-30. Shall I proceed?"],
+     r"^No\. I want to fly on 2026-05-\d\d, with"),
+    ("airline", "rebook", 1, ["I'd book you on May 30, 2026. Shall I proceed?"],
+     r"^No\. I want to fly on 2026-05-\d\d, w"),
+    ("airline", "rebook", 1, ["What day would you like to fly?"], r"^I want to fly on 2026-05-\d\d, with"),
+    ("airline", "upgrade", 1, ["I can move you to economy. Shall I proceed?"], r"^No\. I want to fly in business"),
+    ("airline", "upgrade", 1, ["The upgrade from economy to business costs 300. Shall I proceed?"], KINDS["yes"]),
+    ("airline", "bags", 1, ["So you want to take 7 bags in all. Shall I proceed?"],
+     r"^No\. I want to take \d bags in all\.$"),
+    # dual control
+    ("telecom", "airplane mode", 1, ["What does the status bar say?"], r"^The status bar says: airplane mode\.$"),
+    ("telecom", "airplane mode", 1, ["Please turn off airplane mode."], r"^I have turned airplane mode off\.$"),
+    ("telecom", "airplane mode", 1, ["Could you switch airplane mode off, please?"],
+     r"^I have turned airplane mode off\.$"),
+    ("telecom", "airplane mode", 1, ["Go to Settings and disable flight mode."],
+     r"^In the settings, .* I have turned airplane mode off\.$"),
+    ("telecom", "airplane mode", 1, ["Please make sure that airplane mode is off."],
+     r"^I have turned airplane mode off\.$"),
+    ("telecom", "airplane mode", 1, ["Is airplane mode on?"], r"^In the settings, airplane mode is on"),
+    ("telecom", "airplane mode", 1, ["Please check whether airplane mode is off."],
+     r"^In the settings, airplane mode is on"),
+    ("telecom", "airplane mode", 1, ["Turn airplane mode off and mobile data on."],
+     r"^I have turned airplane mode off\. I have turned mobile data on\.$"),
+    ("telecom", "airplane mode", 1, ["Please turn off airplane mode, data saver and the VPN."],
+     r"^I have turned airplane mode off\. I have turned data saver off\. I have turned the VPN off\.$"),
+    ("telecom", "airplane mode", 1, ["Check if the VPN is on. If it is, please turn it off."],
+     r"^In the settings, .*I have turned the VPN off\.$"),
+    ("telecom", "airplane mode", 1, ["Do not turn off airplane mode."], KINDS["hears"]),
+    ("telecom", "airplane mode", 1, ["I will turn on roaming for your line. Shall I proceed?"], KINDS["yes"]),
+    ("telecom", "airplane mode", 1, ["I am about to do this:\n- switch: vpn; on: False\nShall I proceed?"],
+     KINDS["yes"]),
+    ("telecom", "airplane mode", 1, ['{"switch": "airplane_mode", "on": false} - is that okay with you?'],
+     KINDS["yes"]),
+    ("telecom", "airplane mode", 1, ["set_switch(switch='vpn', on=False). Do you agree?"], KINDS["yes"]),
+    ("telecom", "airplane mode", 1, ["Once you have turned off airplane mode, it will work."], KINDS["hears"]),
+    ("telecom", "airplane mode", 1, ["Does it work now?"],
+     r"^It still does not work\. The status bar says: airplane mode\.$"),
+    ("telecom", "airplane mode", 1, ["Is there anything else?"],
+     r"^Wait, we are not finished yet\. It still does not work\. The status bar says: airplane mode\.$"),
+    ("telecom", "airplane mode", 1, ["Please turn airplane mode off.", "Does it work now?"],
+     r"^It works now\. Thank you\.$"),
+    ("telecom", "airplane mode", 1, ["Please turn airplane mode off.", "Anything else?"], KINDS["bye"]),
+    ("telecom", "airplane mode", 1, ["Please restart your phone."],
+     r"^I have restarted it already\. That did not help\.$"),
+    ("telecom", "airplane mode", 1, ["Please open the camera."], r"^I do not see how to do that on my phone\.$"),
+    ("telecom", "airplane mode", 1, ["Are you abroad?"], r"^I am (?:at home|abroad, on a journey)\.$"),
+    ("telecom", "airplane mode", 1, ["May I add 2 GB for 10 euros?"], r"^Yes, I agree to that\.$"),
+    ("telecom", "data for nothing", 1, ["Shall I add 2 GB for 10 euros?"], r"^I will not pay for that\.$"),
+    ("telecom", "airplane mode", 1, ["Your number is 0170-00000, right?"], r"^No\. My phone number is {number}\.$"),
+    ("telecom", "airplane mode", 1, ["I can't see your phone from here. What does the status bar say?"],
+     r"^The status bar says: airplane mode\.$"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("desk", "kind", "level", "messages", "wanted"), CONVERSATIONS)
+def test_customers_understand_in_the_course_of_a_conversation(
+    desk: str, kind: str, level: int, messages: list[str], wanted: str
+) -> None:
+    """The last message gets a reply of the right kind, after others and at every desk."""
+    task = task_of(desk, kind, level)
+    known = known_of(task)
+    user = user_of(task, desk)
+    replies = [user.reply(filled(message, known)) for message in messages]
+    assert re.search(filled(wanted, known, escape=True), replies[-1].text), [reply.text for reply in replies]
+    assert not any(reply.ends for reply in replies[:-1])

@@ -310,7 +310,7 @@ def retail_task(number: int, level: int, split: str) -> DeskTask:
     customer = rng.choice(shop.tables["customers"])
     maker = _Requests(rng, shop, customer, level)
     requests = [KINDS[name](maker) for name in rng.sample(list(KINDS), level)]
-    zip_code = Slot("zip", ("zip", "postcode", "postal code"), f"My zip code is {customer['zip']}.")
+    zip_code = Slot("zip", ("zip", "zip code", "postcode", "postal code"), f"My zip code is {customer['zip']}.")
     slots = (*about_customer(customer), zip_code)
     return composed(rng, requests, shop.tables, level=level, slots=slots)
 

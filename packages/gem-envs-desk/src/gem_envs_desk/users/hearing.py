@@ -34,6 +34,8 @@ _WHOLE = re.compile(
     r"the above|the details)\b|"
     r"^\W*am i (?:right|correct)\b|\b(?:do|did) i (?:understand|get) (?:you|that|this|it)\b"
 )
+_THAT = re.compile(r"\b(?:do|like|want) (?:that|this|so|it)\b")
+"""Refers to what was said before."""
 _FEWEST_WORDS = 3
 """Words of a sentence that answers a question."""
 
@@ -74,7 +76,13 @@ class Heard:
     @property
     def offers_other(self) -> bool:
         """Whether the agent asks for permission to do something else."""
-        return any(Intent.PROCEEDS in found and Intent.OFFERS_OTHER in found for _, found in self.sentences)
+        if not self.has(Intent.PROCEEDS):
+            return False
+        return any(
+            Intent.OFFERS_OTHER in found
+            and (Intent.PROCEEDS in found or any(_THAT.search(one.text) for one in self.where(Intent.PROCEEDS)))
+            for _, found in self.sentences
+        )
 
     @property
     def asks_whole(self) -> bool:
@@ -93,5 +101,6 @@ class Heard:
 def _meant(sentence: Sentence) -> frozenset[Intent]:
     """Return all that a sentence can mean; a yes-or-no question with data asks whether they are right."""
     found = intents_of(sentence)
-    is_check = sentence.is_question and not found & _NO_CHECK and not _NO_YES.search(sentence.text)
-    return found | {Intent.VERIFIES} if is_check and data_in(sentence.text, sentence.written) else found
+    if not sentence.is_question or found & _NO_CHECK or _NO_YES.search(sentence.text):
+        return found
+    return found | {Intent.VERIFIES if data_in(sentence.text, sentence.written) else Intent.CHECKS}

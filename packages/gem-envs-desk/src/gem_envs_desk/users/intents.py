@@ -36,11 +36,13 @@ class Intent(Enum):
     CONDITIONAL = "says what would be"
     TESTS = "asks whether it works"
     SMALL_TALK = "is polite"
+    CHECKS = "asks a question that is answered by yes or no"
 
 
 _PARTS = {
     "<not>": (
-        r"(?:can't|cannot|can not|couldn't|could not|unable to|not able to|wasn't able to|do not|don't|did not|didn't|"
+        r"(?:can't|cannot|can not|couldn't|could not|unable to|not able to|wasn't able to|do not|don't|did not|"
+        r"didn't|"
         r"does not|doesn't|failed to)"
     ),
     "<did>": (
@@ -65,34 +67,43 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
     Intent.OFFERS_HELP: (
         (
             r"\bhow (?:can|may|could|might) (?:i|we) (?:help|assist|be of)",
-            r"\bwhat (?:can|may|could) (?:i|we) (?:do|help)",
+            r"\bwhat (?:can|may|could) (?:i|we) (?:do|help)", r"\bhow (?:would you|you'd|"
+            r"you would) like (?:to proceed|me to)",
             (r"\bwhat (?:would you like|do you want|do you need|is it that you|are you looking)(?! to (?:have|"
              r"swap|send))"),
-            r"\bwhat brings you",
-            r"\bwhat is (?:the (?:problem|matter|issue)|your (?:request|wish|concern|problem|issue))",
-            r"\bwhat's (?:the (?:problem|matter|issue)|your (?:request|wish|concern|problem|issue)|wrong)",
+            r"\bwhat (?:\w+ )?(?:changes?|modifications?|kind of help|service|assistance)\b", r"\bwhat brings you",
+            r"\bwhat(?:'s| is) (?:the (?:problem|matter|issue)|your (?:request|wish|concern|problem|issue)|wrong)",
             (r"\b(?:describe|tell me about|explain|clarify|more (?:details|information) about) (?:your|the|"
              r"what|this) (?:request|issue|problem|wish|concern|situation|is|you)"),
-            r"\bhow would you like (?:to proceed|me to)", r"\bwhat would you like to do\b",
+            r"\b(?:provide|share|give)\b.*\b(?:details|information) (?:of|about|regarding) (?:the|your) (?:changes?|"
+            r"request|issue|problem)\b",
         ),
         (),
     ),
     Intent.ASKS: (
         (
-            r"\?", r"\bplease\b", r"\bprovide\b", r"\bneed\b", r"\brequire\b", r"\btell me\b", r"\bgive me\b",
-            r"\bsend me\b", r"\bshare\b", r"\blet me know\b", r"\bmay i\b", r"\bcan i have\b", r"\bcould i have\b",
-            r"\bwhat\b", r"\bspecify\b", r"\bi'd like to know\b", r"\bstate your\b", r"\bi'll need\b",
-            r"\bkindly\b", r"\brepeat\b", r"\bcheck\b", r"\bconfirm\b", r"\bverify\b",
-            r"\bwithout (?:your|the|an?)\b",
+            r"\?", r"\b(?:could|can|would|will) you\b", r"^\W*(?:and |so |now )?what(?:'s| is| are)\b",
+            r"\bplease\b(?! (?:wait|hold|bear|allow|note|be |rest assured|stand by|give me a|take your|feel free|"
+            r"let me know if|reach out))",
+            r"\b(?:i|we)(?:'ll| will| would| also| still| first| just|'d)* (?:need|require|like to know|"
+            r"have to know)\b(?! to (?:<look>|transfer|process) (?!your|you\b))",
+            r"\b(?:is|are) required\b", r"\brequires? (?:your|the)\b", r"\b(?:tell|give|send|show) (?:me|"
+            r"us)\b", r"\blet me know (?!if|whether|once|when)",
+            r"\bmay i\b", r"\b(?:can|could) i (?:have|get|ask)\b", r"\b(?:provide|share|enter|specify) (?:me|us|"
+            r"your|the|it|this|that)\b",
+            r"\bspecify\b", r"\bkindly\b", r"\bstate your\b", r"\brepeat\b",
+            r"(?:^|\band |\bplease |\bdouble-?|\bre-?)\W*(?:check|confirm|verify|spell)\b", r"\bwithout (?:your|the|"
+            r"an?)\b",
         ),
         (
-            r"\bthank(?:s| you) for (?:providing|sharing|confirming|giving|sending|your)\b(?!.*\?)",
-            r"\b(?:wait|hold on|bear with)\b",
-            r"\bplease (?:hold|bear|allow|note|be aware|be informed|rest assured|stand by|give me a)",
-            r"\blet me (?:check|verify|confirm)",
-            r"\bi (?:will|'ll|can|have) (?:now )?(?:check|verify|confirm)\b(?!.*\bplease\b)",
-            r"^\W*i'll (?:check|verify|confirm)\b", r"\b(?:one|a) (?:moment|second|minute)\b",
-            r"\bplease let me know if you\b", r"\b(?:no need|not need|don't need|needn't)\b",
+            r"^\W*(?:once|when|after|as soon as) you\b(?!.*\?)(?!.*\bplease\b)",
+            (r"\bthank(?:s| you) for (?:providing|sharing|confirming|giving|sending|your)\b(?!.*\?)(?!.*\bplease\b)"
+             r"(?!.*\bneed\b)"),
+            r"\b(?:wait|hold on|bear with)\b(?!.*\?)", r"\b(?:one|a) (?:moment|second|minute)\b(?!.*\?)",
+            r"^\W*(?:let me|i(?:'ll| will| can| am going to)) (?:now )?(?:re-?|double-?)?(?:check|verify|"
+            r"confirm)\b(?!.*\?)(?!.*\bplease\b)",
+            r"\b(?:no need|not need|don't need|needn't)\b", r"\bif you (?:need|require)\b(?!.*\bplease (?:provide|"
+            r"give|tell))",
         ),
     ),
     Intent.VERIFIES: (
@@ -125,17 +136,18 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     Intent.PROCEEDS: (
         (
-            r"\b(?:proceed|go ahead)\b.*\?",
+            r"\b(?:proceed|go ahead)\b.*\?", r"\bif you(?:'d| would) (?:like|want|wish|prefer) (?:to|me to)\b",
             r"\b(?:shall|should|may) (?:i|we)\b(?! (?:have|know|ask|get|see|please))",
             (r"\b(?:can|could) (?:i|we) (?:now |then |please )?(?!have|know|ask|get|help|assist|see|"
              r"confirm)\w+.*\?"),
             (r"\b(?:do|would|did) you (?:also |still )?(?:like|want|wish|prefer|agree|confirm|approve|"
-             r"consent)(?: me| us)?(?: to|\?|,| that| with)(?! (?:swap it|send it|have it|fly|know|do|say))"),
-            r"\byes or no\b", r"\byes/no\b", r"\(y/n\)",
-            r"\b(?:say|reply|answer|respond|type|write)(?: with)?(?: a)? [\"']?yes\b",
+             r"consent)(?: me| us)?(?: to|\?|,| that| with)(?! (?:swap it|send it|have it|fly|know|say))"),
+            r"\byes or no\b", r"\byes/no\b", r"\(y/n\)", r"\byou(?:'d| would) like me to (?:proceed|go ahead|"
+            r"continue)\b",
+            r"\b(?:say|saying|reply|answer|respond|type|write)(?: with)?(?: a)? [\"']?yes\b",
             r"\bconfirm (?:with|by) (?:a )?",
             r"\bis (?:that|this|it) (?:ok|okay|fine|all right|alright|acceptable|good)\b",
-            r"\b(?:does|do|would|will) (?:that|this|these|it) (?:work|sound|look|suit)\b",
+            r"\b(?:does|do|would|will) (?:that|this|these|it) (?:work for|sound|look (?:right|good|ok)|suit)\b",
             r"\bare you (?:sure|happy|ok|okay|fine|all right|ready|in agreement)\b",
             r"\b(?:ok|okay|fine|all right|alright) with you\b",
             (r"\b(?:have|with|need|give me|ask for) your (?:permission|consent|approval|confirmation|agreement|"
@@ -148,11 +160,12 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
              r"right|correct))\b"),
         ),
         (
-            r"\bif you(?:'d| would) like to (?:know|learn)\b", r"\banything else\b",
-            r"\bconfirm your (?:identity|e-?mail)\b", r"\bis it (?:ok|okay) now\b",
-            r"\bfurther (?:help|assistance)\b", r"\bany other\b",
+            r"\blike to (?:know|learn)\b", r"\banything else\b", r"\bconfirm your (?:identity|e-?mail)\b",
+            r"\bis it (?:ok|okay) now\b", r"\bany other\b", r"\bwant further\b",
             r"\b(?:which|what|why|where|when|whom?|how)\b.*\b(?:do|would|did) you\b",
-            r"\b(?:how|what) (?:can|may|could|might) (?:i|we)\b",
+            r"\b(?:how|what) (?:can|may|could|might) (?:i|we)\b", r"\b(?:which|what)\b.*\byou(?:'d| would) like\b",
+            r"\b(?:could|can|would|will) you (?:please |kindly )?(?:provide|give|tell|share|send|specify|"
+            r"let me know|check|explain|repeat)\b",
         ),
     ),
     Intent.CONFIRMS: (
@@ -160,7 +173,9 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
             r"\bconfirm\b", r"\bconfirmation\b",
         ),
         (
-            r"\bi(?:'ll| will| can|'ve| have)? confirm\b",
+            r"\bi(?:'ll| will| can|'ve| have| need to)? confirm\b", r"\bconfirm (?:which|what|when|where|how|your|"
+            r"a few)\b",
+            r"\bconfirm the (?:payment|option|following|reason|address|order|number|booking|code)\b",
         ),
     ),
     Intent.LOOKS_UP: (
@@ -172,12 +187,17 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     Intent.OFFERS_OTHER: (
         (
-            r"\binstead\b", r"\balternative\w*\b", r"\balternatively\b", r"\bas an exception\b", r"\binsurance\b",
-            r"\bvoucher\b", r"\bcertificate\b", r"\bstore credit\b", r"\bdiscount\b", r"\bhuman\b",
-            r"\bsupervisor\b", r"\bmanager\b", r"\bcolleague\b", r"\bspecialist\b", r"\btransfer(?:red)? you\b",
-            r"\bescalate\b", r"\bnewsletter\b", r"\bsurvey\b", r"\bsubscri\w+\b", r"\bwarranty\b",
-            r"\bgift ?wrap\w*\b", r"\bother options\b", r"\banother option\b",
-            r"\bdifferent (?:option|flight|item|product|date)\b",
+            r"\b(?:human|live|customer service) (?:agent|representative|colleague|"
+            r"support)\b", r"\bsupervisor\b", r"\bmanager\b",
+            r"\bcolleague\b", r"\bspecialist\b", r"\btransfer(?:red|ring)? you\b", r"\bescalate\b", r"\bnewsletter\b",
+            r"\bsurvey\b", r"\bsubscri(?:be|"
+            r"ption)\b", r"\bwarranty\b", r"\bgift ?wrap\w*\b", r"\bvoucher\b", r"\bas an exception\b",
+            r"\b(?:purchase|add|buy|get|include) (?:\w+ )?insurance\b", r"\bstore credit\b", r"\b(?:offer|issue|"
+            r"issuing|offering) (?:you )?an? \w*\s?(?:certificate|discount)\b",
+            r"\binstead\b", r"\b(?:an? |other |consider |explore |search for |look for |find )(?:alternative|"
+            r"different|other|another) "
+            r"(?:flights?|items?|products?|options?|dates?|solutions?|possibilities)\b", r"\banother (?:option|"
+            r"flight|item|product|solution)\b",
         ),
         (),
     ),
@@ -209,19 +229,21 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     Intent.RECHECKS: (
         (
-            (r"\b(?:double[- ]?check|re-?check|check|verify|confirm|spell|look at|have another look "
-             r"at)\b.*\b(?:number|code|e-?mail|address|name|zip|postcode|it|that|again|spelling|details?|"
-             r"information|data|id)\b"),
+            (r"(?:^\W*|\b(?:please|kindly|could you|can you|would you|you|to|and) )(?:please )?"
+             r"(?:double[- ]?check|re-?check|check|verify|confirm|spell|look at|have (?:a|another) look at)\b.*"
+             r"\b(?:number|code|e-?mail|address|name|zip|postcode|it|that|again|spelling|details?|information|data|id)\b"),
             r"\b(?:right|correct) (?:number|code|order|booking|e-?mail|one|information|details)\b.*\?",
             r"\bare you sure\b.*\b(?:number|code|e-?mail|address|name|zip|right|correct|of that)\b",
             (r"\b(?:try|provide|give|send|have|tell) (?:me |us )?(?:another|a different|the correct|the right|"
              r"a valid|a correct|an other)\b"),
+            r"\b(?:provide|give|share|send|enter|try|state)\b.*\bagain\b",
         ),
         (
-            (r"^\W*(?:i(?:'ll| will| am|'m| have)|let me|shall i|may i|can i|could i|would you like me|do you "
-             r"want me|one moment|thank)\b"),
-            r"\bwould you like me\b",
-            r"\bi(?:'ll| will| can| have|'ve)\b(?:(?!\bplease\b|\bcould you\b|\bcan you\b).)*$",
+            r"^\W*(?:i(?:'ll| will| am|'m| have)|let me|shall i|may i|can i|could i|do you want me|one moment|"
+            r"thank)\b",
+            r"\bwould you like\b", r"\b(?:want|like|need) to (?:check|verify|"
+            r"confirm)\b", r"\bprofile\b", r"\bcontact\b",
+            r"\bi(?:'ll| will| can| have|'ve| need| must)\b(?:(?!\bplease\b|\bcould you\b|\bcan you\b).)*$",
         ),
     ),
     Intent.REPEATS: (
@@ -235,43 +257,46 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     Intent.REFUSES: (
         (
-            r"\bcannot\b", r"\bcan't\b", r"\bcan not\b", r"\bam unable\b", r"\bare unable\b", r"\bis unable\b",
-            r"\bunable to\b", r"\bnot able to\b", r"\bwon't be able to\b", r"\bnot possible\b", r"\bimpossible\b",
-            r"\bnot allowed\b", r"\bisn't allowed\b", r"\baren't allowed\b", r"\bnot permitted\b",
-            r"\bnot eligible\b", r"\bisn't eligible\b", r"\baren't eligible\b", r"\bineligible\b",
-            r"\bnot entitled\b", r"\bisn't possible\b", r"\bagainst (?:our|the) (?:policy|rules?)\b",
+            r"\bcannot\b", r"\bcan't\b", r"\bcan not\b", r"\b(?:am|are|is|'m|"
+            r"'re) unable\b", r"\bunable to\b", r"\bnot able to\b",
+            r"\bwon't be able to\b", r"\b(?:not|isn't) possible\b", r"\bimpossible\b", r"\b(?:not|isn't|"
+            r"aren't) (?:allowed|eligible)\b",
+            r"\bnot permitted\b", r"\bineligible\b", r"\bnot entitled\b", r"\bagainst (?:our|the) (?:policy|"
+            r"rules?)\b",
             r"\bnot covered\b", r"\bnot refundable\b", r"\bnon-?refundable\b",
             r"\b(?:must|have to|has to|need to) (?:refuse|decline|deny|reject|turn (?:this|that|it) down)\b",
             r"\b(?:is|are|be|been) (?:refused|declined|denied|rejected)\b",
-            (r"\b(?:does not|doesn't|do not|don't) (?:allow|permit|qualify|meet|let me|offer|make "
-             r"exceptions?)\b"),
-            r"\bno exceptions?\b", r"\b(?:not|n't) make (?:an )?exceptions?\b",
-            r"\bwill not (?:be )?(?:\w+ed|do|make)\b", r"\bnot going to\b", r"\bbeyond (?:my|our)\b",
-            r"\boutside (?:the|of|our|my)\b", r"\bonly (?:possible|allowed|permitted)\b",
+            r"\b(?:does not|doesn't|do not|don't) (?:allow|permit|qualify|meet|let me|offer|cover|"
+            r"make exceptions?)\b",
+            r"\bno exceptions?\b", r"\b(?:not|n't) make (?:an )?exceptions?\b", r"\bthere (?:is|"
+            r"are) no (?:\w+ )?(?:options?|way|compensation|refund)\b",
+            r"\bwill not (?:be )?(?:\w+ed|do|make)\b", r"\bnot going to\b", r"\b(?:beyond|outside) (?:the|of|my|our|"
+            r"what)\b",
+            r"\bonly (?:possible|allowed|permitted)\b", r"\bcan only (?:assist|help)\b",
             r"\b(?:has|have) (?:expired|passed|ended)\b", r"\btoo late\b", r"\brefuse\b", r"\bno way to\b",
-            r"\bthere is nothing (?:more )?(?:that )?(?:i|we) can\b",
+            r"\bthere is nothing (?:more )?(?:that )?(?:i|we) can\b", r"\b(?:will|'ll|going to|"
+            r"am) (?:now )?transfer(?:ring)? you\b",
+            r"\byou are being transferred\b", r"\brecommend (?:contacting|reaching out|that you contact|speaking)\b",
         ),
         (
             r"\b(?:undone|reversed|reverted|taken back)\b",
             (r"\bonce (?:i|you|we|it|this|that|the|confirmed|cancell?ed|done|modified|changed|processed|"
              r"completed)\b"),
-            (r"\b(?:cannot|can't|not be able to|won't be able to|not be)\b.*\b(?:again|later|afterwards?|any "
-             r"?more|further|in (?:the )?future|after (?:this|that|confirm\w*|the|it))\b"),
-            (r"\bwithout (?:your|the|a|an|this|that|verif\w+|knowing|first|it|any|more|further|confirm\w*|"
-             r"permission|you)\b"),
-            r"\buntil (?:you|i|we|your)\b", r"\bbefore (?:i|we|you)\b",
+            (r"\b(?:cannot|can't|not be able to|not be)\b.*\b(?:again|later|afterwards?|any ?more|further|"
+             r"in (?:the )?future|after (?:this|that|confirm\w*|it))\b"),
+            r"\b(?:cannot|can't|unable|not able)\b.*\bwithout (?:your|the|an?|this|that|verif\w+|knowing|first|it|"
+            r"any|more|further|confirm\w*|permission)\b",
+            r"\buntil (?:you|i|we|your)\b", r"\bbefore (?:i|we|you)\b", r"\bif\b.*\b(?:cannot|can't)\b",
             (r"\b(?:see|access|change|control|touch|reach|look at|operate|do (?:that|this|it)|turn|"
              r"adjust)\b.*\b(?:phone|device|screen|settings)\b"),
-            r"\bif\b.*\b(?:cannot|can't)\b", r"\bcan't wait\b", r"\bcannot wait\b", r"\bno problem\b",
-            r"\b(?:do not|don't) (?:let|meet) (?:you|it)",
+            r"\b(?:can't|cannot) wait\b", r"\bno problem\b", r"\b(?:do not|don't) (?:let|meet) (?:you|it)",
             r"\byou (?:can't|cannot) (?:connect|load|use|get online|call|find|remember)",
-            r"\bnot possible to (?:undo|reverse)", r"\bcan't (?:connect|load|you)\b", r"^\W*why\b",
-            r"\bonly if\b.*\?",
+            r"\bcan't (?:connect|load|you)\b", r"^\W*why\b", r"\bonly if\b.*\?",
         ),
     ),
     Intent.PROMISES: (
         (
-            (r"\b(?:i|we)(?:'ll| will| shall| am going to|'m going to| am about to|'m about to| can now| "
+            (r"\b(?:i|we)(?:'ll| will| shall| am going to|'m going to| am about to|'m about to| can|'d| could| "
              r"would)\b"),
         ),
         (
@@ -304,7 +329,7 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
             r"\baccount has been (?:found|verified)\b", r"\bplease\b", r"\bwant(?:ed)?\b", r"\bwish\b", r"\blike\b",
             (r"\b(?:has|have|was|is|are|were) (?:been )?(?:found|located|verified|checked|placed|delivered|"
              r"made|booked|set|paid|sent|moved) (?:on|by|in|with|to|for|from|under|more|less|within|at)\b"),
-            r"\?", r"\brequest to\b", r"\bwas cancell?ed by\b",
+            r"\?", r"\brequest to\b", r"\bwas cancell?ed by\b", r"\b(?:hope|soon|assume|believe|seems?)\b",
             (r"\b(?:confirmed|made|sent|set|changed|settled|added) (?:your identity|that|a (?:note|mistake)|"
              r"up)\b"),
             r"\bwhat\b",
@@ -340,6 +365,7 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
             r"\b(?:is|was|will|would) (?:that|this) (?:be )?(?:all|everything)\b", r"\ball for (?:today|now)\b",
             r"\b(?:is|are) (?:you|everything) (?:all )?(?:set|settled|sorted)\b.*\?",
             r"\bif you (?:have|need) (?:any )?(?:questions?|more|assistance|help)\b",
+            r"\bany other (?:orders?|bookings?|reservations?|flights?|items?) (?:that )?you\b",
             r"\bcan i close (?:this|the)\b",
             r"\b(?:close|end) (?:this|the|our) (?:chat|conversation|contact|ticket|case)\b.*\?",
         ),
@@ -347,6 +373,7 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
             r"\banything else (?:that )?(?:i|we) (?:should|need|ought|must|have to)\b",
             r"\banything (?:else|more) (?:wrong|on|you (?:can )?see|about (?:the|your|it|this))\b",
             r"\bany other (?:changes?) (?:to|on) (?:the|your) phone\b", r"\bif you (?:have|need)\b.*\bonce\b",
+            r"\btransfer\b", r"\bhuman agent\b",
         ),
     ),
     Intent.MORE_TO_KNOW: (

@@ -14,13 +14,16 @@ from gem_envs_desk.users.stated import data_in, occurs, own_choices, stated_choi
 __all__ = ["Knowledge"]
 
 _UNKNOWN_DATA = (
-    "date of birth", "birth date", "birthdate", "birthday", "product name", "name of the product", "name of the item",
-    "item name", "name on the card", "card number", "credit card number", "user id", "customer id", "customer number",
-    "account number", "account id", "payment id", "password", "flight number", "item id", "user name", "username",
-    "phone number", "pin", "delivery date", "order date", "date of the order", "date of purchase", "purchase date",
-    "date of the booking", "booking date", "date of your booking", "name of the customer", "profile name", "id number",
-    "security question", "passport", "company name", "name of the passenger", "passenger names", "error code",
-    "qr code", "security code", "verification code", "promo code", "discount code", "country code", "zip file",
+    "account id", "account number", "an e-mail", "an email", "birth date", "birthdate", "birthday", "booking date",
+    "by e-mail", "by email", "card number", "check your e-mail", "check your email", "company name",
+    "confirmation email", "country code", "credit card number", "customer id", "customer number", "date of birth",
+    "date of purchase", "date of the booking", "date of the order", "date of your booking", "delivery date",
+    "discount code", "email confirmation", "error code", "flight number", "id number", "item id", "item name",
+    "name of the", "name of the customer", "name of the item", "name of the passenger", "name of the product",
+    "name of your", "name on the card", "number of passengers", "order date", "passenger details", "passenger names",
+    "passport", "password", "payment id", "phone number", "pin", "product name", "profile name", "promo code",
+    "purchase date", "qr code", "security code", "security question", "user id", "user name", "username",
+    "verification code", "via e-mail", "via email", "postal code", "zip code", "postcode", "zip file",
 )  # fmt: skip
 """What agents ask for, and users do not know, though some of the words ask for what they do."""
 _ASKS_DATUM = re.compile(
@@ -32,16 +35,22 @@ _ASKS_DATUM = re.compile(
 _EXEMPT = re.compile(
     r"\b(?:current\w*|original\w*|booked|placed|made|delivered|today|already|free|included|additional|extra|more|"
     r"further|has|have|"
-    r"available|departs?|arriv\w+|due|or)\b"
+    r"available|departs?|arriv\w+|due|or|birth|born)\b"
 )
 """Where a date or a number is not what the user wants."""
+_REQUEST = re.compile(r"\bplease (?:provide|specify|give|tell|state|share|name)\b|\blet me know (?:the|your|which)\b")
+_THIS = re.compile(r"\b(?:this|that|the|such an?) (?:address|number|code|name|one|data|information)\b")
+"""Refers to what the user has said last."""
+_YES_OR_NO = re.compile(r"^\W*(?:if not,? )?(?:is|are|was|were|did|does|has|have|had|do you (?!have|know|remember))\b")
 _WHICH = re.compile(r"\b(?:which|what|where|when|why|how)\b.*\?")
 _SOFT = frozenset({"date", "gb", "bags"})
 """Kinds of data that a message has for many reasons."""
-_NO_REQUESTS = frozenset({Intent.PROCEEDS, Intent.LOOKS_UP, Intent.NOT_FOUND, Intent.VERIFIES})
+_NO_REQUESTS = frozenset(
+    {Intent.OFFERS_HELP, Intent.MORE, Intent.PROCEEDS, Intent.LOOKS_UP, Intent.NOT_FOUND, Intent.VERIFIES}
+)
 """Sentences in which the words for a slot do not ask for it."""
-_CLAIMS = (Intent.PROCEEDS, Intent.VERIFIES, Intent.RESTATES, Intent.PROMISES, Intent.DONE)
-_QUESTIONS = (Intent.PROCEEDS, Intent.VERIFIES, Intent.CONFIRMS)
+_CLAIMS = (Intent.PROCEEDS, Intent.VERIFIES, Intent.RESTATES, Intent.PROMISES, Intent.DONE, Intent.CHECKS)
+_QUESTIONS = (Intent.PROCEEDS, Intent.VERIFIES, Intent.CONFIRMS, Intent.CHECKS)
 
 
 class Knowledge:
@@ -77,14 +86,15 @@ class Knowledge:
     def requested(self, heard: Heard) -> list[Slot]:
         """Return the slots that the agent asks for, in the order of the script."""
         found: set[str] = set()
+        leads = {sentence.text for sentence in heard.where(Intent.ASKS)}
         for sentence, intents in heard.sentences:
-            is_asked = not sentence.is_pair and (
-                Intent.ASKS in intents or (sentence.is_item and heard.has(Intent.ASKS))
-            )
-            if not is_asked:
+            if Intent.ASKS not in intents and (sentence.is_pair or sentence.lead not in leads):
                 continue
-            permits = bool(intents & _NO_REQUESTS)
+            permits = bool(intents & _NO_REQUESTS) and not _REQUEST.search(sentence.text)
+            is_closed = sentence.is_question and _YES_OR_NO.search(sentence.text) is not None
             for slot in self._named(sentence):
+                if is_closed and _is_code(slot):
+                    continue
                 if (not permits or slot.decides) and not self._states(sentence, slot):
                     found.add(self.key(slot))
         return [slot for slot in self.slots if self.key(slot) in found]
@@ -111,6 +121,8 @@ class Knowledge:
             for slot in self.slots
             if kinds & (data_in(self.truth(slot).casefold()).keys() | data_in(slot.wrong.casefold()).keys())
         }
+        if last and any(_THIS.search(sentence.text) for sentence in sentences):
+            named = set()
         keys = named or stated or set(last) or {self.key(slot) for slot in self.slots[:1]}
         return [slot for slot in self.slots if self.key(slot) in keys]
 
@@ -138,18 +150,21 @@ class Knowledge:
                 if not occurs("or", sentence.text):
                     claims.append(sentence.text)
         stated, known, elsewhere = {**hard, **soft}, self._known(), self._elsewhere()
-        return [
+        found = [
             slot
             for slot in self.slots
             if self._is_false(slot, stated, mentioned, known, {} if asks else elsewhere)
             or (not heard.refuses and _denies_choice(slot, self.truth(slot), claims))
         ]
+        # A false detail is denied by itself; the whole wish need not be said again.
+        details = [slot for slot in found if slot.says != self.script.wishes[self.wish].says]
+        return details or found[:1]
 
     def confirmed(self, heard: Heard) -> bool:
         """Return whether what the agent wants to be confirmed is known to the user, where nothing is denied."""
         known = self._known()
         is_known = heard.asks_whole
-        for sentence in heard.where(Intent.VERIFIES):
+        for sentence in heard.where(Intent.VERIFIES, Intent.CHECKS):
             for kind, values in data_in(sentence.text, sentence.written).items():
                 if kind not in known or not (values & known[kind] or kind == "name"):
                     return False
@@ -185,7 +200,7 @@ class Knowledge:
             return False
         data = data_in(sentence.text, sentence.written)
         own = data_in(self.truth(slot).casefold(), self.truth(slot))
-        return bool(data.keys() & own.keys()) or bool(stated_choices(slot.choices, sentence.text))
+        return bool(data.keys() & own.keys())
 
     def _known(self) -> dict[str, set[str]]:
         known: dict[str, set[str]] = {}
@@ -244,6 +259,10 @@ _LIST_LEAD = re.compile(
     r"variants)|you have|"
     r"orders|bookings|reservations|variants|flights)\b"
 )
+
+
+def _is_code(slot: Slot) -> bool:
+    return any(kind.startswith("code") for kind in data_in(slot.says.casefold()))
 
 
 def _alike(kind: str, known: dict[str, set[str]]) -> set[str]:

@@ -51,7 +51,7 @@ _NOT_KNOWN = "I do not have that at hand."
 _NO_FIGURE = "I do not know the amount. You would have to tell me."
 _OTHER_FIGURE = "That is not the amount that you told me before."
 _CANNOT_TELL = "I cannot say whether that is right. I have told you what I know."
-_NO_OTHER = "No, thank you, nothing else in its place."
+_NO_OTHER = "No, thank you, I do not want that."
 _NO_MORE_TO_KNOW = "No, I have told you what I know."
 _IS_IT_DONE = "Is it done, then? You have not told me yet."
 _OPEN = "Wait, we are not finished yet."
@@ -63,7 +63,7 @@ _MISSING = {
 _NOT_ON_PHONE = "I do not see how to do that on my phone."
 _ALL = re.compile(r"\b(?:that|this) (?:be )?(?:all|everything)\b|\ball (?:set|settled|sorted)\b")
 """A yes to such a question is a no to the others."""
-_QUESTIONS = (Intent.PROCEEDS, Intent.VERIFIES, Intent.CONFIRMS)
+_QUESTIONS = (Intent.PROCEEDS, Intent.VERIFIES, Intent.CONFIRMS, Intent.CHECKS)
 _FLAGS = ("changed", "protested", "agreed", "refused")
 _LISTS = ("told", "amounts", "last")
 
@@ -347,6 +347,8 @@ class ScriptedUser:
             return parts, progress, False
         if heard.has(Intent.VERIFIES):
             return [self._verified(heard, known)], progress, False
+        if heard.has(Intent.CHECKS) and known.confirmed(heard):
+            return [_RIGHT], progress, False
         if heard.has(Intent.MORE_TO_KNOW):
             return [_NO_MORE_TO_KNOW], False, False
         if heard.has(Intent.LOOKS_UP):

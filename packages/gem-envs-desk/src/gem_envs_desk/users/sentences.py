@@ -51,7 +51,7 @@ class Sentence(NamedTuple):
     is_pair: bool
     """Whether it is a name with its value, such as ``on: false``."""
     lead: str
-    """What introduces the list, for an item of one."""
+    """The sentence before the list, for an item of one."""
 
 
 def sentences_of(message: str) -> list[Sentence]:
@@ -63,13 +63,11 @@ def sentences_of(message: str) -> list[Sentence]:
         plain = _SPACES.sub(" ", _MARKS.sub("", _ITEM.sub("", line) if marked else line)).strip()
         if not plain.strip("-*_=|. "):
             continue
-        if not marked and plain.endswith(":"):
-            lead = plain.casefold()
         for written in _sentences(plain):
             is_pair = _KEY.match(written) is not None
             is_item = marked or is_pair
-            if not is_item and not plain.endswith(":"):
-                lead = ""
+            if not is_item:
+                lead = written.casefold()
             is_question = _QUESTION.search(written) is not None
             found.append(Sentence(written.casefold(), written, is_question, is_item, is_pair, lead if is_item else ""))
     return found

@@ -34,8 +34,9 @@ _COUNTS = {"one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six"
 _UNITS = {"g": "gb", "b": "bags", "l": "bags", "s": "bags"}
 _NAME = re.compile(
     r"(?i:\b(?:my name is|your (?:full |last |first )?name is|your (?:full |last |first )?name|speaking (?:to|with)|"
-    r"talking (?:to|with)|are you|you are|you're|"
-    r"this is|name:|customer:|passenger:|mr\.?|ms\.?|mrs\.?)) ((?:[A-Z][\wäöüß'-]+)(?: [A-Z][\wäöüß'-]+)?)"
+    r"talking (?:to|with)|name:|customer:|passenger:|mr\.?|ms\.?|"
+    r"mrs\.?)) ((?:[A-Z][\wäöüß'-]+)(?: [A-Z][\wäöüß'-]+)?)|"
+    r"(?i:\b(?:are you|you are|you're|this is) )((?:[A-Z][\wäöüß'-]+) (?:[A-Z][\wäöüß'-]+))"
 )
 _NO_NAMES = frozenset("R V B C P I The Your Sorry Not Okay Yes No Abroad Sure".casefold().split())
 _AMOUNT = re.compile(
@@ -85,7 +86,7 @@ def data_in(text: str, written: str = "") -> dict[str, set[str]]:
     for match in _COUNT.finditer(text):
         add(_UNITS[match[2][0]], _COUNTS.get(match[1], match[1]))
     for match in _NAME.finditer(written):
-        name = match[1].casefold()
+        name = (match[1] or match[2]).casefold()
         if name.split()[0] not in _NO_NAMES:
             add("name", name)
     return found
