@@ -106,8 +106,9 @@ def _same_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine with much to do, the last reports of a process that dies arrive late."""
+    """On a machine with much to do, the last reports of a process that dies arrive late; speed is no matter."""
     monkeypatch.setattr(pool, "_GRACE", 10.0)
+    monkeypatch.setattr(pool, "SPEED_SECONDS", 0.01)
 
 
 @pytest.fixture

@@ -67,8 +67,9 @@ def _same_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine with much to do, a process takes its time to say what it died of."""
+    """On a machine with much to do, a process takes its time to say what it died of; speed is no matter."""
     monkeypatch.setattr(pools, "_GRACE", 10.0)
+    monkeypatch.setattr(pools, "SPEED_SECONDS", 0.01)
 
 
 def lay_out(folder: Path, body: str, fifo: str = "", module: str = "") -> Path:

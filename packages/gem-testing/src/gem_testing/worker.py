@@ -34,9 +34,6 @@ _STANDARD = ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY))
 _HIGH = 900
 _LONGEST_MESSAGE = 2000
 
-SPEED_SECONDS = 0.2
-"""CPU seconds of each figure of a record."""
-
 
 def main() -> None:
     """Do the job on stdin, and report."""
@@ -90,7 +87,7 @@ def _work(job: dict[str, Any], channel: _Channel) -> None:
         if task in CLAUSES:
             channel.tell("result", _checked(under_test, task))
         else:
-            channel.tell("figures", _figures(task, spec))
+            channel.tell("figures", _figures(task, spec, job["speed_seconds"]))
 
 
 def _checked(under_test: EnvUnderTest, clause: str) -> dict[str, Any]:
@@ -111,7 +108,7 @@ def _checked(under_test: EnvUnderTest, clause: str) -> dict[str, Any]:
     }
 
 
-def _figures(task: str, spec: Any) -> dict[str, Any]:
+def _figures(task: str, spec: Any, speed_seconds: float) -> dict[str, Any]:
     from dataclasses import asdict
 
     from gem.speed import measure
@@ -120,7 +117,7 @@ def _figures(task: str, spec: Any) -> dict[str, Any]:
     try:
         if task == SCORES:
             return {"value": {agent: asdict(score) for agent, score in scores_of(spec).items()}}
-        return {"value": asdict(measure(spec, seconds=SPEED_SECONDS, seed=0))}
+        return {"value": asdict(measure(spec, seconds=speed_seconds, seed=0))}
     except BaseException as error:
         return {"error": _sentence(f"{type(error).__name__}: {error}")}
 
