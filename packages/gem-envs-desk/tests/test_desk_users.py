@@ -48,7 +48,7 @@ def user() -> ScriptedUser:
         (["The lamp is off."], "All right."),
         (["Which lamp?"], "I am not sure what you need from me. I want to move."),
         (["Shall I proceed?", "Which?"], "I am not sure what you need from me. As I said: No, I would rather stay."),
-        (["What is your date of birth?"], "I do not have that at hand."),
+        (["What is your date of birth?"], "I cannot tell you that."),
         (["Is there anything else?"], "You have not told me anything about it yet."),
         (["That is done. Is there anything else?"], "Yes, there is. I want a present."),
         (["Done. Anything else?", "I am sorry, I cannot do that."], "But I must have it!"),

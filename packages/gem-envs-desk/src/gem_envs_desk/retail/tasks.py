@@ -33,6 +33,7 @@ _OLD_ADDRESS = (
     "delivery address of the order",
     "current delivery address",
     "address on file",
+    "you live",
 )
 _DELIVERY = (
     "delivery address",
@@ -237,7 +238,7 @@ class _Requests:
     def lost(self) -> DeskRequest:
         """Miss a parcel."""
         order = self._order("shipped", self.rng.randint(15, 40))
-        says = "An order of mine has still not come."
+        says = "An order of mine has still not arrived."
         placed = Slot("placed", ("when did you order", "when did you place", "date of the order", "order date"),
                       f"I ordered it on {order['placed_on']}.", extra=True)  # fmt: skip
         slots = (self._order_slot(order), placed, *self._extras(order, ""))

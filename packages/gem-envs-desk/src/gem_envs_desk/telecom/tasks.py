@@ -250,7 +250,7 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
     if level > 1 and rng.random() < 0.3:
         known = {row["phone_number"] for row in network.tables["lines"]}
         wrong = f"My phone number is {misread(rng, repairs.number, known)}."
-    where = "I am abroad, on a journey." if repairs.phone["is_abroad"] else "I am at home."
+    where = "I am abroad, travelling." if repairs.phone["is_abroad"] else "I am at home."
     slots = (
         Slot("number", _NUMBER, f"My phone number is {repairs.number}.", wrong),
         Slot(
@@ -258,7 +258,7 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
             _PLACE,
             where,
             question="Where are you, at home or abroad?",
-            choices=("abroad|travelling|traveling|foreign country|on a journey", "at home|in your home country"),
+            choices=("abroad|travelling|traveling|foreign country", "at home|in your home country"),
         ),
         Slot(
             "data",
@@ -267,6 +267,7 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
             question="If your data are used up, may I add 2 GB for 10 euros?",
             decides=True,
         ),
+        Slot("reason", ("why", "reason"), "I want to use the internet on my phone.", extra=True),
         Slot("since", _SINCE, "Since this morning.", extra=True),
         Slot("restarted", _RESTARTED, "I have restarted it already. That did not help.", extra=True),
     )

@@ -162,6 +162,7 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (
             r"\blike to (?:know|learn)\b", r"\banything else\b", r"\bconfirm your (?:identity|e-?mail)\b",
             r"\bis it (?:ok|okay) now\b", r"\bany other\b", r"\bwant further\b",
+            r"^\W*(?:and |so )?(?:which|what|why|where|when|whom?|whose|how)\b",
             r"\b(?:which|what|why|where|when|whom?|how)\b.*\b(?:do|would|did) you\b",
             r"\b(?:how|what) (?:can|may|could|might) (?:i|we)\b", r"\b(?:which|what)\b.*\byou(?:'d| would) like\b",
             r"\b(?:could|can|would|will) you (?:please |kindly )?(?:provide|give|tell|share|send|specify|"

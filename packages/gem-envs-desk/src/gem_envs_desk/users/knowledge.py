@@ -99,8 +99,11 @@ class Knowledge:
                     found.add(self.key(slot))
         return [slot for slot in self.slots if self.key(slot) in found]
 
-    def to_check(self, heard: Heard, last: Sequence[str]) -> list[Slot]:
-        """Return the slots that the agent does not find or wants to be checked; the last ones, if it says not which."""
+    def to_check(self, heard: Heard, last: Sequence[str], wanted: Sequence[Slot]) -> list[Slot]:
+        """Return the slots that the agent does not find or wants to be checked.
+
+        If it does not say which, they are those that it asks for now, or the last ones that the user spoke about.
+        """
         sentences = [
             sentence
             for sentence, found in heard.sentences
@@ -121,9 +124,13 @@ class Knowledge:
             for slot in self.slots
             if kinds & (data_in(self.truth(slot).casefold()).keys() | data_in(slot.wrong.casefold()).keys())
         }
-        if last and any(_THIS.search(sentence.text) for sentence in sentences):
+        if named & set(last):
+            named &= set(last)
+        elif last and any(_THIS.search(sentence.text) for sentence in sentences):
             named = set()
-        keys = named or stated or set(last) or {self.key(slot) for slot in self.slots[:1]}
+        said = {self.key(slot) for slot in self.slots if self.key(slot) in last and _can_be_checked(slot)}
+        asked = {self.key(slot) for slot in wanted}
+        keys = named or stated or asked or said or {self.key(slot) for slot in self.slots[:1]}
         return [slot for slot in self.slots if self.key(slot) in keys]
 
     def denied(self, heard: Heard) -> list[Slot]:
@@ -158,7 +165,16 @@ class Knowledge:
         ]
         # A false detail is denied by itself; the whole wish need not be said again.
         details = [slot for slot in found if slot.says != self.script.wishes[self.wish].says]
-        return details or found[:1]
+        return self._meant(details, heard) or found[:1]
+
+    def _meant(self, denied: list[Slot], heard: Heard) -> list[Slot]:
+        """Return those of several denied addresses that the agent means, or the first."""
+        places = [slot for slot in denied if "street" in data_in(slot.says.casefold())]
+        if len(places) < 2:
+            return denied
+        meant = [slot for sentence, _ in heard.sentences for slot in self._named(sentence) if slot in places]
+        one = meant[0] if meant else places[0]
+        return [slot for slot in denied if slot not in places or slot is one]
 
     def confirmed(self, heard: Heard) -> bool:
         """Return whether what the agent wants to be confirmed is known to the user, where nothing is denied."""
@@ -172,6 +188,10 @@ class Knowledge:
             for slot in self.slots:
                 is_known = is_known or bool(stated_choices(slot.choices, sentence.text))
         return is_known
+
+    def is_offer(self, sentence: Sentence) -> bool:
+        """Return whether a sentence offers what the user has an opinion on."""
+        return any(slot.decides for slot in self._named(sentence))
 
     def asks_unknown(self, heard: Heard) -> bool:
         """Return whether the agent asks for data that the user does not have."""
@@ -263,6 +283,10 @@ _LIST_LEAD = re.compile(
 
 def _is_code(slot: Slot) -> bool:
     return any(kind.startswith("code") for kind in data_in(slot.says.casefold()))
+
+
+def _can_be_checked(slot: Slot) -> bool:
+    return bool(data_in(slot.says.casefold(), slot.says) or own_choices(slot.choices, slot.says))
 
 
 def _alike(kind: str, known: dict[str, set[str]]) -> set[str]:

@@ -47,7 +47,7 @@ _HEARS = ("All right.", "I see.", "Fine.")
 _UNKNOWN = ("I am not sure what you need from me.", "I do not know what to say to that.", "How do you mean?")
 _NOTHING = "Hello? Are you still there?"
 _FOREIGN = "I am sorry, I only understand English."
-_NOT_KNOWN = "I do not have that at hand."
+_NOT_KNOWN = "I cannot tell you that."
 _NO_FIGURE = "I do not know the amount. You would have to tell me."
 _OTHER_FIGURE = "That is not the amount that you told me before."
 _CANNOT_TELL = "I cannot say whether that is right. I have told you what I know."
@@ -117,7 +117,7 @@ class ScriptedUser:
             seen.append(self._use(hand.call))
         return seen
 
-    def _listen(self, heard: Heard) -> None:
+    def _listen(self, heard: Heard, known: Knowledge) -> None:
         """Remember what the agent says about the present wish."""
         told = []
         if any(Intent.DONE in found and Intent.REFUSES not in found for _, found in heard.sentences):
@@ -126,23 +126,16 @@ class ScriptedUser:
             told.append("answer")
         if any(has_time(sentence.text) for sentence, _ in heard.sentences):
             told.append("time")
-        if self._amounts(heard):
-            told.append("amount")
-        self.told += [one for one in dict.fromkeys(told) if one not in self.told]
-
-    def _note_amounts(self, heard: Heard) -> None:
-        """Remember the amounts that the agent states rather than to ask for them."""
-        if not heard.has(Intent.VERIFIES):
-            self.amounts = sorted({*self.amounts, *self._amounts(heard)})[:_MOST_AMOUNTS]
-
-    @staticmethod
-    def _amounts(heard: Heard) -> set[str]:
-        return {
+        amounts = {
             amount
             for sentence, found in heard.sentences
-            if Intent.NOT_FOUND not in found
+            if not found & {Intent.NOT_FOUND, Intent.VERIFIES} and not known.is_offer(sentence)
             for amount in amounts_in(sentence.text)
         }
+        if amounts:
+            told.append("amount")
+        self.amounts = sorted({*self.amounts, *amounts})[:_MOST_AMOUNTS]
+        self.told += [one for one in dict.fromkeys(told) if one not in self.told]
 
     def _counts(self, keys: list[str]) -> bool:
         """Return whether answers about these slots are progress."""
@@ -156,7 +149,8 @@ class ScriptedUser:
                 continue
             self._ask(known, slot)
             no = "" if parts else "No. " if heard.has(*_QUESTIONS) else "That is not right. "
-            parts.append(f"{no}{known.truth(slot)}")
+            said = self._wish_words() if slot.says == self._present.says else known.truth(slot)
+            parts.append(f"{no}{said}")
         return parts
 
     def _corrected(self, known: Knowledge, slot: Slot) -> str:
@@ -192,7 +186,7 @@ class ScriptedUser:
             return f"As I said: {wish.change}"
         known = Knowledge(self.script, self.wish, self.changed, self.asked)
         named = [known.believed(slot) for slot in wish.slots[:1] if self.asked.get(known.key(slot))]
-        return " ".join([wish.says, *named])
+        return " ".join([self._raised(), *named])
 
     def _raised(self) -> str:
         wish = self._present
@@ -314,11 +308,10 @@ class ScriptedUser:
         seen = self._acts(heard)
         wanted = known.requested(heard)
         denied = [slot for slot in known.denied(heard) if slot not in wanted]
-        checked = [slot for slot in known.to_check(heard, self.last) if slot not in denied]
+        checked = [slot for slot in known.to_check(heard, self.last, wanted) if slot not in denied]
         requested = [slot for slot in wanted if slot not in checked]
         if not denied:
-            self._listen(heard)
-        self._note_amounts(heard)
+            self._listen(heard, known)
         answers = [*self._corrections(known, denied, heard)]
         answers += [self._checked(known, slot) for slot in checked]
         answers += [self._answer(known, slot) for slot in requested]
@@ -327,6 +320,8 @@ class ScriptedUser:
             self.last = [known.key(slot) for slot in slots]
         progress = bool(seen) or self._counts([known.key(slot) for slot in slots])
         parts = [*seen, *answers]
+        if checked and heard.has(Intent.NOT_FOUND):
+            return parts, progress, False  # "Are you sure?" asks for no permission then
         return self._reacted(heard, known, parts, slots, progress)
 
     def _reacted(
