@@ -179,14 +179,12 @@ class Machine:
 
 def test_a_third_partys_game_is_published_found_installed_and_played(
     tmp_path: Path,
-    wheels: dict[str, Path],
     build_wheel: Callable[[Path, Path], Path],
-    make_environment: Callable[..., Path],
+    make_linked_environment: Callable[..., Path],
 ) -> None:
     """From gem new to gem play on another machine, with a game that is not ours, through a folder hub."""
     hub = tmp_path / "hub"
-    needed = [wheels[name] for name in ("gem-core", "gem-hub-client", "gem-testing", "gem-tools", "gem-hub")]
-    make_environment(tmp_path / "author" / "venv", "pip", *needed)
+    make_linked_environment(tmp_path / "author" / "venv", "pip", "gem-testing", "gem-hub")
     author = Machine(tmp_path / "author")
     author.gem("new", "lamp-envs", "--namespace", "lamps", "--examples", "multi", "--yes")
     project = author.folder / "lamp-envs"
@@ -199,7 +197,7 @@ def test_a_third_partys_game_is_published_found_installed_and_played(
     author.gem("check", "lamp-envs", "--strict", "--report", "conformance.json")
     author.gem("hub", "publish", wheel, "--hub", hub, "--report", "conformance.json")
 
-    make_environment(tmp_path / "user" / "venv", "pip", wheels["gem-core"], wheels["gem-hub-client"])
+    make_linked_environment(tmp_path / "user" / "venv", "pip", "gem-core")
     user = Machine(tmp_path / "user")
     user.gem("hub", "use", hub)
     (found,) = json.loads(user.gem("hub", "search", "lmps", "--json"))["packages"]

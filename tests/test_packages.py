@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from devtools.linked_environment import MissingRequirementError, link_environment
 
 from gem.discovery.manifest import FILE_NAME, read_specs
 
@@ -141,13 +142,36 @@ def test_a_plugin_pins_the_minor_version_of_gem_core(name: str, wheels: dict[str
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_wheel_works_alone(
+def test_a_wheel_works_alone(name: str, tmp_path: Path, make_linked_environment: Callable[..., Path]) -> None:
+    """Every module of a package imports where nothing is but the wheel and what it declares, in fitting versions."""
+    python = make_linked_environment(tmp_path / "venv", name) / "bin" / "python"
+    output_of(python, "-c", IMPORT_EVERYTHING, import_name(name), name, cwd=tmp_path)
+
+
+@pytest.mark.nightly  # the links above show the same of the packages; only their versions on the index are new here
+@pytest.mark.parametrize("name", FOLDERS)
+def test_an_installed_wheel_works_alone(
     name: str, wheels: dict[str, Path], tmp_path: Path, make_environment: Callable[..., Path]
 ) -> None:
-    """Every module of a package imports where only the wheel and its declared dependencies are installed."""
+    """The same where an installer has chosen the versions, which agree with each other."""
     make_environment(tmp_path / "venv", *with_siblings(name, wheels))
     python = tmp_path / "venv" / "bin" / "python"
     output_of(python, "-c", IMPORT_EVERYTHING, import_name(name), name, cwd=tmp_path)
+
+
+def test_what_a_wheel_does_not_declare_is_missing(tmp_path: Path, make_linked_environment: Callable[..., Path]) -> None:
+    """A package beside the tests is not there, nor is one of the workspace; a version that does not fit is an error."""
+    python = make_linked_environment(tmp_path / "venv", "gem-envs-games") / "bin" / "python"
+    tried = "import importlib.util, sys; print(*filter(importlib.util.find_spec, sys.argv[1:]))"
+    assert output_of(python, "-c", tried, "pytest", "gem_eval", "click", cwd=tmp_path).split() == ["click"]
+    needy = tmp_path / "wheels" / "needy" / "needy-1.0.dist-info"
+    needy.mkdir(parents=True)
+    for requirement in ("numpy<1", "no-such-package"):
+        (needy / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: needy\nVersion: 1.0\nRequires-Dist: {requirement}\n"
+        )
+        with pytest.raises(MissingRequirementError, match=f"needy requires {requirement}"):
+            link_environment(tmp_path / requirement, ["needy"], [needy.parent])
 
 
 def with_siblings(name: str, wheels: dict[str, Path]) -> list[Path]:
@@ -184,15 +208,9 @@ def test_gem_core_stays_small(core_alone: Path, tmp_path: Path) -> None:
     assert sum(sizes.values()) - sizes["numpy"] <= 16_500_000, sizes
 
 
-def test_gem_eval_adds_little(
-    core_alone: Path,
-    tmp_path: Path,
-    wheels: dict[str, Path],
-    make_environment: Callable[..., Path],
-) -> None:
+def test_gem_eval_adds_little(core_alone: Path, tmp_path: Path, make_linked_environment: Callable[..., Path]) -> None:
     """gem-eval brings at most 12 distributions and 15 MB besides gem-core and its own wheel, and can evaluate."""
-    python = make_environment(tmp_path / "venv", *with_siblings("gem-eval", wheels), wheels["gem-envs-games"])
-    python = python / "bin" / "python"
+    python = make_linked_environment(tmp_path / "venv", "gem-eval", "gem-envs-games") / "bin" / "python"
     before: dict[str, int] = json.loads(output_of(core_alone / "bin" / "python", "-c", MEASURE, cwd=tmp_path))
     sizes: dict[str, int] = json.loads(output_of(python, "-c", MEASURE, cwd=tmp_path))
     added = {name: size for name, size in sizes.items() if name not in before and not name.startswith("gem-")}

@@ -114,10 +114,11 @@ def author(
 
 @pytest.fixture(scope="module")
 def user(
-    tmp_path_factory: pytest.TempPathFactory, ours: list[Path], wheel: Path, make_environment: Callable[..., Path]
+    tmp_path_factory: pytest.TempPathFactory, wheel: Path, make_linked_environment: Callable[..., Path]
 ) -> Environment:
-    """An empty environment into which the wheels were installed, and what they declare."""
-    return Environment(make_environment(tmp_path_factory.mktemp("user") / "venv", *ours, wheel))
+    """An environment with the wheel and gem-testing, and what they declare."""
+    folder = tmp_path_factory.mktemp("user") / "venv"
+    return Environment(make_linked_environment(folder, "my-envs", "gem-testing", wheels=(wheel,)))
 
 
 @pytest.fixture(scope="module")
