@@ -192,7 +192,7 @@ class _Requests:
         rng = self.rng
         order = self._order("pending", rng.randint(1, 6))
         numbers = rng.sample(range(100, 200), 2)  # no order has such a number
-        places = [(f"{number} {rng.choice(STREETS)}", rng.choice(CITIES), f"{rng.randint(10_000, 99_999)}")
+        places = [(f"{self._house(number)} {rng.choice(STREETS)}", rng.choice(CITIES), f"{rng.randint(10_000, 99_999)}")
                   for number in numbers]  # fmt: skip
         changes = self.level > 1 and rng.random() < 0.5
 
@@ -210,9 +210,10 @@ class _Requests:
                 after_change=f"The address is {_place(second)}, as I said.",
                 choices=tuple(city.casefold() for city in CITIES),
             ),
-            Slot("old address", _OLD_ADDRESS, _goes_to(order), extra=True),
             Slot("reason", _REASON, "Nobody is at home there to take it.", extra=True),
         )
+        if self._house(order["street"].split()[0]).isdigit():
+            slots += (Slot("old address", _OLD_ADDRESS, _goes_to(order), extra=True),)
         change = f"Oh, I have just noticed that nobody is there next week. Please send it to {_place(second)} instead."
         says = "I want an order delivered to another address."
         wish = Wish(says, change if changes else "", "", (*slots, _action(says)), ("deed",))
@@ -280,8 +281,13 @@ class _Requests:
 
     def _extras(self, order: Row, says: str) -> tuple[Slot, ...]:
         """Return what a customer knows about an order of theirs and need not say."""
-        address = Slot("delivery address", _DELIVERY, _goes_to(order), extra=True)
-        return (address, _action(says)) if says else (address,)
+        slots = (Slot("delivery address", _DELIVERY, _goes_to(order), extra=True), *([_action(says)] if says else []))
+        return slots if self._house(order["street"].split()[0]).isdigit() else slots[1:]
+
+    def _house(self, number: int | str) -> str:
+        """Return the number of a house, with a letter if it is an amount that the customer could have to be told."""
+        prices = {price for item in self.shop.tables["items"] for price in (item["price"], reduced(item["price"]))}
+        return f"{number}a" if float(number) in prices else str(number)
 
     def _protest(self, refused: bool) -> str:
         return self.rng.choice(INSISTS) if refused and self.level > 1 else ""

@@ -11,7 +11,8 @@ _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _CODE = re.compile(r"(?<![\w@.-])(?:[a-z]{1,4}-?\d{3,8}|\d{3,5}[- ]\d{4,6})(?![\w@-])")
 _FLIGHT = re.compile(r"\b(?:flight|customer|item|payment|case|bill)(?: (?:number|id|code|method|no))?\W{0,3}$")
 _STREET = re.compile(
-    r"(?<![\w-])(\d{1,5}) ((?:[a-z'-]{2,20} ){1,2}(?:street|st|lane|road|rd|square|avenue|ave|hill|quay|drive|way|"
+    r"(?<![\w-])(\d{1,5}[a-z]?) ((?:[a-z'-]{2,20} ){1,2}"
+    r"(?:street|st|lane|road|rd|square|avenue|ave|hill|quay|drive|way|"
     r"boulevard|court|"
     r"place))\b"
 )
