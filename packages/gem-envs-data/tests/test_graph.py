@@ -171,3 +171,8 @@ def test_an_answer_that_is_nearly_right_earns_its_f1_only_on_demand() -> None:
             break
         else:
             raise AssertionError("no question with an intersection")
+
+
+def test_few_tasks_stay_in_memory() -> None:
+    """A full garbage collection looks at every container of each; with more tasks it would hold up a reset."""
+    assert task_of.cache_parameters()["maxsize"] <= 16

@@ -26,6 +26,8 @@ __all__ = ["LEVELS", "GraphTask", "task_of"]
 
 LEVELS = (1, 2, 3)
 
+_KEPT = 16
+"""Tasks that stay in memory. Of more, a full garbage collection would make one reset in thirty wait for 30 ms."""
 _MOST_ANSWERS = 12
 _WIDEST = 60
 """Maximum number of entities of a set on the way."""
@@ -44,7 +46,7 @@ class GraphTask(NamedTuple):
     """Calls of the tools that lead to the answer."""
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=_KEPT)
 def task_of(number: int, level: int, split: str) -> GraphTask:
     """Return a task; a pure function of its arguments. The episodes of a group share it."""
     rng = random.Random(f"graph {split} {level} {number}")
