@@ -86,15 +86,15 @@ def test_a_click_on_a_heading_sorts(make_run: MakeRun, view: View) -> None:
     page.wait_for("document.querySelector('[aria-sort=descending]')")
 
 
-@pytest.mark.parametrize("down", ["true", "false"])
-def test_unknown_values_come_last(down: str, make_run: MakeRun, view: View) -> None:
+def test_unknown_values_come_last(make_run: MakeRun, view: View) -> None:
     """Whichever way a column is sorted, the rows without a value follow those with one, equal ones in their order."""
     page = view(make_run())
-    order = page.evaluate(
-        f"""import(new URL("page/virtual_table.js", document.baseURI)).then(({{ sorted }}) =>
-          sorted([0, 1, 2, 3, 4, 5], {{ value: (row) => [null, 1, 3, null, 1, 2][row] }}, {down}))"""
-    )
-    assert order == ([2, 5, 1, 4, 0, 3] if down == "true" else [1, 4, 5, 2, 0, 3])
+    for down, expected in (("true", [2, 5, 1, 4, 0, 3]), ("false", [1, 4, 5, 2, 0, 3])):
+        order = page.evaluate(
+            f"""import(new URL("page/virtual_table.js", document.baseURI)).then(({{ sorted }}) =>
+              sorted([0, 1, 2, 3, 4, 5], {{ value: (row) => [null, 1, 3, null, 1, 2][row] }}, {down}))"""
+        )
+        assert order == expected, down
 
 
 def test_a_click_on_a_bar_filters_the_table(make_run: MakeRun, view: View) -> None:
@@ -304,15 +304,17 @@ FAINT = """
 """
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_all_text_is_readable_and_all_controls_have_names(dark: bool, make_run: MakeRun, view: View) -> None:
+def test_all_text_is_readable_and_all_controls_have_names(make_run: MakeRun, view: View) -> None:
     """In light and dark, text has a contrast of 4.5 to its ground (WCAG 2.2 AA), and each control has a name."""
-    page = view(make_run("one", episodes=12, failures=2), make_run("other", episodes=12, salt=1), dark=dark)
+    page = view(make_run("one", episodes=12, failures=2), make_run("other", episodes=12, salt=1))
     for address in VIEWS:
         page.evaluate(f"location.hash = {json.dumps(address)}")
         page.wait_for("document.querySelector('.turn.drawn, .rows .row')")
         page.wait_for("!document.querySelector('.waiting')")
-        assert page.evaluate(FAINT) == [], address
+        for dark in (False, True):
+            page.set_dark(dark)
+            assert page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") is dark
+            assert page.evaluate(FAINT) == [], (address, dark)
         nodes = page.call("Accessibility.getFullAXTree")["nodes"]
         unnamed = [
             node["role"]["value"]
@@ -324,7 +326,9 @@ def test_all_text_is_readable_and_all_controls_have_names(dark: bool, make_run: 
         assert not unnamed, address
 
 
-@pytest.mark.parametrize("width", [400, 700, 1000, 1900])
+@pytest.mark.parametrize(
+    "width", [400, 1000, *(pytest.param(width, marks=pytest.mark.nightly) for width in (700, 1900))]
+)
 def test_nothing_sticks_out_of_the_window(width: int, make_run: MakeRun, view: View) -> None:
     """From a phone to a wide screen, the page never scrolls sideways."""
     env = "game:AnEnvironmentWithAnUncommonlyLongNameForAnId-v0-extraordinarily-hard"
