@@ -5,13 +5,17 @@ A reply is of a kind if the pattern of that name matches it. ``{order}`` and the
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gem_envs_desk.airline.env import AirlineDomain
 from gem_envs_desk.domain import DeskDomain, carried_out
+from gem_envs_desk.facts import shows
 from gem_envs_desk.retail.env import RetailDomain
 from gem_envs_desk.task import DeskTask
 from gem_envs_desk.telecom.env import TelecomDomain
@@ -397,3 +401,44 @@ def test_customers_understand_in_the_course_of_a_conversation(
     replies = [user.reply(filled(message, known)) for message in messages]
     assert re.search(filled(wanted, known, escape=True), replies[-1].text), [reply.text for reply in replies]
     assert not any(reply.ends for reply in replies[:-1])
+
+
+@pytest.mark.parametrize("desk", DOMAINS)
+def test_no_utterance_makes_a_customer_tell_the_solution(desk: str) -> None:
+    """Whatever an agent says, the customer says no fact that the agent must find, and names no tool of the agent."""
+    tasks = [DOMAINS[desk].task(number, 3, "train") for number in range(12)]
+    for task in (task for task in tasks if task.facts):
+        user = user_of(task, desk)
+        for _, utterance in CASES:
+            if "{" in utterance:
+                continue
+            start = user.get_state()
+            reply = user.reply(utterance).text
+            assert not any(shows(reply, fact.value) and not shows(utterance, fact.value) for fact in task.facts), reply
+            assert not any(call.tool in reply for call in task.gold if "_" in call.tool), reply
+            user.set_state(start)
+
+
+@given(st.text() | st.from_regex(r"[A-Za-z0-9 ?.,:;*#'\"{}\[\]@€$/\n-]{0,300}", fullmatch=True))
+def test_any_message_gets_a_reply(message: str) -> None:
+    """Any text gets a reply, the same one from the same state, and what the customer remembers is JSON."""
+    for desk, kind in (("retail", "refund"), ("airline", "rebook"), ("telecom", "airplane mode")):
+        script = task_of(desk, kind, 1).script
+        assert script is not None
+        one, other = (ScriptedUser(script, lambda call: f"({call.tool})") for _ in range(2))
+        assert one.reply(message) == other.reply(message)
+        assert one.reply(message).text
+        state = json.loads(json.dumps(one.get_state()))
+        other.set_state(state)
+        assert other.get_state() == state
+        assert one.reply("Shall I proceed?") == other.reply("Shall I proceed?")
+
+
+@pytest.mark.parametrize(
+    "part", ["a", "please check ", "12345 ", "- a\n", '"', "cannot without ", "a@b.c ", "Mr. X Y "]
+)
+def test_a_long_message_is_read_up_to_its_limit(part: str) -> None:
+    """Of 100 kB, the customer understands the first 8,000 characters, as if the others were not there."""
+    message = part * (100_000 // len(part))
+    replies = [user_of(task_of("retail", "cancel", 1), "retail").reply(text) for text in (message, message[:8000])]
+    assert replies[0] == replies[1]

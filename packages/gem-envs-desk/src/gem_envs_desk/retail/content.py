@@ -39,6 +39,10 @@ SCHEMA = {
 }
 
 
+_SIZES = {float(size.split()[0]) for _, _, sizes in PRODUCTS.values() for size in sizes if size[0].isdigit()}
+"""Numbers that customers say, so that none is an amount that they must be told."""
+
+
 class Shop(DeskContent):
     """The content of a shop: ten customers with their orders.
 
@@ -93,6 +97,8 @@ class Shop(DeskContent):
                     while {price, reduced(price)} & prices:
                         cents = rng.choice((0.0, 0.2, 0.4, 0.5, 0.8, 0.9))
                         price = max(base + rng.randint(-9, 9), 6) + cents
+                    if {price, reduced(price)} & _SIZES:
+                        price = round(price + 0.3, 2)
                     # Neither two prices nor a price and a reduced one are equal, so that each tells its item.
                     prices |= {price, reduced(price)}
                     self.add(

@@ -123,7 +123,7 @@ class _Requests:
 
         gold = paid(amount) if allowed else self._refused(order)
         where = "on my gift card" if wants_gift_card else "back the way I paid"
-        slots = (
+        slots: tuple[Slot, ...] = (
             self._order_slot(order),
             Slot(
                 "item",
@@ -167,7 +167,7 @@ class _Requests:
 
         product = old["product"]
         change = f"Wait, I have changed my mind. I would rather have the {product} in {_variant(second)}."
-        slots = (
+        slots: tuple[Slot, ...] = (
             self._order_slot(order),
             Slot(
                 "variant",
@@ -201,7 +201,7 @@ class _Requests:
             return (called("change_address", order_id=order["order_id"], street=street, city=city, zip_code=code),)
 
         first, second = places
-        slots = (
+        slots: tuple[Slot, ...] = (
             self._order_slot(order),
             Slot(
                 "address",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import cached_property
 
 from gem_envs_desk.task import Slot, UserScript
 from gem_envs_desk.users.hearing import Heard
 from gem_envs_desk.users.intents import Intent
 from gem_envs_desk.users.sentences import Sentence
-from gem_envs_desk.users.stated import data_in, occurs, own_choices, stated_choices
+from gem_envs_desk.users.stated import data_in, occurs, own_choices, own_data, stated_choices
 
 __all__ = ["Knowledge"]
 
@@ -122,7 +123,7 @@ class Knowledge:
         stated = {
             self.key(slot)
             for slot in self.slots
-            if kinds & (data_in(self.truth(slot).casefold()).keys() | data_in(slot.wrong.casefold()).keys())
+            if kinds & (own_data(self.truth(slot)).keys() | own_data(slot.wrong).keys())
         }
         if named & set(last):
             named &= set(last)
@@ -169,7 +170,7 @@ class Knowledge:
 
     def _meant(self, denied: list[Slot], heard: Heard) -> list[Slot]:
         """Return those of several denied addresses that the agent means, or the first."""
-        places = [slot for slot in denied if "street" in data_in(slot.says.casefold())]
+        places = [slot for slot in denied if "street" in own_data(slot.says)]
         if len(places) < 2:
             return denied
         meant = [slot for sentence, _ in heard.sentences for slot in self._named(sentence) if slot in places]
@@ -204,30 +205,36 @@ class Knowledge:
     def _named(self, sentence: Sentence) -> list[Slot]:
         """Return the slots whose words stand in a sentence; a longer phrase hides the shorter ones in it."""
         text = sentence.text
-        phrases = [(words, slot) for slot in self.slots for words in slot.asks]
-        own = {words for words, _ in phrases}
-        others: list[tuple[str, Slot | None]] = [(words, None) for words in _UNKNOWN_DATA if words not in own]
         found: list[Slot] = []
-        for words, slot in sorted([*phrases, *others], key=lambda pair: -len(pair[0])):
+        for words, slots in self._phrases:
             if occurs(words, text):
-                found += [other for phrase, other in phrases if phrase == words] if slot is not None else []
+                found += slots
                 text = text.replace(words, "\x00")
         return found
+
+    @cached_property
+    def _phrases(self) -> list[tuple[str, list[Slot]]]:
+        """The words for slots and for unknown data, the longest first, with their slots."""
+        phrases: dict[str, list[Slot]] = {words: [] for words in _UNKNOWN_DATA}
+        for slot in self.slots:
+            for words in slot.asks:
+                phrases.setdefault(words, []).append(slot)
+        return sorted(phrases.items(), key=lambda pair: -len(pair[0]))
 
     def _states(self, sentence: Sentence, slot: Slot) -> bool:
         """Return whether a sentence states a value of a slot rather than to ask for it."""
         if occurs("or", sentence.text):
             return False
         data = data_in(sentence.text, sentence.written)
-        own = data_in(self.truth(slot).casefold(), self.truth(slot))
+        own = own_data(self.truth(slot))
         return bool(data.keys() & own.keys())
 
     def _known(self) -> dict[str, set[str]]:
         known: dict[str, set[str]] = {}
         for slot in self.slots:
-            _merge(known, data_in(self.truth(slot).casefold(), self.truth(slot)))
+            _merge(known, own_data(self.truth(slot)))
             if slot.after_change:
-                _merge(known, {k: v for k, v in data_in(slot.says.casefold()).items() if not self.changed})
+                _merge(known, {k: v for k, v in own_data(slot.says).items() if not self.changed})
         return known
 
     def _elsewhere(self) -> dict[str, set[str]]:
@@ -237,10 +244,10 @@ class Knowledge:
             if index != self.wish:
                 for slot in wish.slots:
                     for text in (slot.says, slot.after_change):
-                        _merge(known, data_in(text.casefold()))
+                        _merge(known, own_data(text))
         for slot in self.slots:
             if self.is_mistaken(slot):
-                _merge(known, data_in(slot.wrong.casefold()))
+                _merge(known, own_data(slot.wrong))
         return known
 
     def _is_false(
@@ -251,7 +258,7 @@ class Knowledge:
         known: dict[str, set[str]],
         elsewhere: dict[str, set[str]],
     ) -> bool:
-        own = data_in(self.truth(slot).casefold(), self.truth(slot))
+        own = own_data(self.truth(slot))
         for kind in own.keys() & stated.keys():
             if kind == "name":
                 words = set(" ".join(own[kind]).split())
@@ -282,11 +289,11 @@ _LIST_LEAD = re.compile(
 
 
 def _is_code(slot: Slot) -> bool:
-    return any(kind.startswith("code") for kind in data_in(slot.says.casefold()))
+    return any(kind.startswith("code") for kind in own_data(slot.says))
 
 
 def _can_be_checked(slot: Slot) -> bool:
-    return bool(data_in(slot.says.casefold(), slot.says) or own_choices(slot.choices, slot.says))
+    return bool(own_data(slot.says) or own_choices(slot.choices, slot.says))
 
 
 def _alike(kind: str, known: dict[str, set[str]]) -> set[str]:
@@ -294,6 +301,6 @@ def _alike(kind: str, known: dict[str, set[str]]) -> set[str]:
     return known[kind] | (known.get("street zip", set()) if kind == "zip" else set())
 
 
-def _merge(into: dict[str, set[str]], data: dict[str, set[str]]) -> None:
+def _merge(into: dict[str, set[str]], data: Mapping[str, Set[str]]) -> None:
     for kind, values in data.items():
         into.setdefault(kind, set()).update(values)

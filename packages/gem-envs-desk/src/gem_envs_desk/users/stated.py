@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
+from functools import lru_cache
 
-__all__ = ["amounts_in", "data_in", "has_time", "names_price", "occurs", "own_choices", "stated_choices"]
+__all__ = ["amounts_in", "data_in", "has_time", "names_price", "occurs", "own_choices", "own_data", "stated_choices"]
 
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _CODE = re.compile(r"(?<![\w@.-])(?:[a-z]{1,4}-?\d{3,8}|\d{3,5}[- ]\d{4,6})(?![\w@-])")
@@ -91,6 +92,12 @@ def data_in(text: str, written: str = "") -> dict[str, set[str]]:
         if name.split()[0] not in _NO_NAMES:
             add("name", name)
     return found
+
+
+@lru_cache(maxsize=2048)
+def own_data(says: str) -> Mapping[str, Set[str]]:
+    """Return the kinds of data in the user's own words, which they say again and again."""
+    return data_in(says.casefold(), says)
 
 
 def amounts_in(text: str) -> set[str]:
