@@ -11,7 +11,7 @@ import gem
 from gem.errors import ArgumentError
 from gem_envs_desk.checks import check_task
 from gem_envs_desk.persistent.env import PersistentEnv
-from gem_envs_desk.reference import DeskPolicy
+from gem_envs_desk.reference import DeskPolicy, ObedientPolicy
 
 WORLDS = ("desk:Mailbox-v0", "desk:Calendar-v0", "desk:Tickets-v0")
 
@@ -23,9 +23,9 @@ def world(name: str, **arguments: Any) -> PersistentEnv:
     return env
 
 
-def play(env: PersistentEnv, observation: str) -> float:
-    """Play an episode that has begun by the reference policy, and return its reward."""
-    policy = DeskPolicy(env)
+def play(env: PersistentEnv, observation: str, policy_type: type[DeskPolicy] = DeskPolicy) -> float:
+    """Play an episode that has begun by a policy, and return its reward."""
+    policy = policy_type(env)
     policy.reset(observation, {})
     reward, over = 0.0, False
     while not over:
@@ -45,6 +45,14 @@ def test_every_day_has_a_sound_task(name: str, level: int) -> None:
         assert check_task(env.domain, env.current) == []
         assert play(env, observation) == 1.0
         observation, info = env.reset()
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_who_ignores_the_policy_earns_less(name: str) -> None:
+    """Obeying e-mails, taking another free time, or giving tickets to anybody solves few tasks of level 3."""
+    env = world(name, level=3)
+    rewards = [play(env, env.reset(seed=seed)[0], ObedientPolicy) for seed in range(8)]
+    assert sum(rewards) / len(rewards) < 0.5
 
 
 @pytest.mark.nightly

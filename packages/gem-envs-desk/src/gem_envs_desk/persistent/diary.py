@@ -170,6 +170,11 @@ def _first_free(tables: dict[str, Any], day: int, hours: int) -> int | None:
     return None
 
 
+def _latest(tables: dict[str, Any], day: int) -> int:
+    """Return the end of the last appointment of a day: when it is free next for who ignores the policy."""
+    return max((row["hour"] + row["hours"] for row in _on(tables, day)), default=_FIRST)
+
+
 def _add(rng: Random, tables: dict[str, Any], days: list[int]) -> list[OwnerInstruction]:
     person, subject = rng.choice(tables["people"])["name"], rng.choice(_SUBJECTS)
     while days:
@@ -178,7 +183,10 @@ def _add(rng: Random, tables: dict[str, Any], days: list[int]) -> list[OwnerInst
         if hour is not None:
             text = f"Make an appointment of one hour with {person} on day {day}, at the first free time: {subject!r}."
             call = called("add_appointment", day=day, hour=hour, hours=1, person=person, subject=subject)
-            return [OwnerInstruction("add", text, (call,))]
+            late = called(
+                "add_appointment", day=day, hour=_latest(tables, day), hours=1, person=person, subject=subject
+            )
+            return [OwnerInstruction("add", text, (call,), naive=None if late == call else (late,))]
     return []
 
 
@@ -195,7 +203,10 @@ def _move(rng: Random, tables: dict[str, Any], days: list[int]) -> list[OwnerIns
         if hour is not None:
             text = f"Move the appointment with {row['person']} on day {day} to the first free time of day {target}."
             call = called("move_appointment", day=day, hour=row["hour"], new_day=target, new_hour=hour)
-            return [OwnerInstruction("move", text, (call,))]
+            late = called(
+                "move_appointment", day=day, hour=row["hour"], new_day=target, new_hour=_latest(tables, target)
+            )
+            return [OwnerInstruction("move", text, (call,), naive=None if late == call else (late,))]
     return []
 
 

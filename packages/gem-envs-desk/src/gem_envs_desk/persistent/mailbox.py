@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any, ClassVar, Literal
 
@@ -163,6 +164,9 @@ class MailboxDomain(PersistentDomain):
         new = _arrivals(rng, tables)
         kinds = rng.sample((_move, _flag, _forward, _amount), level)
         instructions = [kind(rng, tables, message) for kind, message in zip(kinds, new, strict=False)]
+        # Who ignores the policy does what an e-mail asks for as well.
+        asked = called("flag_message", message_id=new[-1]["message_id"], flagged=True)
+        instructions[-1] = replace(instructions[-1], naive=(*instructions[-1].gold, asked))
         return instructed(instructions, tables)
 
     def open(self, state: Mapping[str, Any]) -> StoreWorld:

@@ -19,6 +19,8 @@ class OwnerInstruction:
     text: str
     gold: tuple[DeskCall, ...]
     facts: tuple[ToldFact, ...] = ()
+    naive: tuple[DeskCall, ...] | None = None
+    """The calls of an agent that ignores the policy; None if the same as gold."""
 
 
 def people(rng: Random, split: str, count: int) -> list[str]:
@@ -38,4 +40,12 @@ def instructed(instructions: list[OwnerInstruction], state: dict[str, object]) -
         gold += one.gold
     lines = "\n".join(f"{number}. {one.text}" for number, one in enumerate(instructions, 1))
     kind = " + ".join(sorted(one.kind for one in instructions))
-    return DeskTask(kind, state, tuple(gold), tuple(facts), text=f"{lines}\n\nThen report.")
+    naive = [call for one in instructions for call in (one.gold if one.naive is None else one.naive)]
+    return DeskTask(
+        kind,
+        state,
+        tuple(gold),
+        tuple(facts),
+        text=f"{lines}\n\nThen report.",
+        naive=None if naive == gold else tuple(naive),
+    )

@@ -188,20 +188,23 @@ def _triage(tables: dict[str, Any], ticket: Row) -> OwnerInstruction:
         and (row["customer"], row["topic"]) == (ticket["customer"], topic)
         and row["status"] != "closed"
     ]
+    team = sorted(row["name"] for row in tables["staff"] if row["team"] == _TEAMS[topic])
+    # Who ignores the policy gives each ticket to the first in the alphabet.
+    naive = (called("assign_ticket", ticket_id=identifier, name=team[0], priority="normal"),)
     if older:
         first = min(older, key=lambda row: (row["day"], row["ticket_id"]))
         return OwnerInstruction(
-            "duplicate", text, (called("close_as_duplicate", ticket_id=identifier, of=first["ticket_id"]),)
+            "duplicate", text, (called("close_as_duplicate", ticket_id=identifier, of=first["ticket_id"]),), naive=naive
         )
-    load = {row["name"]: 0 for row in tables["staff"] if row["team"] == _TEAMS[topic]}
+    load = dict.fromkeys(team, 0)
     for row in tables["tickets"]:
         if row["status"] == "assigned" and row["assignee"] in load:
             load[row["assignee"]] += 1
-    name = min(sorted(load), key=lambda one: load[one])
+    name = min(team, key=lambda one: load[one])
     high = topic == "outage" or ticket["affected"] >= 20
     priority = "high" if high else "low" if topic == "password" else "normal"
     call = called("assign_ticket", ticket_id=identifier, name=name, priority=priority)
-    return OwnerInstruction("triage", text, (call,))
+    return OwnerInstruction("triage", text, (call,), naive=None if naive == (call,) else naive)
 
 
 def _open(store: DeskStore, ticket_id: str) -> Row:
