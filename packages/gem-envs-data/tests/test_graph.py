@@ -120,11 +120,11 @@ def test_calls_follow_the_rules_of_agentbench() -> None:
 
 
 def test_messages_count_in_the_singular_and_in_the_plural() -> None:
-    """One argument, one entity; and a number is an answer by itself."""
+    """1 argument, 1 entity; and a number is an answer by itself."""
     env = gem.make("kg:Graph-v0", level=1, look_first=False)
     env.reset(seed=0)
     entity = env.unwrapped.current.entities[0]
-    assert "count takes one argument: variable." in env.step("Action: count()")[0] + env.step("Action: count(a, b)")[0]
+    assert "count takes 1 argument: variable." in env.step("Action: count()")[0] + env.step("Action: count(a, b)")[0]
     assert "intersection takes 2 arguments" in env.step(f"Action: intersection({entity})")[0]
     assert "no variable #0; no call has made one yet" in env.step("Action: count(#0)")[0]
     env.step(f"Action: intersection({entity}, {entity})")

@@ -366,3 +366,13 @@ def test_steps_and_resets_are_cheap() -> None:
     for seed in range(200):
         env.reset(seed=1000 + seed)
     assert (time.process_time() - started) / 200 < 0.02
+
+
+def test_a_search_that_finds_nothing_says_of_which_words_that_is_true() -> None:
+    """Function words are left out beside others, although products have them; alone, they find products."""
+    env = gem.make("web:Shop-v0-easy")
+    env.reset(seed=1)
+    nothing = 'No product has any of these words, apart from words such as "the".'
+    for query, found in (("xyzzy", False), ("xyzzy with the", False), ("with the", True), ("bookcase", True)):
+        observation = env.step(f"search[{query}]")[0]
+        assert (nothing in observation) == ("Total results: 0" in observation) == (not found), query

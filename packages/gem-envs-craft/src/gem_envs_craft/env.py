@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from gem.arguments import boolean, choice, integer
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.state_fields import StateFields
 from gem.text_env import MAX_TURNS, MoveResult, TextEnv, illegal, legal, malformed, success
@@ -52,8 +53,8 @@ class CraftingEnv(TextEnv[Command], ABC):
     def _instructions(self) -> str:
         limit = f", at most {self.most_per_get} at a time" if self.most_per_get < _MOST else ""
         return (
-            f"Craft the goal at the end of this text. You have {self.max_turns} turns, and each command takes one. "
-            f"The commands are:\n"
+            f"Craft the goal at the end of this text. You have {counted(self.max_turns, 'turn')}, and each command "
+            f"takes one. The commands are:\n"
             f"get 3 pine log: collect pieces of an item that no crafting command makes{limit}\n"
             f"craft 4 pine board using 1 pine log: one of the crafting commands below, exactly as it stands there; it "
             f"uses up what it names\n"

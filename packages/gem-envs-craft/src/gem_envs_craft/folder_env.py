@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from gem.arguments import boolean, choice, integer
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.state_fields import StateFields
@@ -86,7 +87,8 @@ class RecipeFolderEnv(CraftingEnv):
         """The items that an episode may ask for, in alphabetical order."""
         if not self.goals:
             raise ArgumentError(
-                f"{folder!r} has no goal of depth {low} to {high} within {max_turns} turns in the split {split!r}"
+                f"{folder!r} has no goal of depth {low} to {high} within {counted(max_turns, 'turn')} in the "
+                f"split {split!r}"
             )
 
     def depth_of(self, item: str) -> int:

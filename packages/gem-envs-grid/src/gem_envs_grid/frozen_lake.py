@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 from gem.action_forms import BoxedChoice
 from gem.arguments import integer, real
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.state_fields import StateFields
@@ -115,8 +116,8 @@ class FrozenLakeEnv(GridGame[str]):
             )
         return (
             f"You are crossing a frozen lake of {self.size} rows and {self.size} columns. Reach the goal within "
-            f"{self.max_turns} moves, and do not fall into a hole. Each turn you move to the next cell left, down, "
-            f"right or up; a move over the edge goes nowhere. {ice}\n"
+            f"{counted(self.max_turns, 'move')}, and do not fall into a hole. Each turn you move to the next cell "
+            f"left, down, right or up; a move over the edge goes nowhere. {ice}\n"
             "'P' is you, '_' ice, 'O' a hole, 'G' the goal; 'X' is you in a hole, '√' you at the goal.\n"
             "Put the direction in \\boxed{}, for example \\boxed{left}."
         )

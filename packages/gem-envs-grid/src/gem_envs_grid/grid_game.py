@@ -33,7 +33,11 @@ class GridGame(TextEnv[MoveT], ABC):
 
     def _set_format_penalty(self, format_penalty: float) -> None:
         self.format_penalty = real("format_penalty", format_penalty, minimum=0.0, maximum=1.0)
-        price = f" and {self.format_penalty:g} points" if self.format_penalty else ""
+        price = (
+            f" and {self.format_penalty:g} {'point' if self.format_penalty == 1 else 'points'}"
+            if self.format_penalty
+            else ""
+        )
         self.form_note = f"An action in any other form costs a turn{price}."
 
     def _malformed(self) -> MoveResult:

@@ -18,6 +18,7 @@ from typing import Any
 
 from gem.arguments import boolean, choice, integer, string
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError, NotSupportedError
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS
@@ -95,7 +96,7 @@ class ALFWorldEnv(HouseEnv):
 
     def _instructions(self) -> str:
         return (
-            f"You do a household task through text commands, one in each of {self.max_turns} turns.\n"
+            f"You do a household task through text commands, one a turn, in {counted(self.max_turns, 'turn')}.\n"
             f"The commands:\n{HELP}\n"
             "Reply with one command, in the last line of your answer, for example: go to shelf 1\n"
             "\n"

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gem.arguments import boolean, choice, integer
+from gem.counts import counted
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.text_env import MAX_TURNS
 from gem_envs_house.commands import HELP
@@ -80,9 +81,9 @@ class HouseholdEnv(HouseEnv):
 
     def _instructions(self) -> str:
         return (
-            f"You do household chores through text commands, one in each of {self.max_turns} turns. What you look for "
-            "may be inside something that is closed. To see a thing in the light of a lamp, carry it there and turn "
-            "the lamp on.\n"
+            f"You do household chores through text commands, one a turn, in {counted(self.max_turns, 'turn')}. What "
+            "you look for may be inside something that is closed. To see a thing in the light of a lamp, carry it "
+            "there and turn the lamp on.\n"
             f"The commands:\n{HELP}\n"
             "Reply with one command, in the last line of your answer, for example: go to shelf 1\n"
             "\n"

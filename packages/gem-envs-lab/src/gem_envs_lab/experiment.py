@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from gem.arguments import choice, integer
+from gem.counts import counted
 from gem.text_env import MAX_TURNS, MoveResult, TextEnv, malformed
 from gem_envs_lab.commands import ExperimentCommand
 
@@ -113,6 +114,6 @@ class ExperimentEnv(TextEnv[ExperimentCommand], ABC, Generic[LevelT, WorldT]):
     def _closing_words(self) -> str:
         """Return the sentences on commands with which all instructions end."""
         return (
-            f"You have {self.max_turns} turns, and every answer takes one. You may think first: the last line of your "
-            "answer that is a command is carried out, so write nothing else into that line."
+            f"You have {counted(self.max_turns, 'turn')}, and every answer takes one. You may think first: the last "
+            "line of your answer that is a command is carried out, so write nothing else into that line."
         )

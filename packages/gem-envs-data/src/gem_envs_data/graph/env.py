@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import gem
 from gem.arguments import boolean, choice, integer
 from gem.core import Info
+from gem.counts import counted
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, illegal, legal, malformed, success
 from gem_envs_data.graph.questions import LEVELS, GraphTask, task_of
@@ -37,7 +38,7 @@ variable, an argument can be an entity of the question. A relation leads from an
 set to all that it leads to from any of them.
 
 Call one tool a turn, in a line like "Action: get_relations({example})". When a variable holds the answer, end with a \
-line like "Final Answer: #3". You have {turns} turns. An action in another form is a lost turn."""
+line like "Final Answer: #3". You have {turns}. An action in another form is a lost turn."""
 
 Call = tuple[str, ...]
 """The name of a tool and its arguments; ``final_answer`` and a variable for the end."""
@@ -145,7 +146,7 @@ class GraphEnv(gem.TextEnv[Call]):
     def _instructions(self) -> str:
         entities = self._task.entities
         tools = "\n".join(f"{name}({', '.join(of)}): {about}" for name, (of, about) in TOOLS.items())
-        rules = _INSTRUCTIONS.format(tools=tools, example=entities[0], turns=self.max_turns)
+        rules = _INSTRUCTIONS.format(tools=tools, example=entities[0], turns=counted(self.max_turns, "turn"))
         return f"{rules}\n\nQuestion: {self._task.question}\nEntities: [{', '.join(entities)}]"
 
     def _play(self, call: Call) -> MoveResult:
@@ -166,7 +167,7 @@ class GraphEnv(gem.TextEnv[Call]):
         if isinstance(answer, frozenset) and isinstance(gold, frozenset):
             shared = 2 * len(answer & gold) / (len(answer) + len(gold))
         self._score = {"correct": correct, "f1": shared}
-        said = f"Your answer is {answer if isinstance(answer, int) else _counted(len(answer), 'entity', 'entities')}."
+        said = f"Your answer is {answer if isinstance(answer, int) else counted(len(answer), 'entity', 'entities')}."
         return success(said) if correct else failure(said, shared if self.metric == F1 else 0.0)
 
     def _malformed(self) -> MoveResult:
@@ -200,10 +201,6 @@ class GraphEnv(gem.TextEnv[Call]):
                 self._tools.call(name, arguments)
             except CallError as error:
                 raise ValueError(f"call of {name}: {error}") from error
-
-
-def _counted(count: int, one: str, more: str) -> str:
-    return f"{count} {one if count == 1 else more}"
 
 
 _ABOUT = {

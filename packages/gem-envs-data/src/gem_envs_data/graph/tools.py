@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gem.counts import counted
 from gem_envs_data.graph.schema import RELATIONS, TYPES
 from gem_envs_data.graph.store import TripleStore
 
@@ -72,8 +73,7 @@ class GraphTools:
             raise CallError(f"There is no tool {tool[:40]!r}; the tools are {', '.join(TOOLS)}.")
         parameters = TOOLS[tool][0]
         if len(arguments) != len(parameters):
-            of_number = "one argument" if len(parameters) == 1 else f"{len(parameters)} arguments"
-            raise CallError(f"{tool} takes {of_number}: {', '.join(parameters)}.")
+            raise CallError(f"{tool} takes {counted(len(parameters), 'argument')}: {', '.join(parameters)}.")
         variable = self._variable(arguments[0])
         if variable.kind == _NUMBER:
             raise CallError(f"{arguments[0]} is a number; {tool} takes entities.")

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import gem
 from gem.arguments import choice, integer
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import GemError
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, fault, illegal, legal, malformed, success
@@ -41,7 +42,7 @@ _SCHEMA_HINTS = {
 _INSTRUCTIONS = """You work on the database of {subject}, in {dialect}. Execute one statement a turn, between <sql> \
 and </sql>: each is committed at once, and you see its result. {schema}
 
-{ending} You have {turns} turns. An action in another form is a lost turn.
+{ending} You have {turns}. An action in another form is a lost turn.
 
 Task: {task}"""
 
@@ -201,7 +202,7 @@ class SqlEnv(gem.TextEnv[SqlMove]):
             dialect=_DIALECTS[self.engine],
             schema=schema,
             ending=_FOR_CHANGES if task.query is None else _FOR_QUESTIONS,
-            turns=self.max_turns,
+            turns=counted(self.max_turns, "turn"),
             task=task.text,
         )
 

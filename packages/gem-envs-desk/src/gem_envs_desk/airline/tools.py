@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from gem.counts import counted
 from gem.tools import tool
 from gem_envs_desk.domain import Db, RefusedCallError
 from gem_envs_desk.store import DeskStore, Row
@@ -151,10 +152,10 @@ def set_bags(store: Db, booking_code: str, bags: int, charge: float) -> str:
     booking = _active(store, booking_code)
     _charge(charge)
     if not booking["bags"] < bags <= _MOST_BAGS:
-        raise RefusedCallError(f"The booking has {booking['bags']} bags; it can have up to {_MOST_BAGS}.")
+        raise RefusedCallError(f"The booking has {counted(booking['bags'], 'bag')}; it can have up to {_MOST_BAGS}.")
     charged = round(booking["charged"] + charge, 2)
     store.update("bookings", {"booking_code": booking_code}, bags=bags, charged=charged)
-    return f"Booking {booking_code} has {bags} bags now; {charge:.2f} are charged."
+    return f"Booking {booking_code} has {counted(bags, 'bag')} now; {charge:.2f} are charged."
 
 
 @tool

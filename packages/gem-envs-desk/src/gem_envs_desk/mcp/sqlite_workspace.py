@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gem.counts import counted
 from gem.errors import GemError
 from gem_envs_desk.mcp.database_text import TableText, shown_rows
 from gem_envs_desk.mcp.snapshots import Probe, Snapshot, row_counts
@@ -77,7 +78,7 @@ class SqliteWorkspace:
         """
         before = self._connection.total_changes
         columns, rows = self._execute(sql, read_only)
-        return shown_rows(columns, rows, f"{self._connection.total_changes - before} rows changed")
+        return shown_rows(columns, rows, f"{counted(self._connection.total_changes - before, 'row')} changed")
 
     def list_tables(self) -> list[str]:
         """Return a line for each table and view."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from gem.action_forms import BoxedPattern
 from gem.arguments import integer
+from gem.counts import counted
 from gem.multiagent.env import AgentsStepResult
 from gem.state_fields import StateFields
 from gem.text import extract_last_tagged_answer
@@ -70,9 +71,9 @@ class BargainEnv(TwoPlayerEnv[re.Match[str]]):
         )
 
     def _situation(self, player: str) -> str:
-        things = ", ".join(f"{count} {kind}" for count, kind in zip(self.pool, _KINDS, strict=True))
         worth = ", ".join(f"{kind} {value}" for kind, value in zip(_KINDS, self.values[player], strict=True))
-        return f"Turn {min(self.turn + 1, self.max_turns)}. The things: {things}. Worth to you, each: {worth}."
+        turn = min(self.turn + 1, self.max_turns)
+        return f"Turn {turn}. The things: {_listed(self.pool)}. Worth to you, each: {worth}."
 
     def _moves(self) -> list[str]:
         offers = [" ".join(map(str, wanted)) for wanted in product(*(range(count + 1) for count in self.pool))]
@@ -97,8 +98,7 @@ class BargainEnv(TwoPlayerEnv[re.Match[str]]):
         if any(number > count for number, count in zip(wanted, self.pool, strict=True)):
             return "there are not so many things."
         self.offer = wanted
-        things = ", ".join(f"{number} {kind}" for number, kind in zip(wanted, _KINDS, strict=True))
-        self.event = f"The {player} player wants {things}.{self.said}"
+        self.event = f"The {player} player wants {_listed(wanted)}.{self.said}"
         return dict.fromkeys(PLAYERS, 0.0) if self.turn + 1 == self.max_turns else None
 
     def _value(self, player: str, things: list[int]) -> int:
@@ -112,16 +112,20 @@ class BargainEnv(TwoPlayerEnv[re.Match[str]]):
             raise ValueError(f"all things are worth {_WORTH} to each player")
 
 
+def _listed(things: list[int]) -> str:
+    return ", ".join(counted(number, kind.removesuffix("s"), kind) for number, kind in zip(things, _KINDS, strict=True))
+
+
 class BargainPolicy(TwoPlayerPolicy):
     """Asks for much at first and for less from turn to turn, and leaves the other what that asked for."""
 
     def answer(self, observation: str) -> str:
         """Return a proposal, or accept what is worth as much as the own next proposal."""
         pool = [
-            int(number) for number in re.findall(r"The things: (\d+) books, (\d+) hats, (\d+) balls", observation)[0]
+            int(number) for number in re.findall(r"The things: (\d+) books?, (\d+) hats?, (\d+) balls?", observation)[0]
         ]
         values = [int(one) for one in re.findall(r"each: books (\d+), hats (\d+), balls (\d+)", observation)[0]]
-        asked = re.findall(r"^The \w+ player wants (\d+) books, (\d+) hats, (\d+) balls", observation, re.MULTILINE)
+        asked = re.findall(r"^The \w+ player wants (\d+) books?, (\d+) hats?, (\d+) balls?", observation, re.MULTILINE)
         turn = int(re.findall(r"^Turn (\d+)\.", observation, re.MULTILINE)[0])
         turns = int(re.findall(r"There are (\d+) turns", observation)[0])
         others = [int(number) for number in asked[0]] if asked else [0, 0, 0]

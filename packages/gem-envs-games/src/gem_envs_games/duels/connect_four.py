@@ -48,7 +48,10 @@ class ConnectFourEnv(TwoPlayerEnv[int]):
             self.columns[column] += _DISCS[number % 2]
 
     def _rules(self) -> str:
-        dropped = f"The first {self.opening} discs were dropped at random. " if self.opening else ""
+        dropped = ""
+        if self.opening:
+            discs = "disc was" if self.opening == 1 else f"{self.opening} discs were"
+            dropped = f"The first {discs} dropped at random. "
         return (
             f"Connect Four: two players in turn drop a disc into a column of the board, where it falls onto the discs "
             f"below; who first has {_WIN} in a row, column or diagonal wins. {dropped}Write the number of a column, "

@@ -54,8 +54,8 @@ class KuhnPokerEnv(TwoPlayerEnv[str]):
         own = self.chips if player == PLAYERS[0] else -self.chips
         done = f"So far in this hand: {', '.join(self.line)}." if self.line else "Nobody has acted in this hand."
         return (
-            f"Hand {self.hand} of {self.hands}. You have won {own:+d} chips so far. Your card is the "
-            f"{_CARDS[self.cards[player]]}. {done}"
+            f"Hand {self.hand} of {self.hands}. You have won {own:+d} {'chip' if abs(own) == 1 else 'chips'} so far. "
+            f"Your card is the {_CARDS[self.cards[player]]}. {done}"
         )
 
     def _moves(self) -> list[str]:

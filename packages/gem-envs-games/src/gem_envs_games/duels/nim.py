@@ -52,7 +52,7 @@ class NimEnv(TwoPlayerEnv[tuple[int, ...]]):
     def _move(self, player: str, move: tuple[int, ...]) -> dict[str, float] | str | None:
         number, taken = move
         if taken > self.heaps[number - 1]:
-            return f"heap {number} has no {taken} objects."
+            return f"heap {number} does not have so many objects: {self.heaps[number - 1]}."
         self.heaps[number - 1] -= taken
         self.event = f"The {player} player took {taken} from heap {number}."
         if any(self.heaps):

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from gem.action_forms import BoxedText
 from gem.arguments import boolean, choice, integer, string
 from gem.core import Env, Info
+from gem.counts import counted
 from gem.policies import Policy
 from gem.state_fields import StateFields
 from gem.text_env import MAX_TURNS, MoveResult, failure, illegal, legal, success
@@ -144,10 +145,10 @@ class BabyAIEnv(GridGame[str]):
         kinds = "" if self.actions == "primitive" else " Some stand for several steps, which end early where one fails."
         return (
             f"You are in a world of rooms with doors, keys, balls and boxes. Your mission: {mission} "
-            f"You have {self.max_turns} actions. You face one way, 'ahead', and see {size - 1} steps ahead and "
-            f"{size // 2} to either side, but not through walls and closed doors. You carry one thing at a time, and "
-            "drop it in front of you. You have gone to a thing when you stand in front of it and face it; things are "
-            "next to each other if they are one step apart, not diagonally. "
+            f"You have {counted(self.max_turns, 'action')}. You face one way, 'ahead', and see {size - 1} steps ahead "
+            f"and {size // 2} to either side, but not through walls and closed doors. You carry one thing at a time, "
+            "and drop it in front of you. You have gone to a thing when you stand in front of it and face it; things "
+            "are next to each other if they are one step apart, not diagonally. "
             "'toggle' opens or closes the door in front of you; a locked one needs the key of its colour in your "
             "hands. It also opens a box, which is then gone. Each observation lists the actions that are "
             f"possible.{kinds} Put one of them in \\boxed{{}}, for example \\boxed{{turn left}}."

@@ -18,6 +18,7 @@ from typing import Any
 from gem.action_forms import BoxedChoice
 from gem.arguments import boolean, integer, real
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.state_fields import StateFields
@@ -103,8 +104,8 @@ class LuckyArmEnv(GridGame[str]):
             f"You are playing a bandit game with {self.arms} arms: {', '.join(self.names)}. The names mean nothing. A "
             "pull of an arm pays one point or none. Exactly one arm is lucky: a pull of it pays with probability "
             f"{probability_in_words(self.lucky)}, a pull of any other arm with probability "
-            f"{probability_in_words(self.unlucky)}. You have {self.max_turns} pulls, one a turn; collect as many "
-            f"points as you can. Put the name of the arm in \\boxed{{}}, for example \\boxed{{{self.names[-1]}}}."
+            f"{probability_in_words(self.unlucky)}. You have {counted(self.max_turns, 'pull')}, one a turn; collect as "
+            f"many points as you can. Put the name of the arm in \\boxed{{}}, for example \\boxed{{{self.names[-1]}}}."
         )
 
     def _board(self) -> str:

@@ -102,7 +102,9 @@ class TwoArmedEnv(GridGame[str]):
             payoff = self.steady_payoff
         else:
             payoff = self.risky_payoff if self.rng.random() < self.risky_probability else 0.0
-        return (success if move == self.best else failure)(f"{move} pays {payoff:g} points.", payoff)
+        return (success if move == self.best else failure)(
+            f"{move} pays {payoff:g} {'point' if payoff == 1 else 'points'}.", payoff
+        )
 
 
 class TwoArmedPolicy(Policy[str, str]):

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from gem.action_forms import BoxedPattern
 from gem.arguments import integer, real
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.state_fields import StateFields
@@ -103,7 +104,7 @@ class MazeEnv(GridGame[re.Match[str]]):
         )
         return (
             f"You are in a maze of {self.height} rows and {self.width} columns of cells, with walls between some of "
-            f"them. Reach the goal within {self.max_turns} moves. {sight}{self.legend}\n"
+            f"them. Reach the goal within {counted(self.max_turns, 'move')}. {sight}{self.legend}\n"
             "A move is a direction and a number of steps from cell to cell; it ends early at a wall, at a door whose "
             f"key you do not have, and at the goal. Put it in \\boxed{{}}: \\boxed{{up}} is one step up, \\boxed{{left "
             f"3}} is three to the left; {MOST_STEPS} are the most."

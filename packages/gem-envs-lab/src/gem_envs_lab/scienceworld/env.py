@@ -15,6 +15,7 @@ from typing import Any
 
 from gem.arguments import boolean, choice, integer, string
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError, NotSupportedError
 from gem.policies import Policy
 from gem.state_fields import StateFields
@@ -118,11 +119,11 @@ class ScienceWorldEnv(TextEnv[str]):
     def _instructions(self) -> str:
         return (
             f"{self._borrowed().description()}\n"
-            f"You have {self.max_turns} turns, and each action takes one. The actions are: open, close, activate, "
-            "deactivate, use X on Y, connect X to Y, disconnect X, move X to Y, pick up X, pour X into Y, dunk X into "
-            "Y, mix X, go to X, read X, look around, look at X, look in X, eat X, flush X, focus on X, wait, task, "
-            "inventory. Write one action in the last line of your answer. Focusing on the wrong thing ends the task.\n"
-            "\n"
+            f"You have {counted(self.max_turns, 'turn')}, and each action takes one. The actions are: open, close, "
+            "activate, deactivate, use X on Y, connect X to Y, disconnect X, move X to Y, pick up X, pour X into Y, "
+            "dunk X into Y, mix X, go to X, read X, look around, look at X, look in X, eat X, flush X, focus on X, "
+            "wait, task, inventory. Write one action in the last line of your answer. Focusing on the wrong thing ends "
+            "the task.\n\n"
             f"{self._around}"
         )
 

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from gem.arguments import choice, integer
+from gem.counts import counted
 from gem.processes.fork_hooks import after_fork_in_child
 from gem.state_fields import StateFields
 from gem.text_env import MAX_TURNS, MoveResult, TextEnv, failure, illegal, legal, malformed, success
@@ -199,9 +200,10 @@ class DeepSearchEnv(TextEnv[SearchAction]):
         first = self._page * self.topk
         hits = self._found(first + self.topk)[first:]
         if not hits:
-            return legal("No other article has any of these words." if first else "No article has any of these words.")
+            which = "No other article" if first else "No article"
+            return legal(f'{which} has any of these words, apart from words such as "the".')
         shown = "\n".join(map(self._shown, hits))
-        return legal(f"The search engine shows {len(hits)} articles.\n{shown}")
+        return legal(f"The search engine shows {counted(len(hits), 'article')}.\n{shown}")
 
     def _shown(self, hit: SearchHit) -> str:
         """Return an article in one line, which the environments of a world have in pieces."""

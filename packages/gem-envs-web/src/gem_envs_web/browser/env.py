@@ -9,6 +9,7 @@ from typing import Any
 
 import gem
 from gem.arguments import string
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.processes import SharedResource
 from gem.text_env import MoveResult, failure, illegal, success
@@ -81,7 +82,7 @@ class BrowserEnv(WindowEnv):
             f"{task_in_words(self.world)}\n\nYou see the website through a browser. Actions: click[7] clicks the "
             "element with the number 7, click[back] goes back a page, type[7][text] replaces the text of a field, "
             f"select[7][option] chooses an option of a list{answer}. Numbers are those of the last page. "
-            f"You have {self.max_turns} turns. An action that is not possible costs its turn."
+            f"You have {counted(self.max_turns, 'turn')}. An action that is not possible costs its turn."
         )
 
     def _board(self) -> str:

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gem.arguments import choice, string
+from gem.counts import counted
 from gem.discovery.official import install_line
 from gem.errors import ArgumentError, NotSupportedError
 from gem.text_env import MoveResult, failure, success
@@ -81,8 +82,8 @@ class MiniWobEnv(WindowEnv):
         return (
             f"Do on a web page what the task says.\n\nTask: {self._utterance}\n\nActions: click[7] clicks the element "
             "with the number 7, type[7][text] replaces the text of a field, select[7][option] chooses an option of a "
-            f"list. Numbers are those of the last page. You have {self.max_turns} turns. An action that is not "
-            "possible costs its turn."
+            f"list. Numbers are those of the last page. You have {counted(self.max_turns, 'turn')}. An action that is "
+            "not possible costs its turn."
         )
 
     def _board(self) -> str:

@@ -8,6 +8,7 @@ from math import ceil
 from typing import TypeVar
 from urllib.parse import quote, unquote
 
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem_envs_web.forum.community import PLACES, Community, ForumPost, ForumThread
 from gem_envs_web.sites.page import PageButton, PageField, PageLink, PagePiece, PageRow, SitePage, page_row
@@ -100,7 +101,7 @@ class ForumSite(Site):
     def _board_row(self, number: int) -> PageRow:
         board = self.forum.boards[number]
         threads = len(self._threads_of(number)) + sum(made[0] == number for made in self.made.threads)
-        return page_row(PageLink(board.name, f"board/{number}/1"), f"{board.about} ({_counted(threads, 'thread')})")
+        return page_row(PageLink(board.name, f"board/{number}/1"), f"{board.about} ({counted(threads, 'thread')})")
 
     def _threads_of(self, board: int) -> list[ForumThread]:
         if not self.made.moved:
@@ -130,7 +131,7 @@ class ForumSite(Site):
                     self._link(thread),
                     "by",
                     PageLink(thread.author, f"member/{thread.author}"),
-                    f"{_counted(replies, 'reply', 'replies')}, last post {last.day}{state}",
+                    f"{counted(replies, 'reply', 'replies')}, last post {last.day}{state}",
                 )
             )
         return board.name, rows + _turning(f"board/{number}/", page, len(threads), THREADS_ON_A_PAGE)
@@ -183,7 +184,7 @@ class ForumSite(Site):
         yield page_row(
             f"#{number} by",
             PageLink(post.author, f"member/{post.author}"),
-            f"on {post.day}, {_counted(post.votes + vote, 'vote')}",
+            f"on {post.day}, {counted(post.votes + vote, 'vote')}",
         )
         yield page_row(post.text, kind="quote")
         buttons: list[PagePiece]
@@ -259,7 +260,7 @@ class ForumSite(Site):
         if members and page == 1:
             rows.append(page_row("Members:", *(PageLink(name, f"member/{name}") for name in members)))
         rows += [
-            page_row(f'{_counted(len(found), "post")} with "{words}" in the text, the name of the author or the title.')
+            page_row(f'{counted(len(found), "post")} with "{words}" in the text, the name of the author or the title.')
         ]
         for post in _slice(found, page, RESULTS_ON_A_PAGE):
             rows.append(self._mention(post, f"by {post.author} in"))
@@ -342,10 +343,6 @@ def _slice(items: list[ItemT], page: int, size: int) -> list[ItemT]:
     if page < 1 or (page > 1 and (page - 1) * size >= len(items)):
         raise ArgumentError(f"there is no page {page}")
     return items[(page - 1) * size : page * size]
-
-
-def _counted(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def _turning(prefix: str, page: int, count: int, size: int, suffix: str = "") -> list[PageRow]:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from gem.arguments import boolean, choice, integer
 from gem.core import Info
+from gem.counts import counted
 from gem.entry_points import load
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.state_fields import StateFields
@@ -26,6 +27,8 @@ from gem_envs_web.shop.reward import PurchaseReward, purchase_reward
 __all__ = ["OBSERVATIONS", "ShoppingEnv"]
 
 OBSERVATIONS = ("text", "text_rich", "html")
+_NOTHING_FOUND = 'No product has any of these words, apart from words such as "the".'
+"""The engine leaves function words out where there are others; most products have some of them."""
 _LONGEST_QUERY = 1000
 
 
@@ -105,8 +108,8 @@ class ShoppingEnv(TextEnv[ShopAction], ABC):
             "button or chooses an option, for example click[next >], click[b012345678] or click[features]; its text "
             "is what the page shows. click[buy now] buys the product with the options chosen until then, and ends the "
             "episode. Every wanted attribute, every wanted option and the price count alike.\n"
-            f"You have {self.max_turns} turns. An action that is not possible on the page changes nothing and costs "
-            "its turn."
+            f"You have {counted(self.max_turns, 'turn')}. An action that is not possible on the page changes nothing "
+            "and costs its turn."
         )
 
     def _board(self) -> str:
@@ -120,7 +123,8 @@ class ShoppingEnv(TextEnv[ShopAction], ABC):
     def _play(self, action: ShopAction) -> MoveResult:
         if action.searches:
             self._go(ShopView("results", action.argument[:_LONGEST_QUERY]))
-            return legal("You search.")
+            found = self.shop.search(self._view.query)  # kept from when the page was made
+            return legal("You search." if found else f"You search. {_NOTHING_FOUND}")
         element = self._page.clickable().get(action.argument)
         if element is None or element.leads_to is None:
             return illegal("That cannot be clicked here.")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from gem.arguments import choice, integer
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, TextEnv, failure, illegal, legal, malformed, success
@@ -97,8 +98,9 @@ class SiteEnv(TextEnv[PageAction], ABC):
     def _instructions(self) -> str:
         actions = " ".join(_ACTIONS[verb] for verb in self.form.verbs)
         return (
-            f"{self.brief()}\n\nActions: {actions} Labels are what the page shows. You have {self.max_turns} turns. An "
-            "action that is not possible on the page changes nothing and costs its turn."
+            f"{self.brief()}\n\nActions: {actions} Labels are what the page shows. "
+            f"You have {counted(self.max_turns, 'turn')}. An action that is not possible on the page "
+            "changes nothing and costs its turn."
         )
 
     def _board(self) -> str:
