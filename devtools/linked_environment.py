@@ -83,7 +83,7 @@ def _link(found: Distribution, purelib: Path) -> None:
         if (
             len(path.parts) > 1
             and whole.suffix != ".dist-info"
-            and not found.locate_file(whole / "__init__.py").exists()
+            and not Path(str(found.locate_file(whole / "__init__.py"))).exists()
         ):
             whole = PurePosixPath(path)  # a namespace, which others may share
         target = purelib / whole

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from gem.built_in import WRAPPERS
+from gem.cli.main import cli
 from gem.discovery.manifest import FILE_NAME
 
 if sys.version_info >= (3, 11):
@@ -39,9 +40,9 @@ def test_links_lead_somewhere(name: str) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_in_a_document_exists(command: str) -> None:
     """Every 'gem NAME' in the documents is a command with a help page that shows an example."""
-    done = subprocess.run([sys.executable, "-m", "gem", command, "--help"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "gem " + command in done.stdout.partition("Example")[2]
+    done = CliRunner().invoke(cli, [command, "--help"], prog_name="gem")
+    assert done.exit_code == 0, done.output
+    assert "gem " + command in done.output.partition("Example")[2]
 
 
 def test_the_page_of_wrappers_lists_each() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -37,9 +38,16 @@ BRINGS = {"gem": {"gem_hub_client", "gem_testing"}}
 """Package → the packages that its distribution, or an extra of it, installs without importing them."""
 
 
+@lru_cache(maxsize=4096)
+def imports_of(source: str) -> list[ast.stmt | ast.Call]:
+    """Return the statements that import, also those inside functions, and the calls with an argument."""
+    nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom | ast.Call))
+    return [node for node in nodes if not isinstance(node, ast.Call) or node.args]
+
+
 def imported_packages(source: str) -> Iterator[tuple[int, str]]:
     """Yield line and top-level name of every import, also of those inside functions and of computed ones."""
-    for node in ast.walk(ast.parse(source)):
+    for node in imports_of(source):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -156,7 +164,7 @@ def modules_of(folder: Path) -> dict[str, Path]:
 def imported_modules(name: str, path: Path, modules: Collection[str]) -> Iterator[str]:
     """Yield the modules of its own package that a module imports, wherever the statement stands."""
     package = name.split(".") if path.stem == "__init__" else name.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in imports_of(path.read_text(encoding="utf-8")):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
         elif isinstance(node, ast.ImportFrom):

@@ -46,12 +46,18 @@ class Checkout:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    @classmethod
+    def of_this_repository(cls, folder: Path) -> Checkout:
+        """Make one in a new folder."""
+        made = cls(folder)
         for part in ("packages", "hub"):
             shutil.copytree(ROOT / part, folder / part, ignore=left_out)
         shutil.copy(ROOT / ".gitignore", folder)
-        self.git("init", "--quiet")
-        self.git("add", ".")
-        self.git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--quiet", "-m", "as it is")
+        made.git("init", "--quiet")
+        made.git("add", ".")
+        made.git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--quiet", "-m", "as it is")
+        return made
 
     def replace(self, path: str, before: str, after: str) -> None:
         """Edit a file in one place."""
@@ -111,15 +117,28 @@ def page(files: dict[str, bytes], name: str) -> dict[str, Any]:
     return found
 
 
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A copy of the repository that no test changes."""
+    return Checkout.of_this_repository(tmp_path_factory.mktemp("untouched") / "checkout")
+
+
+@pytest.fixture(scope="module")
+def snapshot(untouched: Checkout) -> dict[str, bytes]:
+    """What is derived from that."""
+    return untouched.derived("snapshot")
+
+
 @pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
+def checkout(untouched: Checkout, tmp_path: Path) -> Checkout:
     """A fresh copy of the repository."""
+    shutil.copytree(untouched.folder, tmp_path / "checkout")
     return Checkout(tmp_path / "checkout")
 
 
-def test_every_package_of_environments_is_in_the_snapshot(checkout: Checkout) -> None:
+def test_every_package_of_environments_is_in_the_snapshot(snapshot: dict[str, bytes]) -> None:
     """The snapshot lists each package with a manifest, promises no file, and names the folder that pip can install."""
-    files = checkout.derived("snapshot")
+    files = snapshot
     manifests = ROOT.glob("packages/*/src/*/environments.toml")
     folders = {path.parents[2].name for path in manifests}
     assert {path for path in files if path.startswith("envs/")} == {f"envs/{name}.json" for name in folders}
@@ -131,13 +150,12 @@ def test_every_package_of_environments_is_in_the_snapshot(checkout: Checkout) ->
     assert [json.loads(line)["name"] for line in catalogue.splitlines()] == sorted(folders)
 
 
-def test_the_same_files_give_the_same_bytes(checkout: Checkout, tmp_path: Path) -> None:
+def test_the_same_files_give_the_same_bytes(untouched: Checkout, snapshot: dict[str, bytes], tmp_path: Path) -> None:
     """Neither the time, the place of the checkout nor the times of its files leave a trace in the snapshot."""
-    first = checkout.derived("first")
     elsewhere = tmp_path / "a folder with spaces" / "checkout"
-    shutil.copytree(checkout.folder, elsewhere)
+    shutil.copytree(untouched.folder, elsewhere, copy_function=shutil.copy)  # with other times
     run(sys.executable, elsewhere / "hub" / "official_index.py", tmp_path / "second")
-    assert contents(tmp_path / "second") == first
+    assert contents(tmp_path / "second") == snapshot
 
 
 def test_an_edit_of_a_readme_or_a_manifest_touches_no_other_file(checkout: Checkout, tmp_path: Path) -> None:
@@ -146,7 +164,7 @@ def test_an_edit_of_a_readme_or_a_manifest_touches_no_other_file(checkout: Check
     checkout.replace(MANIFEST, "[environment.variants]\n", "[environment.variants]\nbrandnew = { max_turns = 3 }\n")
     client = checkout.folder / CLIENT
     uv = find_uv_bin()
-    run(uv, "build", "--quiet", "--wheel", "--out-dir", tmp_path / "direct", client)
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "direct", cwd=client)
     run(uv, "build", "--quiet", "--out-dir", tmp_path / "by-sdist", client)  # the sdist, and a wheel from that
     assert sorted(checkout.changed()) == sorted([README, MANIFEST])
     (direct,), (by_sdist,) = ((tmp_path / way).glob("*.whl") for way in ("direct", "by-sdist"))
@@ -171,9 +189,9 @@ def test_a_checkout_is_searched_as_it_is_now(checkout: Checkout) -> None:
     assert not [path for path in checkout.changed() if "gem-envs-games" not in path]
 
 
-def test_a_record_takes_the_place_of_what_the_sources_say(checkout: Checkout) -> None:
+def test_a_record_takes_the_place_of_what_the_sources_say(checkout: Checkout, snapshot: dict[str, bytes]) -> None:
     """Once a release of a package is recorded, the snapshot shows the release, and its number comes first."""
-    (release,) = page(checkout.derived("before"), "gem-envs-qa")["releases"]
+    (release,) = page(snapshot, "gem-envs-qa")["releases"]
     unreleased = {key: release[key] for key in ("version", "published", "publisher", "environments")}
     filename = "gem_envs_qa-0.1.0-py3-none-any.whl"
     file = {"filename": filename, "url": f"https://files.example/{filename}", "sha256": "ab" * 32, "size": 1000}

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,13 @@ NPM = [
 def from_pypi(name: str, *requirements: str) -> Path:
     """Return the folder of the programs of an environment with these distributions."""
     folder = CACHE / name
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--retries=1", *requirements]
-    _install(folder, " ".join(requirements), [sys.executable, "-m", "venv", str(folder)], pip)
+    python = str(folder / "bin" / "python")
+    make = [sys.executable, "-m", "venv", str(folder)]
+    install = [python, "-m", "pip", "install", "--quiet", "--retries=1", *requirements]
+    if find_spec("uv") is not None:  # it compiles nothing, and needs no pip there: a third of the CPU seconds
+        make.insert(3, "--without-pip")
+        install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *requirements]
+    _install(folder, " ".join(requirements), make, install)
     return folder / "bin"
 
 
