@@ -52,10 +52,14 @@ def play(spec: EnvSpec, agent: str, episodes: int, turns: int) -> list[str]:
             for _ in range(turns):
                 observation, _, terminated, truncated, info = env.step(policy.act(observation, info))
                 found += wrong_counts(observation)
-                over = terminated or truncated
-                if any(over.values()) if isinstance(over, dict) else over:
+                if any(_flags(terminated)) or any(_flags(truncated)):
                     break
     return found
+
+
+def _flags(ended: Any) -> list[bool]:
+    """Return the flags of all agents."""
+    return list(ended.values()) if isinstance(ended, dict) else [ended]
 
 
 def first_of_each() -> list[EnvSpec]:

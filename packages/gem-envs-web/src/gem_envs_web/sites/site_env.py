@@ -129,7 +129,7 @@ class SiteEnv(TextEnv[PageAction], ABC):
             return illegal("There is nothing with this label to click on this page.")
         if isinstance(piece, PageField):
             self._typed[piece.name] = "" if self._typed[piece.name] else CHECKED
-            return legal(f"{piece.label} is {'checked' if self._typed[piece.name] else 'not checked'} now.")
+            return legal(f'The box "{piece.label}" is {"checked" if self._typed[piece.name] else "not checked"} now.')
         if isinstance(piece, PageLink):
             self._go(piece.address)
             return legal(_sentence(f"You follow {piece.label}"))
