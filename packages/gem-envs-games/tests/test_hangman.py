@@ -201,7 +201,7 @@ def test_the_policy_wins(variant: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("length", "turns"), [(3, 10), (5, 15), (7, 20)])
+@pytest.mark.parametrize(("length", "turns"), [(3, 10), (5, 15), pytest.param(7, 20, marks=pytest.mark.nightly)])
 def test_every_everyday_word_can_be_won_in_time(length: int, turns: int) -> None:
     """No word of a standard variant needs more turns than it has, when the policy plays."""
     opening, _ = HangmanEnv(word_length=length).reset(seed=0)

@@ -125,10 +125,11 @@ def win(env: gem.Env[Any, Any], seed: int, first: int | None = None) -> float:
 
 
 @pytest.mark.parametrize("env_id", VARIANTS)
-def test_the_reference_policy_wins_every_game(env_id: str) -> None:
-    """All of 500: half of them after a first reveal anywhere, and half after its own in the middle."""
+def test_the_reference_policy_wins_every_game(env_id: str, pytestconfig: pytest.Config) -> None:
+    """At night of 500: half of them after a first reveal anywhere, and half after its own in the middle."""
     env = gem.make(env_id)
-    assert {win(env, seed, first=seed if seed % 2 else None) for seed in range(500)} == {1.0}
+    games = 500 if pytestconfig.getoption("--tier") == "all" else 120
+    assert {win(env, seed, first=seed if seed % 2 else None) for seed in range(games)} == {1.0}
 
 
 @pytest.mark.parametrize("env_id", VARIANTS)

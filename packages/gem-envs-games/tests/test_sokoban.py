@@ -156,11 +156,11 @@ def test_other_words_are_malformed(word: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_policy_wins_every_variant(variant: str) -> None:
-    """The reference policy's return is 1.0 on each of 40 episodes of every variant."""
+def test_policy_wins_every_variant(variant: str, pytestconfig: pytest.Config) -> None:
+    """The reference policy's return is 1.0 on each of 40 episodes of every variant; by day on 15."""
     env = SokobanEnv(**VARIANTS[variant])
     policy = SokobanPolicy()
-    for seed in range(40):
+    for seed in range(40 if pytestconfig.getoption("--tier") == "all" else 15):
         observation, info = env.reset(seed=seed)
         policy.reset(observation, info)
         done, total = False, 0.0

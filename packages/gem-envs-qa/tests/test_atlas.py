@@ -175,7 +175,7 @@ def test_hostile_arguments_work_or_raise_gem_errors(name: str, value: Any) -> No
     assert name in ("world_seed", "per_kind", "seed", "shuffle")
 
 
-@pytest.mark.parametrize("world_seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 6))])
+@pytest.mark.parametrize("world_seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 6))])
 def test_the_smallest_worlds_have_questions_of_every_kind(world_seed: int) -> None:
     """A hundred entities are enough for every kind of question, in both splits."""
     for kind in QUESTION_KINDS:

@@ -106,7 +106,7 @@ def solved(row: Row) -> tuple[str, int]:
 def rows(pytestconfig: pytest.Config) -> list[Row]:
     """The first items of the set: ten thousand at night."""
     env = RuleWorldsEnv(statements=1)
-    count = {"quick": 1000, "main": 2000, "all": 10_000}[pytestconfig.getoption("--tier")]
+    count = {"quick": 1000, "main": 1000, "all": 10_000}[pytestconfig.getoption("--tier")]
     return [env.rows[index] for index in range(count)]
 
 
@@ -246,7 +246,7 @@ def test_the_check_for_shortcuts_finds_one(rows: list[Row]) -> None:
 def test_answers_are_graded(depth: int) -> None:
     """The right word in a box earns 1.0, also set upright; the wrong one, both, none, or a sentence earn nothing."""
     env = RuleWorldsEnv(depth=depth, statements=1)
-    for index in range(20):
+    for index in range(8):
         env.reset(options={"index": index})
         right = env.row["answer"]
         wrong = "False" if right == "True" else "True"
@@ -270,7 +270,7 @@ def pairs(pytestconfig: pytest.Config) -> list[Row]:
     """The first items with two statements."""
     env = RuleWorldsEnv()
     return [
-        env.rows[index] for index in range({"quick": 200, "main": 400, "all": 4000}[pytestconfig.getoption("--tier")])
+        env.rows[index] for index in range({"quick": 250, "main": 250, "all": 4000}[pytestconfig.getoption("--tier")])
     ]
 
 

@@ -219,8 +219,8 @@ MISTAKES = [
     ("unpack", "parts = outer", "parts = outer\n            count = 1"),
     ("edit-distance", "before + (letter != wanted)", "before + 2 * (letter != wanted)"),
     ("edit-distance", "row[0] = row[0], number", "row[0] = row[0], 0"),
-    ("longest-palindrome", "if index + radius[index] > right:", "if False:"),
     ("longest-palindrome", "min(right - index, radius[2 * centre - index])", "radius[2 * centre - index]"),
+    ("longest-palindrome", "if index + radius[index] > right:", "if False:"),  # right, and too slow
     ("shortest-cover", "lacking -= missing[letter] > 0", "lacking -= 1"),
     ("shortest-cover", "if best < 0 or end - start + 1 < best:", "if best < 0:"),
     ("shortest-cover", "return 0", "return -1"),

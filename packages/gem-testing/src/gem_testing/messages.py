@@ -20,7 +20,7 @@ _LONGEST_DIFFERENCE = 400
 def freeze(value: Any) -> str:
     """Return a value as JSON text, which is the same for equal values and unaffected by later changes."""
     try:
-        return json.dumps(value, sort_keys=True, default=_opaque)
+        return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError):  # keys of mixed types, a value that contains itself
         return _opaque(value)
 
@@ -31,6 +31,9 @@ def _opaque(value: Any) -> str:
         return f"<{type(value).__name__} {sorted(map(repr, value))}>"
     number = value.item() if callable(getattr(value, "item", None)) and getattr(value, "size", 0) == 1 else ""
     return f"<{type(value).__name__} {number}>"  # NumPy's numbers by their value
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, default=_opaque)  # json.dumps would make one for each value
 
 
 def shorten(value: Any) -> str:
