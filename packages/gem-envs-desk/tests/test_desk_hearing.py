@@ -371,6 +371,22 @@ CONVERSATIONS: list[tuple[str, str, int, list[str], str]] = [
      KINDS["yes"]),
     ("telecom", "airplane mode", 1, ["set_switch(switch='vpn', on=False). Do you agree?"], KINDS["yes"]),
     ("telecom", "airplane mode", 1, ["Once you have turned off airplane mode, it will work."], KINDS["hears"]),
+    ("telecom", "airplane mode", 1, ["Set switch: vpn, on: false. Do you agree?"], KINDS["yes"]),
+    ("telecom", "airplane mode", 1, ["switch vpn on=false. Is that okay with you?"], KINDS["yes"]),
+    ("telecom", "airplane mode", 1, ["Step 1: Turn off airplane mode."], r"^I have turned airplane mode off\.$"),
+    ("telecom", "airplane mode", 1, ["On your phone, please turn airplane mode off."],
+     r"^I have turned airplane mode o"),
+    ("telecom", "airplane mode", 1, ["1. Open Settings.\n2. Turn off **Airplane Mode**.\n3. Turn on mobile data."],
+     r"^In the settings, .* I have turned airplane mode off\. I have turned mobile data on\.$"),
+    ("telecom", "airplane mode", 1, ["Could you try turning airplane mode off and on again?"],
+     r"^I have turned airplane"),
+    ("telecom", "airplane mode", 1, ["Please turn off airplane mode, unless the VPN is on."],
+     r"^I have turned airplane mode off\.$"),
+    ("telecom", "airplane mode", 1,
+     ["What is your phone number, and are you abroad?", "I can't find that number. Could you double-check it?"],
+     r"^I have checked it\. My phone number is {number}\.$"),
+    ("airline", "cancel", 1, ["Was the reservation made within the last 24 hours?"],
+     r"^I am not sure what you need from me\. {wish}$"),
     ("telecom", "airplane mode", 1, ["Does it work now?"],
      r"^It still does not work\. The status bar says: airplane mode\.$"),
     ("telecom", "airplane mode", 1, ["Is there anything else?"],
@@ -401,6 +417,38 @@ def test_customers_understand_in_the_course_of_a_conversation(
     replies = [user.reply(filled(message, known)) for message in messages]
     assert re.search(filled(wanted, known, escape=True), replies[-1].text), [reply.text for reply in replies]
     assert not any(reply.ends for reply in replies[:-1])
+
+
+def test_of_two_wishes_in_the_same_words_the_right_one_is_named() -> None:
+    """The second of two orders to cancel is raised as another one, and named wherever the agent means the first."""
+    task = task_of("retail", "cancel + order of somebody else", 2)
+    assert task.script is not None
+    first, second = (wish.slots[0].says for wish in task.script.wishes)
+    user = user_of(task, "retail")
+    replies = [user.reply(message).text for message in ("Which order is it?", "It is cancelled. Anything else?")]
+    assert replies == [first, "Yes, there is. I would also like to cancel another order."]
+    answers = {
+        "Is there anything else?": "Wait, we are not finished yet. I would also like to cancel another order.",
+        f"{first} Shall I cancel it?": f"No. {second}",
+        "Which?": f"I am not sure what you need from me. I would also like to cancel another order. {second}",
+        "Anything else?": f"Wait, we are not finished yet. I would also like to cancel another order. {second}",
+    }
+    assert {message: user.reply(message).text for message in answers} == answers
+
+
+def test_who_has_paid_a_bill_asks_for_its_amount() -> None:
+    """The price of more data, named before, is not the amount of the bill."""
+    task = task_of("telecom", "overdue bill", 1)
+    world = DOMAINS["telecom"].open(task.state)
+    assert task.script is not None
+    user = ScriptedUser(task.script, lambda call: carried_out(world, call).text)
+    request, _, resume = task.gold
+    user.reply("If your data are used up, may I add 2 GB for 10 euros?")
+    assert carried_out(world, request).ok
+    assert user.reply("Please pay the bill that I have just sent you.").text.startswith("I have paid bill")
+    assert carried_out(world, resume).ok
+    assert user.reply("It is done. Anything else?").text == "You have not told me the amount yet."
+    assert user.reply("The bill was 22.50 euros. Anything else?").ends
 
 
 @pytest.mark.parametrize("desk", DOMAINS)

@@ -22,7 +22,8 @@ _VERBS = (
 _LEADS = (
     r"^(?:\W|\b(?:please|now|next|first|second|third|finally|just|okay|ok|great|thanks|thank you|so|also|and|then|"
     r"kindly|simply|"
-    r"step \d+|lastly|once again|again|alternatively|instead|to do (?:this|that|so)|for now|go ahead and|right|"
+    r"step \d+|on your phone|in (?:the|your) settings|under settings|"
+    r"lastly|once again|again|alternatively|instead|to do (?:this|that|so)|for now|go ahead and|right|"
     r"hello|hi|try to|"
     r"could you|can you|would you|will you|i need you to|i want you to|i'd like you to|i would like you to|"
     r"i ask you to|"
@@ -39,9 +40,8 @@ _NO_INSTRUCTION = re.compile(
 _CONDITION = re.compile(
     r"^\W*(?:if|once|when|after|as soon as|unless|in case|whenever|since|because|as|while|until|before)\b"
 )
-_PAIR = re.compile(
-    r"^[\"'{\[ ]*[\w -]{1,30}[\"']?\s*[:=]\s*\S|[\w]+[\"']?\s*[:=]\s*[\"']?(?:true|false|on|off|yes|no|\w+_\w+)\b"
-)
+_PAIR = re.compile(r"\w+[\"']?\s*[:=]\s*[\"']?(?:true|false|\w+_\w+)\b")
+"""An argument with its value, which an agent shows to have it confirmed."""
 _ASKS = re.compile(
     r"\?|\b(?:what|which|whether|if|tell me|let me know|check|read|look|verify|confirm|describe|see|show|report)\b"
 )
