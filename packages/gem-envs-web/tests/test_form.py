@@ -261,3 +261,17 @@ def test_bad_arguments_are_refused_by_name(kwargs: dict[str, Any], message: str)
     """Before any form is made."""
     with pytest.raises(ArgumentError, match=message):
         gem.make(MIDDLE, **kwargs)
+
+
+def test_a_letter_of_the_easy_level_quotes_the_options_of_the_form() -> None:
+    """An option such as "Keep it at the post office" would break a sentence without quotation marks."""
+    env = gem.make("web:Form-v0-easy")
+    quoted = 0
+    for seed in range(40):
+        observation, _ = env.reset(seed=seed)
+        letter = observation.partition("The letter:")[2].partition("Actions:")[0]
+        for options in re.findall(r"one of: ([^)]*)\)", observation):
+            named = [option for option in options.split(" / ") if f'"{option}"' in letter]
+            assert len(named) == 1, (letter, options)
+            quoted += 1
+    assert quoted > 10

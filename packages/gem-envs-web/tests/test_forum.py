@@ -272,3 +272,11 @@ def test_there_are_more_than_a_million_tasks() -> None:
             observation, _ = env.reset(seed=0, options={"task": number})
             seen.add(observation)
         assert len(seen) == 3000
+
+
+def test_a_link_is_clicked_since_threads_can_be_followed() -> None:
+    """A message that an agent follows a thread would say that it has subscribed to it."""
+    env = gem.make("web:Forum-v0-easy")
+    env.reset(seed=0)
+    assert "You click Garden." in env.step("click[Garden]")[0]
+    assert "You click T64: What to do when lawns turn yellow?" in env.step("click[T64]")[0]

@@ -376,3 +376,12 @@ def test_a_search_that_finds_nothing_says_of_which_words_that_is_true() -> None:
     for query, found in (("xyzzy", False), ("xyzzy with the", False), ("with the", True), ("bookcase", True)):
         observation = env.step(f"search[{query}]")[0]
         assert (nothing in observation) == ("Total results: 0" in observation) == (not found), query
+
+
+def test_an_option_is_chosen_and_all_else_is_clicked() -> None:
+    """The text page does not show which option is chosen, so the message says it."""
+    env = gem.make("web:Shop-v0-easy")
+    env.reset(seed=0)
+    env.step("search[pancake mix certified vegan mango]")
+    assert "You click B00RR4VD4D." in env.step("click[b00rr4vd4d]")[0]
+    assert "You choose mango." in env.step("click[mango]")[0]

@@ -186,8 +186,9 @@ class _Writer:
             return value.said, []
         clause = self.level.paraphrased and table.get("clauses", False)
         if not misleads:
-            phrases = table["phrases"] if self.level.paraphrased or table["kind"] != "choice" else ()
-            return plainly(rng, noun, value.said, phrases, clause), []
+            if table["kind"] == "choice" and not self.level.paraphrased:
+                return plainly(rng, noun, f'"{value.content}"', (), clause), []  # as the form says it
+            return plainly(rng, noun, value.said, table["phrases"], clause), []
         wrong = self._another(table, value)
         quoted = [f'"{one.content}"' if table["kind"] == "choice" else one.said for one in (value, wrong)]
         way = rng.random()

@@ -48,7 +48,7 @@ _TITLES = (
     "Help with {things}, please",
     "{Things} and {remedy}: any experience?",
     "My year with {things}",
-    "Is {remedy} worth it for {things}?",
+    "Worth it for {things}: {remedy}?",
     "Beginner's question about {things}",
     "{Things} that {trouble}, again",
 )
@@ -56,7 +56,7 @@ _OPENINGS = (
     "Mine {trouble}, and I have no idea why. Has anybody had this with {things}?",
     "I have read a lot about {things}, and everybody says something else. What is your experience?",
     "For a while now I have been busy with {things}. My trouble is that they {trouble}.",
-    "Somebody told me that {remedy} helps when {things} {trouble}. Is that so?",
+    "Somebody told me to try {remedy} when {things} {trouble}. Is that good advice?",
     "After three tries with {things} I am close to giving up.",
 )
 _REPLIES = (

@@ -38,7 +38,7 @@ class _Maker(ForumTaskMaker):
         demand = self._one_of(
             f"Vote {word} the post that {post.author} wrote in {self._named(thread)}.",
             f"In {self._named(thread)}, {post.author} has written one post. Give it a vote {word}.",
-            f"{post.author} has answered in {self._named(thread)}: vote {word} that post, and nothing else.",
+            f"{post.author} has posted once in {self._named(thread)}: vote {word} that post, and nothing else.",
         )
         wanted = ForumChanges(votes={post.number: 1 if up else -1})
         return self._changing(

@@ -133,7 +133,7 @@ class ShoppingEnv(TextEnv[ShopAction], ABC):
         if element.kind == "product":
             self._seen = {*self._seen, element.text}
         self._go(element.leads_to)
-        return legal(f"You click {element.text}.")
+        return legal(f"You {'choose' if element.kind == 'option' else 'click'} {element.text}.")
 
     def _buy(self, view: ShopView) -> MoveResult:
         reward = self.score(view).total

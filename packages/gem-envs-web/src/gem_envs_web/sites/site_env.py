@@ -132,7 +132,7 @@ class SiteEnv(TextEnv[PageAction], ABC):
             return legal(f'The box "{piece.label}" is {"checked" if self._typed[piece.name] else "not checked"} now.')
         if isinstance(piece, PageLink):
             self._go(piece.address)
-            return legal(_sentence(f"You follow {piece.label}"))
+            return legal(_sentence(f"You click {piece.label}"))
         return self._press(piece)
 
     def _press(self, button: PageButton) -> MoveResult:
