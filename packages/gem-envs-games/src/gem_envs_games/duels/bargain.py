@@ -62,12 +62,12 @@ class BargainEnv(TwoPlayerEnv[re.Match[str]]):
 
     def _rules(self) -> str:
         return (
-            f"Two players divide some things. Each has own values for them, which the other does not know; all things "
-            f"together are worth {_WORTH} to each. In turn, propose what you want yourself, for example "
-            f"\\boxed{{1 0 2}} for 1 of the books, 0 hats and 2 balls; the other player would get the rest. Or agree "
-            f"to the other's last proposal with \\boxed{{accept}}. You may tell the other player something with "
+            "Two players divide some things. Each has values of their own for them, which the other does not know; all "
+            f"things together are worth {_WORTH} to each. In turn, propose what you want yourself, for example "
+            "\\boxed{1 0 2} for 1 book, 0 hats and 2 balls; the other player would get the rest. Or agree to the "
+            "other's last proposal with \\boxed{accept}. You may tell the other player something with "
             f"<say>text</say>. There are {self.max_turns} turns in all; without an agreement both get nothing. You "
-            f"score what your things are worth to you."
+            f"score what your things are worth to you, as a share of {_WORTH}."
         )
 
     def _situation(self, player: str) -> str:

@@ -7,6 +7,7 @@ import re
 
 from gem.action_forms import BoxedChoice
 from gem.arguments import integer
+from gem.counts import counted
 from gem.state_fields import StateFields
 from gem_envs_games.duels.two_players import PLAYERS, TwoPlayerEnv, TwoPlayerPolicy
 
@@ -53,10 +54,11 @@ class KuhnPokerEnv(TwoPlayerEnv[str]):
     def _situation(self, player: str) -> str:
         own = self.chips if player == PLAYERS[0] else -self.chips
         done = f"So far in this hand: {', '.join(self.line)}." if self.line else "Nobody has acted in this hand."
-        return (
-            f"Hand {self.hand} of {self.hands}. You have won {own:+d} {'chip' if abs(own) == 1 else 'chips'} so far. "
-            f"Your card is the {_CARDS[self.cards[player]]}. {done}"
-        )
+        balance = "have won as much as you lost"
+        if own:
+            balance = f"are {counted(abs(own), 'chip')} {'up' if own > 0 else 'down'}"
+        card = _CARDS[self.cards[player]]
+        return f"Hand {self.hand} of {self.hands}. You {balance} so far. Your card is the {card}. {done}"
 
     def _moves(self) -> list[str]:
         return ["bet", "pass"]
@@ -76,7 +78,8 @@ class KuhnPokerEnv(TwoPlayerEnv[str]):
             names = {one: _CARDS[card] for one, card in self.cards.items()}
             shown = f" The first player had the {names[PLAYERS[0]]}, the second the {names[PLAYERS[1]]}."
         self.chips += won if winner == PLAYERS[0] else -won
-        self.event = f"The {player} player chose to {move}. The {winner} player won {won} in hand {self.hand}.{shown}"
+        gain = f"The {winner} player won {counted(won, 'chip')} in hand {self.hand}."
+        self.event = f"The {player} player chose to {move}. {gain}{shown}"
         if self.hand < self.hands:
             self._deal_hand(other)
             return None
