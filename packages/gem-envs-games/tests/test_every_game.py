@@ -31,12 +31,9 @@ BY_DAY = [
 ]
 QUICK = tuple(spec for spec in SPECS.values() if re.match(r"game:(GuessTheNumber|TowerofHanoi)-v0(-random)?$", spec.id))
 """Two cheap games, whose conformance is tested also by those who cannot wait."""
-BY_NIGHT = tuple(
-    spec
-    for spec in SPECS.values()
-    if not re.search(r"-v0(-random|-easy-\w+)?$|(Sokoban|Minesweeper|Puzzle)-v1$", spec.id)
-)
-"""Variants that differ from another one in their sizes alone, and one whose reference policy plays for seconds."""
+DAYTIME = r"game:(?!Game2048)\w+-v0(-random|-easy-\w+)?$|game:Game2048-v0-easy$|(Sokoban|Minesweeper|Puzzle)-v1$"
+BY_NIGHT = tuple(spec for spec in SPECS.values() if not re.search(DAYTIME, spec.id))
+"""Variants that differ from another one in their sizes alone; of 2048 the easy one comes by day, since it is short."""
 
 HOSTILE_ACTIONS: list[Any] = [
     "",
