@@ -54,7 +54,7 @@ _NO_REASONS = (
 _ACTIONS = (
     "cancel|cancellation|cancelling|canceling",
     "send back|return|returning|send it back|take back",
-    "rather have|swap|swapping|exchange|exchanging|replace",
+    "rather have|swap|swapping|exchange|exchanging|replace|switch",
     "delivered to another address|change the address|new address|change the delivery address|change of address",
     "lost",
 )

@@ -7,7 +7,7 @@ from random import Random
 from gem_envs_desk.content import DeskContent, columns, day
 from gem_envs_desk.store import Row, TableSchema
 
-__all__ = ["SCHEMA", "Network"]
+__all__ = ["SCHEMA", "Network", "switch_words"]
 
 SCHEMA = {
     "customers": TableSchema(columns("customer_id first_name last_name email"), ("customer_id",)),
@@ -25,6 +25,7 @@ SCHEMA = {
     ),
     "cases": TableSchema(columns("subject category"), ("subject", "category")),
 }
+_WORDS = {"vpn": "the VPN", "wifi_calling": "Wi-Fi calling"}
 _PLANS = {"small": 3.0, "medium": 10.0, "large": 40.0}
 
 
@@ -84,3 +85,8 @@ class Network(DeskContent):
             is_abroad=0,
         )
         return line
+
+
+def switch_words(switch: str) -> str:
+    """Return the words for a setting of the phone in a sentence."""
+    return _WORDS.get(switch, switch.replace("_", " "))

@@ -8,7 +8,7 @@ from gem_envs_desk.content import about_customer, day
 from gem_envs_desk.requests import INSISTS, DeskRequest, called, composed, misread
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import USER, DeskCall, DeskTask, Hand, Slot, ToldFact, Wish
-from gem_envs_desk.telecom.content import Network
+from gem_envs_desk.telecom.content import Network, switch_words
 
 __all__ = ["DEVICE_FAULTS", "LINE_FAULTS", "hands_of", "telecom_task"]
 
@@ -139,7 +139,18 @@ def hands_of(phone_number: str) -> tuple[Hand, ...]:
             devices=("network mode", "network type"),
         ),
         Hand(
-            ("reset+all", "factory reset", "reset+settings", "reset+phone"),
+            (
+                *(
+                    f"reset {whose}{what}"
+                    for whose in ("", "your ", "the ")
+                    for what in ("settings", "phone", "device")
+                ),
+                "reset+all",
+                "factory reset",
+                "reset your phone's settings",
+                "reset+to factory",
+                "reset+phone settings",
+            ),
             _by_user("reset_all_settings", phone_number),
             "Please reset all settings.",
         ),
@@ -155,7 +166,7 @@ def hands_of(phone_number: str) -> tuple[Hand, ...]:
             call = _by_user("set_switch", phone_number, switch=switch, on=on)
             word = "on" if on else "off"
             asks = tuple(f"{name}+turn {word}" for name in names)
-            hands.append(Hand(asks, call, f"Please turn {switch.replace('_', ' ')} {word}.", devices=names))
+            hands.append(Hand(asks, call, f"Please turn {switch_words(switch)} {word}.", devices=names))
     return tuple(hands)
 
 
@@ -269,7 +280,7 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
         ),
         Slot("reason", ("why", "reason"), "I want to use the internet on my phone.", extra=True),
         Slot("since", _SINCE, "Since this morning.", extra=True),
-        Slot("restarted", _RESTARTED, "I have restarted it already. That did not help.", extra=True),
+        Slot("restarted", _RESTARTED, "I have restarted it.", extra=True),
     )
     test = hands_of(repairs.number)[0].call
     wish = Wish(wishes["says"], "", wishes["protest"], slots, (), test=test, passes="signal and data")

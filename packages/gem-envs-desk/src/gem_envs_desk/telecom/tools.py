@@ -9,6 +9,7 @@ from typing import Literal
 from gem.tools import tool
 from gem_envs_desk.domain import Db
 from gem_envs_desk.store import RefusedCallError, Row
+from gem_envs_desk.telecom.content import switch_words
 
 __all__ = ["AGENT_TOOLS", "USER_TOOLS"]
 
@@ -151,7 +152,7 @@ def look_at_settings(store: Db, phone_number: str) -> str:
         phone_number: the line of the phone.
     """
     phone = store.require("phones", phone_number=phone_number)
-    switches = ", ".join(f"{name.replace('_', ' ')} is {'on' if phone[name] else 'off'}" for name in _SWITCHES)
+    switches = ", ".join(f"{switch_words(name)} is {'on' if phone[name] else 'off'}" for name in _SWITCHES)
     access = "intact" if phone["access_point"] == "intact" else "empty"
     return (
         f"In the settings, {switches}, the network mode is {phone['network_mode']}, and the access point is {access}."
@@ -180,8 +181,7 @@ def set_switch(store: Db, phone_number: str, switch: _Switch, on: bool) -> str:
     """
     store.require("phones", phone_number=phone_number)
     store.update("phones", {"phone_number": phone_number}, **{switch: int(on)})
-    words = {"vpn": "the VPN", "wifi_calling": "Wi-Fi calling"}.get(switch, switch.replace("_", " "))
-    return f"I have turned {words} {'on' if on else 'off'}."
+    return f"I have turned {switch_words(switch)} {'on' if on else 'off'}."
 
 
 @tool

@@ -42,15 +42,24 @@ _CONDITION = re.compile(
 )
 _PAIR = re.compile(r"\w+[\"']?\s*[:=]\s*[\"']?(?:true|false|\w+_\w+)\b")
 """An argument with its value, which an agent shows to have it confirmed."""
-_ASKS = re.compile(
-    r"\?|\b(?:what|which|whether|if|tell me|let me know|check|read|look|verify|confirm|describe|see|show|report)\b"
-)
+_ASKS = re.compile(r"\?|\b(?:tell me|let me know|could you|can you|would you|please)\b")
+_STEMS = {
+    "resetting": "reset", "setting": "set", "putting": "put", "taking": "take", "removing": "remove",
+    "restoring": "restore", "reseating": "reseat", "re-seating": "reseat", "reinserting": "reinsert",
+    "changing": "change", "paying": "pay", "checking": "check", "looking": "look", "opening": "open",
+    "switched": "switch", "turned": "turn", "selecting": "select", "ejecting": "eject", "inserting": "insert",
+    "switching": "switch", "turning": "turn", "enabling": "enable", "disabling": "disable", "toggling": "toggle",
+    "activating": "activate", "deactivating": "deactivate", "disconnecting": "disconnect",
+}  # fmt: skip
+"""Forms of verbs → those that hands are asked with."""
+_STEM = re.compile(rf"\b(?:{'|'.join(_STEMS)})\b")
+_AIM = re.compile(r"^\W*(?:now |next |then )?(?:in order )?to (?:turn|switch|enable|disable|activate|deactivate)\b")
 _ON = re.compile(r"\b(?:turn|switch|toggle|flip|put|set)(?:ing)?\b.*\bon\b|\b(?:enable|activate|enabling|activating)\b")
 _OFF = re.compile(
     r"\b(?:turn|switch|toggle|flip|put|set)(?:ing)?\b.*\boff\b|\b(?:disable|deactivate|disconnect|disabling|"
     r"deactivating|stop)\b"
 )
-_BARE = re.compile(r"\b(on|off)\W*$")
+_BARE = re.compile(r"\b(on|off)\W*(?:(?:again|now|please|for me|as well|too)\W*)*$")
 _LOOKS = re.compile(
     _LEADS + r"\W*(?:check|look|see|verify|confirm|find|tell|read|describe|let me know|report|show)(?:ing)?\b"
     r"(?! (?:to it|that it is))"
@@ -82,9 +91,13 @@ class Instructions:
         """Add what a sentence asks for."""
         if _PAIR.search(sentence.text):
             return
-        lead, is_asked, before = "", False, len(self.found)
+        lead, aim, is_asked, before = "", "", False, len(self.found)
         tells = False
-        for clause in clauses_of(sentence.text):
+        for clause in clauses_of(_STEM.sub(lambda match: _STEMS[match[0]], sentence.text)):
+            if _AIM.search(clause):
+                aim = _direction(clause)
+                self._remember(clause)
+                continue
             if _CONDITION.search(clause):
                 is_asked, lead = False, ""
                 self._remember(clause)
@@ -97,7 +110,7 @@ class Instructions:
                 continue
             if is_told or shall:
                 is_asked, tells = True, True
-                lead = _direction(clause)
+                lead = _direction(clause) or aim
             elif not is_asked:
                 self._remember(clause)
                 continue
@@ -115,7 +128,7 @@ class Instructions:
             for hand in self.hands
             if (hand.looks or not looks) and (asks_for(hand, clause) or (looks and _names(hand, clause)))
         ]
-        if not fitting and not looks and _PRONOUN.search(clause):
+        if not fitting and not looks and (_PRONOUN.search(clause) or _BARE.search(clause)):
             fitting = [hand for hand in self._named if not hand.looks and _fits_direction(hand, clause)]
         for hand in fitting:
             if hand not in self.found:

@@ -85,8 +85,9 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
             r"\?", r"\b(?:could|can|would|will) you\b", r"^\W*(?:and |so |now )?what(?:'s| is| are)\b",
             r"\bplease\b(?! (?:wait|hold|bear|allow|note|be |rest assured|stand by|give me a|take your|feel free|"
             r"let me know if|reach out))",
-            r"\b(?:i|we)(?:'ll| will| would| also| still| first| just|'d)* (?:need|require|like to know|"
-            r"have to know)\b(?! to (?:<look>|transfer|process) (?!your|you\b))",
+            (r"\b(?:i|we)(?:'ll| will| would| also| still| first| just|'d)* (?:need|require|like to know|"
+             r"have to know)\b(?! to (?:<look>|transfer|process|send|do|make) (?!your|you\b))"
+             r"(?! to (?:send|transfer) you)"),
             r"\b(?:is|are) required\b", r"\brequires? (?:your|the)\b", r"\b(?:tell|give|send|show) (?:me|"
             r"us)\b", r"\blet me know (?!if|whether|once|when)",
             r"\bmay i\b", r"\b(?:can|could) i (?:have|get|ask)\b", r"\b(?:provide|share|enter|specify) (?:me|us|"
@@ -388,7 +389,8 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
             r"\bgood ?bye\b", r"\bbye\b", r"\bfarewell\b", r"\btake care\b",
             (r"\bhave a (?:\w+ )?(?:day|one|evening|weekend|trip|flight|journey|time|night|afternoon|morning|"
              r"week)\b"),
-            r"\benjoy your\b", r"\bsafe travels\b", r"\buntil next time\b", r"\bsee you\b",
+            r"\benjoy your\b", r"\bsafe travels\b", r"\buntil next time\b",
+            r"^\W*see you\b", r"\bsee you (?:soon|later|again|then)\b",
             r"\bthe (?:chat|conversation|contact) is (?:now )?(?:over|closed)\b",
         ),
         (),
@@ -423,6 +425,10 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
              r"connect\w*|load\w*|help|online|fixed|resolved|better|back|solved|gone|browse)\b.*\?"),
             (r"\b(?:try|test)\b.*\b(?:again|now|internet|connection|data|it|website|page|browsing|loading|"
              r"something|speed)\b"),
+            r"\b(?:open|load|visit|browse)\b.*\b(?:page|website|site|browser|internet|app|video)\b",
+            r"\bspeed ?test\b",
+            (r"\b(?:check|see|confirm|verify|know) (?:if|whether|that)\b.*\b(?:works?|working|connects?|loads?|"
+             r"restored|back|online|fixed|resolved)\b"),
             r"\bshould (?:now )?(?:work|be working|be (?:back|fixed|online))\b", r"\bsee if (?:it|the|your|that)\b",
         ),
         (

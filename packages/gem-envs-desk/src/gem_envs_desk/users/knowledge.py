@@ -15,16 +15,17 @@ from gem_envs_desk.users.stated import data_in, occurs, own_choices, own_data, s
 __all__ = ["Knowledge"]
 
 _UNKNOWN_DATA = (
-    "account id", "account number", "an e-mail", "an email", "birth date", "birthdate", "birthday", "booking date",
-    "by e-mail", "by email", "card number", "check your e-mail", "check your email", "company name",
-    "confirmation email", "country code", "credit card number", "customer id", "customer number", "date of birth",
-    "date of purchase", "date of the booking", "date of the order", "date of your booking", "delivery date",
-    "discount code", "email confirmation", "error code", "flight number", "id number", "item id", "item name",
-    "name of the", "name of the customer", "name of the item", "name of the passenger", "name of the product",
-    "name of your", "name on the card", "number of passengers", "order date", "passenger details", "passenger names",
-    "passport", "password", "payment id", "phone number", "pin", "product name", "profile name", "promo code",
-    "purchase date", "qr code", "security code", "security question", "user id", "user name", "username",
-    "verification code", "via e-mail", "via email", "postal code", "zip code", "postcode", "zip file",
+    "access point name", "account id", "account number", "an e-mail", "an email", "birth date", "birthdate",
+    "birthday", "booking date", "by e-mail", "by email", "card number", "check your e-mail", "check your email",
+    "company name", "confirmation email", "country code", "credit card number", "customer id", "customer number",
+    "date of birth", "date of purchase", "date of the booking", "date of the order", "date of your booking",
+    "delivery date", "discount code", "email confirmation", "error code", "flight number", "id number", "item id",
+    "item name", "name of the", "name of the customer", "name of the item", "name of the passenger",
+    "name of the product", "name of your", "name on the card", "network name", "number of passengers", "order date",
+    "passenger details", "passenger names", "passport", "password", "payment id", "phone number", "pin",
+    "postal code", "postcode", "product name", "profile name", "promo code", "purchase date", "qr code",
+    "security code", "security question", "user id", "user name", "username", "verification code", "via e-mail",
+    "via email", "zip code", "zip file",
 )  # fmt: skip
 """What agents ask for, and users do not know, though some of the words ask for what they do."""
 _ASKS_DATUM = re.compile(
@@ -108,15 +109,14 @@ class Knowledge:
         sentences = [
             sentence
             for sentence, found in heard.sentences
-            if Intent.NOT_FOUND in found
-            or (Intent.RECHECKS in found and not any(self._states(sentence, slot) for slot in self.slots))
+            if Intent.NOT_FOUND in found or (Intent.RECHECKS in found and self._is_about_data(sentence))
         ]
         if not sentences:
             return []
         named = {
             self.key(slot)
             for sentence in sentences
-            for slot in self.slots
+            for slot in filter(_can_be_checked, self.slots)
             if slot in self._named(sentence) or occurs(slot.name, sentence.text)
         }
         kinds = {kind for sentence in sentences for kind in data_in(sentence.text)}
@@ -220,6 +220,13 @@ class Knowledge:
             for words in slot.asks:
                 phrases.setdefault(words, []).append(slot)
         return sorted(phrases.items(), key=lambda pair: -len(pair[0]))
+
+    def _is_about_data(self, sentence: Sentence) -> bool:
+        """Return whether a sentence is about what the user has said, and neither states it nor is about their phone."""
+        devices = (word for hand in self.script.hands for word in hand.devices)
+        return not any(self._states(sentence, slot) for slot in self.slots) and not any(
+            occurs(word, sentence.text) for word in devices
+        )
 
     def _states(self, sentence: Sentence, slot: Slot) -> bool:
         """Return whether a sentence states a value of a slot rather than to ask for it."""

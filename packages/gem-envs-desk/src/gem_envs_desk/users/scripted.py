@@ -113,9 +113,17 @@ class ScriptedUser:
         """Do with the own hands what the agent asks for; return what is to be seen."""
         seen = []
         for hand in asked_hands([sentence for sentence, _ in heard.sentences], self.script.hands).found:
+            if hand.looks and self._is_test(heard):
+                continue
             self.asked[hand.call.tool] = self.asked.get(hand.call.tool, 0) + 1
             seen.append(self._use(hand.call))
+        if seen and self._is_test(heard):
+            seen += self._tested()[0]
         return seen
+
+    def _is_test(self, heard: Heard) -> bool:
+        """Return whether the agent wants to know if it works, rather than how things are set."""
+        return self._present.test is not None and heard.has(Intent.TESTS)
 
     def _listen(self, heard: Heard, known: Knowledge) -> None:
         """Remember what the agent says about the present wish."""
@@ -322,17 +330,20 @@ class ScriptedUser:
         parts = [*seen, *answers]
         if checked and heard.has(Intent.NOT_FOUND):
             return parts, progress, False  # "Are you sure?" asks for no permission then
-        return self._reacted(heard, known, parts, slots, progress)
+        if answers and not seen and self._is_test(heard):
+            return [*parts, *self._tested()[0]], True, False
+        has_acted = bool(seen) and not any(sentence.is_question for sentence in heard.where(Intent.PROCEEDS))
+        return self._reacted(heard, known, parts, slots, progress, has_acted)
 
     def _reacted(
-        self, heard: Heard, known: Knowledge, parts: list[str], slots: list[Slot], progress: bool
+        self, heard: Heard, known: Knowledge, parts: list[str], slots: list[Slot], progress: bool, has_acted: bool
     ) -> tuple[list[str], bool, bool]:
         """Add the reaction to what the agent does, if the data are not all that there is to say."""
         more = heard.has(Intent.MORE, Intent.CLOSES)
         is_denied = bool(parts) and parts[0].startswith(("No.", "That is not right."))
         if heard.refuses and not slots and (not parts or more):
             return self._after_refusal(heard, parts, more)
-        if heard.proceeds and not is_denied and not any(slot.decides for slot in slots):
+        if heard.proceeds and not is_denied and not has_acted and not any(slot.decides for slot in slots):
             if heard.offers_other:
                 return [*parts, f"{_NO_OTHER} {self._wish_words()}"], progress, False
             if not (more and self.agreed):

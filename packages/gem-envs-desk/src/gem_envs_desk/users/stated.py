@@ -37,8 +37,8 @@ _UNITS = {"g": "gb", "b": "bags", "l": "bags", "s": "bags"}
 _NAME = re.compile(
     r"(?i:\b(?:my name is|your (?:full |last |first )?name is|your (?:full |last |first )?name|speaking (?:to|with)|"
     r"talking (?:to|with)|name:|customer:|passenger:|mr\.?|ms\.?|"
-    r"mrs\.?)) ((?:[A-Z][\wäöüß'-]+)(?: [A-Z][\wäöüß'-]+)?)|"
-    r"(?i:\b(?:are you|you are|you're|this is) )((?:[A-Z][\wäöüß'-]+) (?:[A-Z][\wäöüß'-]+))"
+    r"mrs\.?)) ((?:[A-Z][a-zà-ÿ'-]+)(?: [A-Z][a-zà-ÿ'-]+)?)|"
+    r"(?i:\b(?:are you|you are|you're|this is) )((?:[A-Z][a-zà-ÿ'-]+) (?:[A-Z][a-zà-ÿ'-]+))"
 )
 _NO_NAMES = frozenset("R V B C P I The Your Sorry Not Okay Yes No Abroad Sure".casefold().split())
 _AMOUNT = re.compile(
