@@ -13,9 +13,9 @@ QUESTIONS = str(Path(__file__).with_name("questions") / "train.jsonl")
 
 
 class TestConformance(EnvConformance):
-    """Both generated sets, one of them with few questions, keep the contract."""
+    """Both generated sets keep the contract, one of them with few questions, the other with short proofs."""
 
-    environments = (gem.spec("qa:Atlas-v0").with_kwargs({"size": 200, "per_kind": 100}), "logic:RuleWorlds-v0")
+    environments = (gem.spec("qa:Atlas-v0").with_kwargs({"size": 200, "per_kind": 100}), "logic:RuleWorlds-v0-d1")
 
 
 class TestDatasetConformance(EnvConformance):
@@ -30,6 +30,13 @@ class TestDatasetConformanceByNight(EnvConformance):
     """And all others."""
 
     environments = gem.spec("qa:HotpotQA").with_kwargs({"dataset": QUESTIONS})
+
+
+@pytest.mark.nightly
+class TestRuleWorldsConformance(EnvConformance):
+    """Every variant of RuleWorlds keeps the contract."""
+
+    environments = "logic:RuleWorlds-v0"
 
 
 @pytest.mark.nightly
