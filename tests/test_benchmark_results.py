@@ -91,3 +91,12 @@ def test_the_comparison_page_repeats_measured_figures() -> None:
     known = README.read_text(encoding="utf-8")
     assert len(figures) > 10
     assert not [figure for figure in figures if figure not in known and figure.rstrip(".") not in known]
+
+
+def test_the_first_page_repeats_the_times_of_newcomers() -> None:
+    """Each user of its table waits as long as in the result file, and takes as many CPU seconds."""
+    page = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    measured = json.loads((ROOT / "benchmarks" / "results" / "newcomers.json").read_text(encoding="utf-8"))
+    _, *rows = measured["tables"]["1"]
+    shown = re.findall(r"^\| (\w+) \| [^|]+ \| ([\d:]+) \| (\d+) \|$", page, re.MULTILINE)
+    assert shown == [(user, waited, cpu) for user, _, waited, cpu, *_ in rows]

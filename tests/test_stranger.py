@@ -11,19 +11,13 @@ import json
 import os
 import re
 import subprocess
-import sys
 import sysconfig
 import venv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-DOCS = Path(__file__).parents[1] / "docs"
-GUIDE = DOCS / "guides" / "registry.md"
-START = DOCS / "start.md"
-FIRST = DOCS / "guides" / "first-environment.md"
-HUB = "https://hub.example/"
+from devtools.newcomer import HUB, REGISTRY, Newcomer, commands, served_registry
 
 GEM = """#!{python}
 import sys
@@ -32,13 +26,6 @@ from gem.cli.main import run
 sys.argv[0] = "gem"
 run()
 """
-
-
-def commands(first: str, guide: Path = GUIDE) -> list[str]:
-    """Return the commands of the guide's block that begins with a command."""
-    blocks = re.findall(r"^```text\n(.*?)^```", guide.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    (block,) = (str(block) for block in blocks if str(block).startswith(first))
-    return block.splitlines()
 
 
 class Person:
@@ -95,27 +82,8 @@ class Person:
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[str]:
     """The address of a registry that an operator runs with the command of the guide, in a process of its own."""
-    (serve,) = (line for line in commands("pip install gem-hub") if line.startswith("gem hub serve"))
-    words = serve.replace("/srv/hub", str(tmp_path / "operator" / "hub")).split()[1:]
-    settings = tmp_path / "settings.toml"
-    settings.write_text("conformance = false\n", encoding="utf-8")  # it would install gem-core from a package index
-    more = ["--port", "0", "--config", str(settings), "--registration", "open"]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "operator"), "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gem", *words, *more],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        address = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
-        assert address is not None
-        yield address[0]
-    finally:
-        process.terminate()
-        process.communicate()
+    with served_registry(tmp_path / "operator") as address:
+        yield address
 
 
 @pytest.mark.slow(reason="only separate processes and environments show what each person's machine lacks")
@@ -123,7 +91,7 @@ def test_a_stranger_publishes_in_five_commands_and_another_user_installs(hub: st
     """From an empty folder to a package that bob finds by search, installs by digest and plays."""
     ada = Person(tmp_path / "ada", hub, hidden=("gem_hub",))
     bob = Person(tmp_path / "bob", hub, hidden=("gem_hub", "gem_testing"))
-    steps = commands("gem new my-envs")
+    steps = commands("gem new my-envs", REGISTRY)
     assert len(steps) == 5
     shown = ada.types(*steps)
     assert "Logged in as ada" in shown
@@ -132,7 +100,7 @@ def test_a_stranger_publishes_in_five_commands_and_another_user_installs(hub: st
     assert wheel.is_file()
     assert ((ada.home / ".config" / "gem" / "credentials.json").stat().st_mode & 0o777) == 0o600
 
-    use, search, install = commands("gem hub use")
+    use, search, install = commands("gem hub use", REGISTRY)
     bob.types(use)
     (found,) = json.loads(bob.types(f"{search} --json"))["packages"]
     assert (found["name"], found["version"]) == ("my-envs", "0.1.0")
@@ -147,54 +115,16 @@ def test_a_stranger_publishes_in_five_commands_and_another_user_installs(hub: st
     assert "already published" in ada.types("cd my-envs", "gem hub publish")
 
 
-def newcomer(home: Path, wheels: dict[str, Path]) -> Callable[..., str]:
-    """Return a function that runs lines in a shell of somebody who has Python, pip, and an index with the wheels."""
-    home.mkdir(parents=True)
-    kept = {name: os.environ[name] for name in ("TMPDIR", "LANG", "PIP_INDEX_URL") if name in os.environ}
-    environment = {
-        **kept,
-        "PATH": f"{Path(sys.executable).resolve().parent}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(home),
-        "PIP_FIND_LINKS": str(next(iter(wheels.values())).parent),
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "NO_PROXY": "127.0.0.1,localhost",
-    }
-
-    def types(*lines: str) -> str:
-        text = "\n".join(lines)
-        command = ["bash", "-euo", "pipefail", "-c", text]
-        done = subprocess.run(
-            command, cwd=home, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
-        return done.stdout
-
-    return types
-
-
 @pytest.mark.nightly
 def test_a_newcomer_scores_and_evaluates_with_the_first_page_alone(tmp_path: Path, wheels: dict[str, Path]) -> None:
     """From nothing but Python: install, the first score, a served stand-in and its evaluation, as the page says."""
-    types = newcomer(tmp_path / "trainer", wheels)
-    types(*commands("python3 -m venv", START))
-    (score,) = re.findall(r"^\$ (gem eval .*)$", START.read_text(encoding="utf-8"), re.MULTILINE)
-    enter = ". .venv/bin/activate"
-    assert re.search(r"mean return +1\.000", types(enter, score))
-    (serve,) = commands("gem fake-model", START)
-    (evaluate,) = commands("gem eval game:GuessTheNumber-v0-easy --base-url http://localhost:8000/v1 --episodes", START)
-    program, *words = serve.split()
-    command = [str(tmp_path / "trainer" / ".venv" / "bin" / program), *words, "--port", "0"]
-    served = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
-    try:
-        assert served.stdout is not None
-        address = re.search(r"http://[\d.]+:\d+/v1", served.stdout.readline())
-        assert address is not None
-        shown = types(enter, evaluate.replace("http://localhost:8000/v1", address[0]))
-        assert re.search(r"mean return +1\.000", shown)
-        assert "20 episodes" in shown
-    finally:
-        served.terminate()
-        served.communicate()
+    trainer = Newcomer(tmp_path / "trainer", next(iter(wheels.values())).parent)
+    assert re.search(r"mean return +1\.000", trainer.score())
+    shown = trainer.evaluate()
+    assert re.search(r"mean return +1\.000", shown)
+    assert "20 episodes" in shown
+    assert [spent.step for spent in trainer.spent] == ["install", "play", "evaluate"]
+    assert all(spent.cpu_seconds > 0 for spent in trainer.spent)
 
 
 @pytest.mark.nightly
@@ -202,20 +132,6 @@ def test_an_author_publishes_the_environment_of_the_first_guide(
     hub: str, tmp_path: Path, wheels: dict[str, Path]
 ) -> None:
     """From nothing but Python: the guide's package with its game, tested, then the registry's commands."""
-    types = newcomer(tmp_path / "author", wheels)
-    types(*commands("python3 -m venv", FIRST))
-    enter = ". .venv/bin/activate"
-    new, *publish = commands("gem new my-envs")
-    types(enter, new, "cd my-envs", "pip install --quiet --editable .")
-    guide = FIRST.read_text(encoding="utf-8")
-    project = tmp_path / "author" / "my-envs"
-    for verb, path, text in re.findall(
-        r"<!-- (file|append): (\S+) -->\n```\w+\n(.*?)^```", guide, re.MULTILINE | re.DOTALL
-    ):
-        with (project / path).open("a" if verb == "append" else "w", encoding="utf-8") as file:
-            file.write(text)
-    shown = types(
-        enter, "cd my-envs", "gem rollout my:Nim-v0 --agent reference --episodes 8", "pytest -q tests/test_nim.py"
-    )
-    assert "5 passed" in shown
-    assert "my-envs 0.1.0: published" in types(enter, "\n".join(publish).replace(HUB, hub))
+    author = Newcomer(tmp_path / "author", next(iter(wheels.values())).parent)
+    assert "5 passed" in author.write()
+    assert "my-envs 0.1.0: published" in author.publish(hub)
