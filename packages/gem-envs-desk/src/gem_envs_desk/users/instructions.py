@@ -84,6 +84,8 @@ class Instructions:
         """In the order of the message."""
         self.is_lost = False
         """Whether the agent asks for something that the user cannot do."""
+        self._passed: list[Hand] = []
+        """Hands that a sentence passes on the way, such as the settings in "open the settings and turn it off"."""
         self._named: list[Hand] = []
         """The hands of the last device that was named, for pronouns."""
 
@@ -121,6 +123,9 @@ class Instructions:
         if len(self.found) == before and _ASKS.search(sentence.text) and not _CONDITION.search(sentence.text):
             self._add(sentence.text, looks=True)
         self.is_lost = self.is_lost or (tells and len(self.found) == before)
+        if any(not hand.looks for hand in self.found[before:]):
+            self.found = [hand for hand in self.found if hand not in self._passed]
+        self._passed = []
 
     def _add(self, clause: str, looks: bool) -> None:
         fitting = [
@@ -133,6 +138,7 @@ class Instructions:
         for hand in fitting:
             if hand not in self.found:
                 self.found.append(hand)
+                self._passed += [hand] if hand.looks and not looks else []
         self._remember(clause)
 
     def _remember(self, clause: str) -> None:

@@ -72,6 +72,7 @@ _TABLE: dict[Intent, tuple[tuple[str, ...], tuple[str, ...]]] = {
             (r"\bwhat (?:would you like|do you want|do you need|is it that you|are you looking)(?! to (?:have|"
              r"swap|send))"),
             r"\bwhat (?:\w+ )?(?:changes?|modifications?|kind of help|service|assistance)\b", r"\bwhat brings you",
+            r"\btell me (?:a (?:bit|little) )?more\b", r"\belaborate\b",
             r"\bwhat(?:'s| is) (?:the (?:problem|matter|issue)|your (?:request|wish|concern|problem|issue)|wrong)",
             (r"\b(?:describe|tell me about|explain|clarify|more (?:details|information) about) (?:your|the|"
              r"what|this) (?:request|issue|problem|wish|concern|situation|is|you)"),
