@@ -136,3 +136,13 @@ def test_a_current_within_one_percent_is_right_and_another_is_wrong() -> None:
         _, reward, terminated, _, info = env.step(command)
         right = abs(current - world.wanted) <= 0.01 * world.wanted
         assert (reward, terminated, info["success"]) == (float(right), True, right)
+
+
+def test_the_words_at_the_end_say_what_has_happened() -> None:
+    """A blown fuse was no result that is wrong, and a wrong loop blew no fuse."""
+    env = gem.make("lab:Circuits-v0-hard")
+    env.reset(seed=3)
+    assert "The last fuse blows.\nThe experiment has failed." in env.step("connect cell 1")[0]
+    env.reset(seed=3)
+    observation = env.step("install cell 1, lamp, bell")[0]
+    assert "mA flow. That is wrong.\nThe experiment has failed." in observation

@@ -71,7 +71,7 @@ class ExperimentEnv(TextEnv[ExperimentCommand], ABC, Generic[LevelT, WorldT]):
     closings: ClassVar[Mapping[str, str]] = {
         **TextEnv.closings,
         "success": "That is right.",
-        "failure": "That is wrong, and there was one chance only.",
+        "failure": "The experiment has failed.",
     }
     levels: ClassVar[Mapping[str, Any]]
     """Name → level, from the easiest to the hardest."""

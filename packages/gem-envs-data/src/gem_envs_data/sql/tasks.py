@@ -32,6 +32,8 @@ _CHANGES = {
     2: ("raise", "remove", "insert"),
     3: ("counts", "archive", "merge", "normalise"),
 }
+_KEPT = 16
+"""Tasks that stay in memory: the rows of more would hold up a reset with a full garbage collection."""
 _CHANGE_SHARE = 0.4
 """Share of the tasks that change the database, where both kinds are asked for."""
 
@@ -58,7 +60,7 @@ class SqlTask(NamedTuple):
         return self.query is not None and self.query.kind == "first"
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=_KEPT)
 def task_of(number: int, level: int, split: str, tasks: str) -> SqlTask:
     """Return a task; a pure function of its arguments. The episodes of a group share it."""
     rng = random.Random(f"sql {split} {level} {tasks} {number}")

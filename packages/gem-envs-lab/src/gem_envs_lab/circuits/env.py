@@ -125,7 +125,7 @@ class CircuitsEnv(ExperimentEnv[CircuitLevel, CircuitWorld]):
         if current > FUSE:
             return failure("You install the loop, and the fuse blows.")
         message = f"You install the loop, and {current:.2f} mA flow."
-        return success(message) if self._world.is_wanted(current) else failure(message)
+        return success(message) if self._world.is_wanted(current) else failure(f"{message} That is wrong.")
 
     def _loop(self, named: str) -> list[Branch] | str:
         """Return the places of a loop, or a sentence on why it is none."""

@@ -143,7 +143,8 @@ class HeatEnv(ExperimentEnv[HeatLevel, HeatWorld]):
         if verb == "answer":
             right = self._world.answer
             message = f"You answer {parts[0]} °C, and the right answer is {right} °C."
-            return success(message) if abs(float(parts[0]) - right) <= _TOLERANCE else failure(message)
+            is_right = abs(float(parts[0]) - right) <= _TOLERANCE
+            return success(message) if is_right else failure(message)
         how, name, amount = parts
         substance = self._world.substances.get(name)
         if substance is None:

@@ -113,7 +113,7 @@ class MixturesEnv(ExperimentEnv[MixtureLevel, MixtureWorld]):
             return illegal(f"There is no flask {number}.")
         kind = self._flasks[number - 1]
         message = f"You hand in flask {number} with {self._world.look(kind)}."
-        return success(message) if kind == self._world.goal else failure(message)
+        return success(message) if kind == self._world.goal else failure(f"{message} That is wrong.")
 
     def _bench(self) -> str:
         if not self._flasks:
