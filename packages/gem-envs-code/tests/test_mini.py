@@ -24,6 +24,9 @@ def fenced(code: str) -> str:
     return f"I think this will do.\n\n```python\n{code}\n```\n"
 
 
+ALL_SUITES = pytest.mark.xdist_group("all suites of code")
+"""Tests that make the hidden tests of every problem, which one worker does once."""
+
 # By day one problem in eighty: in test_structures.py every solution also runs without a sandbox.
 SAMPLE = [
     pytest.param(problem, id=problem.id, marks=pytest.mark.nightly if place % 80 else pytest.mark.slow)
@@ -56,6 +59,7 @@ def test_problems_are_many_and_different() -> None:
     assert sum(problem.check is not None for problem in problems) >= 5
 
 
+@ALL_SUITES
 @pytest.mark.parametrize("module", MODULES)
 def test_no_test_is_there_twice_and_no_expected_output_in_the_question(module: str) -> None:
     """Inputs differ from each other and from the examples; only the examples' outputs are shown."""
@@ -81,6 +85,7 @@ def test_train_and_test_have_no_problem_in_common() -> None:
     assert len(seen) == len(set(seen)) == len(all_problems())
 
 
+@ALL_SUITES
 def test_questions_and_tests_of_a_version_stay_as_they_are() -> None:
     """They are the same in every process, and as they were when the version was new.
 
