@@ -276,6 +276,22 @@ def test_a_page_without_scores_says_so(sees: str, agent: str) -> None:
     assert "no engine" in failed
 
 
+def test_the_index_has_no_empty_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of bridges lists no environments; the index says so, counts it not, and links to the package."""
+    game = BaseEnvironment("game:Some-v0", "A game.", "multi", ["text"], [], [])
+    views = [
+        SimpleNamespace(name="some-bridges", summary="Bridges.", environments=[]),
+        SimpleNamespace(name="some-envs", summary="Games.", licence="MIT", source="x", environments=[game]),
+    ]
+    monkeypatch.setattr(environment_pages, "package_views", lambda: views)
+    monkeypatch.setattr(environment_pages, "what_was_played", lambda *_, **__: {"game:Some-v0": {"error": "none"}})
+    game.rewards.append(RewardRange("game:Some-v0", 0.0, 1.0, 0.0, 1.0, "", {}))
+    index = dict(environment_pages.environment_pages(Path(), play=False))["environments/index"]
+    assert "1 environments in 1 packages" in index
+    assert index.count("| environment |") == 1
+    assert "It lists none of its own: [some-bridges](/packages/some-bridges.md)" in index
+
+
 def test_an_environment_that_cannot_be_played_says_why() -> None:
     """An unknown id, a missing data set, or an engine that does not run is an error on the line, and ends nothing."""
     assert "UnknownEnvironmentError" in play.played("game:NoSuchGame-v0", with_episode=True)["error"]

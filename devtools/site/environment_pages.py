@@ -141,13 +141,17 @@ def _index(views: list[PackageView]) -> Iterator[str]:
     total = sum(len(view.environments) for view in views)
     yield "# All environments"
     yield ""
-    yield f"{total} environments in {len(views)} packages. `gem list` shows those that are installed."
+    listing = sum(1 for view in views if view.environments)
+    yield f"{total} environments in {listing} packages. `gem list` shows those that are installed."
     for view in views:
         yield ""
         yield f"## {view.name}"
         yield ""
         yield _inline(view.summary)
         yield ""
+        if not view.environments:
+            yield f"It lists none of its own: [{view.name}](/packages/{view.name}.md) plays what an address names."
+            continue
         yield "| environment | what it is | turns |"
         yield "|---|---|---|"
         for environment in view.environments:
