@@ -34,12 +34,29 @@ def machine(tmp_path: Path) -> Machine:
 
 
 @pytest.fixture
-def hub(store: Store, wheel: MakeWheel) -> Path:
-    """A hub with toy-envs 0.1.0 and 0.2.0, which needs toy-base."""
-    publish_wheel(store, wheel("toy-base", ids=("base:Thing-v0",)))
-    publish_wheel(store, wheel())
-    publish_wheel(store, wheel(version="0.2.0", metadata=(CORE, "Requires-Dist: toy-base>=0.1")))
+def quick_machine(tmp_path: Path) -> Machine:
+    """An empty environment for tests in which the installer has no say: with uv, where that is here."""
+    return Machine(tmp_path / "machine", without_pip=shutil.which("uv") is not None)
+
+
+def publish_toys(store: Store, wheel: MakeWheel, *metadata: str) -> Path:
+    """Publish toy-envs 0.1.0 and 0.2.0, which needs toy-base."""
+    publish_wheel(store, wheel("toy-base", ids=("base:Thing-v0",), metadata=metadata))
+    publish_wheel(store, wheel(metadata=metadata))
+    publish_wheel(store, wheel(version="0.2.0", metadata=(*metadata, "Requires-Dist: toy-base>=0.1")))
     return store.folder
+
+
+@pytest.fixture
+def hub(store: Store, wheel: MakeWheel) -> Path:
+    """A hub with the toys, which need gem-core."""
+    return publish_toys(store, wheel, CORE)
+
+
+@pytest.fixture
+def quick_hub(store: Store, wheel: MakeWheel) -> Path:
+    """A hub with toys that need nothing else: uv does not see what the tests' own environment has."""
+    return publish_toys(store, wheel)
 
 
 def digest(store: Store, name: str, version: str) -> str:
@@ -118,29 +135,31 @@ def test_a_changed_file_is_refused_by_the_installer(machine: Machine, hub: Path,
     assert machine.installed() == {}
 
 
-def test_a_dependency_of_the_hub_is_never_taken_from_an_index(machine: Machine, hub: Path) -> None:
+def test_a_dependency_of_the_hub_is_never_taken_from_an_index(quick_machine: Machine, quick_hub: Path) -> None:
     """A higher version of a hub package on the installer's own index does not come in its place."""
-    make_wheel(machine.index, "toy-base", "99.0", ids=("base:Thing-v0",))
-    machine.gem("hub", "install", "toy-envs", hubs=(hub,))
-    assert machine.installed()["toy-base"]["version"] == "0.1.0"
+    make_wheel(quick_machine.index, "toy-base", "99.0", ids=("base:Thing-v0",), metadata=())
+    quick_machine.gem("hub", "install", "toy-envs", hubs=(quick_hub,))
+    assert quick_machine.installed()["toy-base"]["version"] == "0.1.0"
 
 
-def test_what_no_hub_has_comes_from_the_installers_own_index(machine: Machine, store: Store, wheel: MakeWheel) -> None:
+def test_what_no_hub_has_comes_from_the_installers_own_index(
+    quick_machine: Machine, store: Store, wheel: MakeWheel
+) -> None:
     """Other dependencies are named beforehand, and found where the installer always looks."""
-    make_wheel(machine.index, "elsewhere", "3.0", ids=("elsewhere:Thing-v0",))
+    make_wheel(quick_machine.index, "elsewhere", "3.0", ids=("elsewhere:Thing-v0",), metadata=())
     marked = "Requires-Dist: never-there; python_version < '3'"
-    publish_wheel(store, wheel(metadata=(CORE, "Requires-Dist: elsewhere>=2; python_version > '3'", marked)))
-    report = json.loads(machine.gem("hub", "install", "toy-envs", "--json", hubs=(store.folder,)))
+    publish_wheel(store, wheel(metadata=("Requires-Dist: elsewhere>=2; python_version > '3'", marked)))
+    report = json.loads(quick_machine.gem("hub", "install", "toy-envs", "--json", hubs=(store.folder,)))
     assert report["others"] == ["elsewhere>=2"]
-    assert machine.installed()["elsewhere"]["version"] == "3.0"
+    assert quick_machine.installed()["elsewhere"]["version"] == "3.0"
 
 
-def test_a_dry_run_changes_nothing(machine: Machine, hub: Path) -> None:
+def test_a_dry_run_changes_nothing(quick_machine: Machine, quick_hub: Path) -> None:
     """--dry-run says what would be installed, and installs nothing."""
-    said = machine.gem("hub", "install", "toy-envs", "--dry-run", hubs=(hub,))
+    said = quick_machine.gem("hub", "install", "toy-envs", "--dry-run", hubs=(quick_hub,))
     assert "toy-base" in said
     assert "Nothing was changed" in said
-    assert machine.installed() == {}
+    assert quick_machine.installed() == {}
 
 
 def test_another_file_of_the_same_version_is_replaced(machine: Machine, hub: Path, store: Store) -> None:
@@ -153,45 +172,49 @@ def test_another_file_of_the_same_version_is_replaced(machine: Machine, hub: Pat
     assert machine.installed()["toy-envs"]["sha256"] == digest(store, "toy-envs", "0.1.0")
 
 
-def test_an_installed_dependency_that_fits_stays(machine: Machine, hub: Path, store: Store, wheel: MakeWheel) -> None:
+def test_an_installed_dependency_that_fits_stays(
+    quick_machine: Machine, quick_hub: Path, store: Store, wheel: MakeWheel
+) -> None:
     """A newer release of a hub package that was not asked for is not put in the place of one that is good enough."""
-    machine.gem("hub", "install", "toy-base", hubs=(hub,))
-    publish_wheel(store, wheel("toy-base", "0.2.0", ids=("base:Thing-v0",)))
-    machine.gem("hub", "install", "toy-envs", hubs=(hub,))
-    assert machine.installed()["toy-base"]["version"] == "0.1.0"
-    machine.gem("hub", "install", "toy-base", hubs=(hub,))
-    assert machine.installed()["toy-base"]["version"] == "0.2.0"
+    quick_machine.gem("hub", "install", "toy-base", hubs=(quick_hub,))
+    publish_wheel(store, wheel("toy-base", "0.2.0", ids=("base:Thing-v0",), metadata=()))
+    quick_machine.gem("hub", "install", "toy-envs", hubs=(quick_hub,))
+    assert quick_machine.installed()["toy-base"]["version"] == "0.1.0"
+    quick_machine.gem("hub", "install", "toy-base", hubs=(quick_hub,))
+    assert quick_machine.installed()["toy-base"]["version"] == "0.2.0"
 
 
-def test_a_yanked_release_is_given_only_for_its_exact_version(machine: Machine, hub: Path, store: Store) -> None:
+def test_a_yanked_release_is_given_only_for_its_exact_version(
+    quick_machine: Machine, quick_hub: Path, store: Store
+) -> None:
     """The newest is skipped when it is yanked; with == it is installed, and the reason shown."""
     store.add_event(Yank(name="toy-envs", by="someone", version="0.2.0", reason="loses rewards"))
-    machine.gem("hub", "install", "toy-envs", hubs=(hub,))
-    assert machine.installed()["toy-envs"]["version"] == "0.1.0"
-    done = machine.run("hub", "install", "toy-envs==0.2.0", hubs=(hub,))
+    quick_machine.gem("hub", "install", "toy-envs", hubs=(quick_hub,))
+    assert quick_machine.installed()["toy-envs"]["version"] == "0.1.0"
+    done = quick_machine.run("hub", "install", "toy-envs==0.2.0", hubs=(quick_hub,))
     assert done.returncode == 0
     assert "was yanked: loses rewards" in done.stderr
-    assert machine.installed()["toy-envs"]["version"] == "0.2.0"
+    assert quick_machine.installed()["toy-envs"]["version"] == "0.2.0"
     store.add_event(Yank(name="toy-envs", by="someone", version="0.1.0", reason="loses rewards too"))
-    assert "every release of toy-envs" in machine.refused("hub", "install", "toy-envs", hubs=(hub,))
-    machine.gem("hub", "install", "toy-envs==0.1.0", hubs=(hub,))
-    assert machine.installed()["toy-envs"]["version"] == "0.1.0"
+    assert "every release of toy-envs" in quick_machine.refused("hub", "install", "toy-envs", hubs=(quick_hub,))
+    quick_machine.gem("hub", "install", "toy-envs==0.1.0", hubs=(quick_hub,))
+    assert quick_machine.installed()["toy-envs"]["version"] == "0.1.0"
 
 
-def test_a_quarantined_package_is_refused(machine: Machine, hub: Path, store: Store) -> None:
+def test_a_quarantined_package_is_refused(quick_machine: Machine, quick_hub: Path, store: Store) -> None:
     """Neither by name, nor by exact version, nor as something that another package needs."""
     store.add_event(Quarantine(name="toy-base", by="someone", reason="steals keys"))
     for wanted in ("toy-base", "toy-base==0.1.0", "toy-envs"):
-        said = machine.refused("hub", "install", wanted, hubs=(hub,))
+        said = quick_machine.refused("hub", "install", wanted, hubs=(quick_hub,))
         assert "toy-base is quarantined" in said
         assert "steals keys" in said
-    assert machine.installed() == {}
+    assert quick_machine.installed() == {}
 
 
-def test_a_deprecated_package_is_installed_with_a_word(machine: Machine, hub: Path, store: Store) -> None:
+def test_a_deprecated_package_is_installed_with_a_word(quick_machine: Machine, quick_hub: Path, store: Store) -> None:
     """Deprecation is shown with its reason, and hinders nothing."""
     store.add_event(Deprecate(name="toy-base", by="someone", reason="use other-base"))
-    done = machine.run("hub", "install", "toy-base", hubs=(hub,))
+    done = quick_machine.run("hub", "install", "toy-base", hubs=(quick_hub,))
     assert done.returncode == 0
     assert "toy-base is deprecated: use other-base" in done.stderr
 
