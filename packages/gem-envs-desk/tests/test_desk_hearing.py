@@ -314,6 +314,12 @@ CONVERSATIONS: list[tuple[str, str, int, list[str], str]] = [
      KINDS["right"]),
     ("retail", "cancel", 1, ["I cannot do that.", "I've filed a case for you. Anything else?"], KINDS["bye"]),
     ("retail", "cancel", 1, ["It is cancelled.", "Goodbye!"], KINDS["bye"]),
+    # a refusal of something else, or one that is taken back
+    ("retail", "cancel", 1, ["I cannot change how it was paid. Shall I cancel the order?"], KINDS["yes"]),
+    ("retail", "cancel", 1, ["I can't cancel a part of it. Would you like me to cancel the whole order?"],
+     KINDS["yes"]),
+    ("retail", "cancel", 1, ["I cannot do that.", "It is possible after all. Shall I proceed?", "Anything else?"],
+     KINDS["is it done"]),
     # what one is told is a part of the wish
     ("retail", "refund", 1, ["I have refunded the item. Anything else?"], KINDS["amount missing"]),
     ("retail", "refund", 1, ["I have refunded 99.50. Anything else?"], KINDS["bye"]),

@@ -85,6 +85,18 @@ class Knowledge:
         """Return whether the user has given wrong data, and not noticed."""
         return bool(slot.wrong) and self.asked.get(self.key(slot), 0) == 1
 
+    def put_right(self, heard: Heard) -> list[Slot]:
+        """Return the slots about which the user is mistaken, and the agent says what is right."""
+        data: dict[str, set[str]] = {}
+        for sentence, _ in heard.sentences:
+            _merge(data, data_in(sentence.text))
+        return [
+            slot
+            for slot in self.slots
+            if self.is_mistaken(slot)
+            and any(values & data.get(kind, set()) for kind, values in own_data(self.truth(slot)).items())
+        ]
+
     def requested(self, heard: Heard) -> list[Slot]:
         """Return the slots that the agent asks for, in the order of the script."""
         found: set[str] = set()
@@ -189,6 +201,16 @@ class Knowledge:
             for slot in self.slots:
                 is_known = is_known or bool(stated_choices(slot.choices, sentence.text))
         return is_known
+
+    def is_granted(self, heard: Heard) -> bool:
+        """Return whether the agent refuses something, but asks for permission to do what the user wants."""
+        says = self.script.wishes[self.wish].says
+        actions = [slot for slot in self.slots if slot.says == says and slot.choices]
+        return any(
+            stated_choices(slot.choices, sentence.text) == own_choices(slot.choices, says)
+            for sentence in heard.where(Intent.PROCEEDS)
+            for slot in actions
+        )
 
     def is_offer(self, sentence: Sentence) -> bool:
         """Return whether a sentence offers what the user has an opinion on."""

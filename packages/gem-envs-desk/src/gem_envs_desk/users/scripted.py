@@ -206,6 +206,7 @@ class ScriptedUser:
         if wish.change and not self.changed:
             self.changed = True
             return wish.change
+        self.refused = False
         if self.agreed:
             return _ANOTHER_YES
         self.agreed = True
@@ -313,6 +314,8 @@ class ScriptedUser:
         if heard.is_foreign:
             return [_FOREIGN], False, False
         known = Knowledge(self.script, self.wish, self.changed, self.asked)
+        for slot in known.put_right(heard):
+            self.asked[known.key(slot)] = 2  # the agent has noticed the mistake for them
         seen = self._acts(heard)
         wanted = known.requested(heard)
         denied = [slot for slot in known.denied(heard) if slot not in wanted]
@@ -333,17 +336,26 @@ class ScriptedUser:
         if answers and not seen and self._is_test(heard):
             return [*parts, *self._tested()[0]], True, False
         has_acted = bool(seen) and not any(sentence.is_question for sentence in heard.where(Intent.PROCEEDS))
-        return self._reacted(heard, known, parts, slots, progress, has_acted)
+        permits = not denied and not has_acted and not any(slot.decides for slot in slots)
+        return self._reacted(heard, known, parts, permits=permits, has_told=bool(slots), progress=progress)
 
     def _reacted(
-        self, heard: Heard, known: Knowledge, parts: list[str], slots: list[Slot], progress: bool, has_acted: bool
+        self, heard: Heard, known: Knowledge, parts: list[str], *, permits: bool, has_told: bool, progress: bool
     ) -> tuple[list[str], bool, bool]:
-        """Add the reaction to what the agent does, if the data are not all that there is to say."""
+        """Add the reaction to what the agent does, if the data are not all that there is to say.
+
+        Args:
+            heard: the message.
+            known: what the user knows.
+            parts: what they say already.
+            permits: whether a permission can be added to it.
+            has_told: whether it tells the agent anything.
+            progress: whether it is progress.
+        """
         more = heard.has(Intent.MORE, Intent.CLOSES)
-        is_denied = bool(parts) and parts[0].startswith(("No.", "That is not right."))
-        if heard.refuses and not slots and (not parts or more):
+        if heard.refuses and not has_told and (not parts or more) and not known.is_granted(heard):
             return self._after_refusal(heard, parts, more)
-        if heard.proceeds and not is_denied and not has_acted and not any(slot.decides for slot in slots):
+        if heard.proceeds and permits:
             if heard.offers_other:
                 return [*parts, f"{_NO_OTHER} {self._wish_words()}"], progress, False
             if not (more and self.agreed):
