@@ -148,7 +148,7 @@ class _Maker(ForumTaskMaker):
             f"Reply in {self._named(thread)} with the place where the author of its last post lives, and no more.",
             f"Look up where the member lives who wrote the last post in {self._named(thread)}. Reply there with the "
             "place alone.",
-            f"Your reply in {self._named(thread)} shall be one word: the place of the member with the last post there.",
+            f"Your reply in {self._named(thread)} must be one word: the place of the member with the last post there.",
         )
 
         def act(trail: ForumTrail) -> None:
@@ -195,7 +195,7 @@ class _Maker(ForumTaskMaker):
             f"{self._named(thread, capital=True)} has posts that advertise a shop. Remove those, keep what only talks "
             "about shops, and lock the thread.",
             f"Clean up {self._named(thread)}: what advertises has to be removed, everything else stays, and then no "
-            "more replies shall be possible.",
+            "more replies must be possible.",
         )
         adverts = {post.number for post in self.forum.posts_of(thread) if post.advert}
 
