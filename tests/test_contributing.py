@@ -73,7 +73,7 @@ class Checkout:
     def run(self, *command: str) -> str:
         """Run a module of Python in the copy; return its output."""
         sources = os.pathsep.join(str(self.root / "packages" / name / "src") for name in PACKAGES)
-        variables = {**os.environ, "PYTHONPATH": sources, "PYTHONDONTWRITEBYTECODE": "1"}
+        variables = {**os.environ, "PYTHONPATH": sources}
         done = subprocess.run(
             [sys.executable, "-m", *command], cwd=self.root, env=variables, capture_output=True, text=True, check=False
         )

@@ -154,7 +154,18 @@ def test_a_plugin_that_hangs_at_import_is_given_up(site: PluginSite) -> None:
     assert probe("bad-plugin", seconds=0.5).problems == ["importing it takes more than 0.5 s"]
 
 
-@pytest.mark.parametrize("case", [case for case in BROKEN if case != "manifest lists ids of another namespace"])
+LISTED_BY_DAY = ("manifest is no TOML", "entry_points.txt is malformed", "METADATA is missing")
+"""A fault of each file. The test of all faults above finds what 'gem list' is told as well."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case if case in LISTED_BY_DAY else pytest.param(case, marks=pytest.mark.nightly)
+        for case in BROKEN
+        if case != "manifest lists ids of another namespace"
+    ],
+)
 def test_listing_warns_of_a_broken_plugin(site: PluginSite, case: str) -> None:
     """'gem list' shows everything that is healthy and warns of the broken plugin by name."""
     site.add("bad-plugin", **{"entry_points": {"bad": "bad_plugin"}, **BROKEN[case]})

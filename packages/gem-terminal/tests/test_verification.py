@@ -601,7 +601,7 @@ def test_tests_that_take_too_long_are_ended(container: Container, tmp_path: Path
 def test_a_server_is_kept_for_the_tests_if_asked(container: Container, tmp_path: Path, keep: bool) -> None:
     """What the agent has started goes on only then."""
     sh(container, "mkfifo /desk/port; setsid bash -c 'while :; do echo 42 > /desk/port; done' >/dev/null 2>&1 &")
-    script = f"read -t {30 if keep else 4} x <> /desk/port; echo $((x == 42)) > /logs/verifier/reward.txt"
+    script = f"read -t {30 if keep else 1} x <> /desk/port; echo $((x == 42)) > /logs/verifier/reward.txt"
     assert verify(task_of(tmp_path, script), container, keep_processes=keep).reward == float(keep)
 
 

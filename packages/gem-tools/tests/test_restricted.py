@@ -38,8 +38,7 @@ ALLOWED, WITHOUT_EFFECT, REFUSED = 0x7FFF0000, 0x00050000, 0x00050001
 USERS = ("root", "root without capabilities", "root with the system's Python", "ordinary")
 BY_DAY = {
     ("root", 7),
-    ("root without capabilities", 7),
-    ("ordinary", 5),
+    ("root without capabilities", 5),
     ("ordinary", 1),
 }
 """The kinds of users that trainers have, and each way to make up for an older kernel."""
