@@ -18,6 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gem.data.schemas import Kind, math_gold, qa_golds, read_row, recognise
+from gem.data.schemas.content import text_of_question
 from gem.data.tables import Row
 from gem.errors import DatasetError
 
@@ -134,40 +135,40 @@ VERL = {
 }
 
 
-@pytest.mark.parametrize(
-    ("row", "kind", "name", "question", "gold"),
-    [
-        (GSM8K, "math", "GSM8K", GSM8K["question"], "18"),
-        (MATH, "math", "MATH", MATH["problem"], "\\frac{1}{2}"),
-        (MINERVA, "math", "Minerva", MATH["problem"], "\\frac{1}{2}"),
-        (OLYMPIAD, "math", "OlympiadBench", "Find $x$.", "$4.2$"),
-        ({**MATH, "answer": "0.5"}, "math", "problem, answer", MATH["problem"], "0.5"),
-        ({"problem": "1 + 1?", "answer": 2.0}, "math", "problem, answer", "1 + 1?", 2.0),
-        ({"problem": "1 + 1?", "answer": '["2", "two"]'}, "math", "problem, answer", "1 + 1?", ["2", "two"]),
-        ({"problem": "Where?", "answer": "[1, 2]"}, "math", "problem, answer", "Where?", "[1, 2]"),
-        ({"Body": "3 hens", "Question": "How many?", "Answer": 3.0}, "math", "SVAMP, ASDiv", "3 hens. How many?", 3.0),
-        (
-            {"body": "3 hens.", "question": "How many?", "answer": "3 (hens)"},
-            "math",
-            "SVAMP, ASDiv",
-            "3 hens. How many?",
-            "3",
-        ),
-        (VERL, "math", "prompt, reward_model", "2 + 3?", "5"),
-        (SQUAD, "qa", "SQuAD", "Ann lives in Bonn.\n\nWhere does Ann live?", ["Bonn", "in Bonn"]),
-        (TRIVIA, "qa", "TriviaQA", "Who wrote it?", ["Ann Lee", "A. Lee"]),
-        (HOTPOT, "qa", "HotpotQA", "Were both poets?", ["yes"]),
-        (NQ, "qa", "Natural Questions", "who is it", ["Ann", "yes"]),
-        (NQ_SIMPLIFIED, "qa", "Natural Questions", "who is it", ["Ann Lee"]),
-        ({"question": "Who?", "answer": ["Ann", "Lee"]}, "qa", "NQ-Open", "Who?", ["Ann", "Lee"]),
-        ({"question": "Who?", "possible_answers": '["Ann"]', "obj": "A"}, "qa", "PopQA", "Who?", ["Ann"]),
-        ({"question": "Who?", "answer": "Ann", "answer_aliases": ["A."]}, "qa", "MuSiQue", "Who?", ["Ann", "A."]),
-        ({"question": "Is it?", "answer": True, "passage": "…"}, "qa", "question, answer", "Is it?", ["True", "yes"]),
-        (APPS, "code", "APPS, TACO", "Add.", APPS["input_output"]),
-        (CONTEST, "code", "CodeContests", "Add.", {"inputs": ["1 2\n", "4 5\n"], "outputs": ["3\n", "9\n"]}),
-        ({"problem": "Add.", "tests": "[…]"}, "code", "DeepCoder", "Add.", "[…]"),
-    ],
-)
+PUBLISHED: list[tuple[dict[str, Any], Kind, str, Any, Any]] = [
+    (GSM8K, "math", "GSM8K", GSM8K["question"], "18"),
+    (MATH, "math", "MATH", MATH["problem"], "\\frac{1}{2}"),
+    (MINERVA, "math", "Minerva", MATH["problem"], "\\frac{1}{2}"),
+    (OLYMPIAD, "math", "OlympiadBench", "Find $x$.", "$4.2$"),
+    ({**MATH, "answer": "0.5"}, "math", "problem, answer", MATH["problem"], "0.5"),
+    ({"problem": "1 + 1?", "answer": 2.0}, "math", "problem, answer", "1 + 1?", 2.0),
+    ({"problem": "1 + 1?", "answer": '["2", "two"]'}, "math", "problem, answer", "1 + 1?", ["2", "two"]),
+    ({"problem": "Where?", "answer": "[1, 2]"}, "math", "problem, answer", "Where?", "[1, 2]"),
+    ({"Body": "3 hens", "Question": "How many?", "Answer": 3.0}, "math", "SVAMP, ASDiv", "3 hens. How many?", 3.0),
+    (
+        {"body": "3 hens.", "question": "How many?", "answer": "3 (hens)"},
+        "math",
+        "SVAMP, ASDiv",
+        "3 hens. How many?",
+        "3",
+    ),
+    (VERL, "math", "prompt, reward_model", "2 + 3?", "5"),
+    (SQUAD, "qa", "SQuAD", "Ann lives in Bonn.\n\nWhere does Ann live?", ["Bonn", "in Bonn"]),
+    (TRIVIA, "qa", "TriviaQA", "Who wrote it?", ["Ann Lee", "A. Lee"]),
+    (HOTPOT, "qa", "HotpotQA", "Were both poets?", ["yes"]),
+    (NQ, "qa", "Natural Questions", "who is it", ["Ann", "yes"]),
+    (NQ_SIMPLIFIED, "qa", "Natural Questions", "who is it", ["Ann Lee"]),
+    ({"question": "Who?", "answer": ["Ann", "Lee"]}, "qa", "NQ-Open", "Who?", ["Ann", "Lee"]),
+    ({"question": "Who?", "possible_answers": '["Ann"]', "obj": "A"}, "qa", "PopQA", "Who?", ["Ann"]),
+    ({"question": "Who?", "answer": "Ann", "answer_aliases": ["A."]}, "qa", "MuSiQue", "Who?", ["Ann", "A."]),
+    ({"question": "Is it?", "answer": True, "passage": "…"}, "qa", "question, answer", "Is it?", ["True", "yes"]),
+    (APPS, "code", "APPS, TACO", "Add.", APPS["input_output"]),
+    (CONTEST, "code", "CodeContests", "Add.", {"inputs": ["1 2\n", "4 5\n"], "outputs": ["3\n", "9\n"]}),
+    ({"problem": "Add.", "tests": "[…]"}, "code", "DeepCoder", "Add.", "[…]"),
+]
+
+
+@pytest.mark.parametrize(("row", "kind", "name", "question", "gold"), PUBLISHED)
 def test_a_published_shape_is_read(row: Any, kind: Kind, name: str, question: str, gold: Any) -> None:
     """By its columns, in whatever order they stand, and whatever other columns there are."""
     for shuffled in (row, dict(reversed(row.items())), {"more": 1, **row}):
@@ -178,6 +179,17 @@ def test_a_published_shape_is_read(row: Any, kind: Kind, name: str, question: st
         assert schema.name == name
         content = read_row(shuffled, kind)
         assert (content.question, content.gold) == (question, gold)
+
+
+@pytest.mark.parametrize(("row", "kind"), [(row, kind) for row, kind, *_ in PUBLISHED])
+def test_a_named_question_is_its_column_alone(row: Any, kind: Kind) -> None:
+    """Whatever the schema of the row would add to it; the gold answer is the schema's."""
+    schema = recognise(row, kind)
+    assert schema is not None
+    if schema.question_key in row:
+        content = read_row(row, kind, schema.question_key, schema.gold_key)
+        assert content.question == text_of_question(row, schema.question_key)
+        assert content.gold == read_row(row, kind).gold
 
 
 def test_what_a_row_says_of_its_tolerance() -> None:

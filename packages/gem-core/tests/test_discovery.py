@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gem
 from gem import discovery
+from gem.discovery.manifest import ManifestContents, read_manifest
 from gem.errors import EntryPointError
 
 if TYPE_CHECKING:
@@ -103,6 +105,26 @@ def test_the_environments_of_a_namespace_come_from_the_manifest(site: PluginSite
     ((spec,),) = [found.specs["things:Thing-v0-big"]]
     assert (spec.distribution, spec.version, spec.kwargs) == ("my-things", "1.0", {"size": 9})
     assert "my_things" not in sys.modules
+
+
+def test_a_manifest_of_several_namespaces_is_read_once(site: PluginSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the number of namespaces that a package claims; each has the ids of its own."""
+    tables = "".join(f'[[environment]]\nid = "{name}:A-v0"\nentry_point = "m:C"\n' for name in ("one", "two"))
+    site.add(
+        "my-envs",
+        {"one": "my_envs", "two": "my_envs"},
+        {"my_envs/__init__.py": "", "my_envs/environments.toml": f"schema = 1\n{tables}"},
+    )
+    discovery.clear_caches()
+    read: list[Path] = []
+
+    def reading(path: Path, distribution: str, version: str) -> ManifestContents:
+        read.append(path)
+        return read_manifest(path, distribution, version)
+
+    monkeypatch.setattr("gem.discovery.read_manifest", reading)
+    assert [list(discovery.installed(name).specs) for name in ("one", "two")] == [["one:A-v0"], ["two:A-v0"]]
+    assert len(read) == 1
 
 
 def test_a_namespace_that_nobody_claims_is_empty(site: PluginSite) -> None:

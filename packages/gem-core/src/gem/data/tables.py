@@ -160,13 +160,13 @@ class ArrowTable(RowTable):
         table: a ``pyarrow.Table``.
     """
 
-    __slots__ = ("_batches", "_names", "_starts")
+    __slots__ = ("_batches", "_starts")
 
     def __init__(self, table: Any) -> None:
         super().__init__()
-        self._names: list[str] = table.column_names
+        names: list[str] = table.column_names
         batches = [batch for batch in table.to_batches() if batch.num_rows]
-        self._batches = [list(batch.columns) for batch in batches]
+        self._batches = [list(zip(names, batch.columns, strict=True)) for batch in batches]
         self._starts = [0]
         for batch in batches:
             self._starts.append(self._starts[-1] + batch.num_rows)
@@ -177,8 +177,7 @@ class ArrowTable(RowTable):
     def _at(self, index: int) -> dict[str, Any]:
         number = bisect_right(self._starts, index) - 1
         offset = index - self._starts[number]
-        columns = self._batches[number]
-        return {name: column[offset].as_py() for name, column in zip(self._names, columns, strict=True)}
+        return {name: column[offset].as_py() for name, column in self._batches[number]}
 
 
 class FrameTable(RowTable):

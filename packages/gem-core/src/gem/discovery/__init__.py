@@ -188,7 +188,7 @@ def clear_caches() -> None:
     importlib.invalidate_caches()
     _scan.cache_clear()
     _providers.cache_clear()
-    _offered.cache_clear()
+    _contents.cache_clear()
     installed.cache_clear()
 
 
@@ -197,12 +197,17 @@ def _providers() -> Any:
     return _metadata().packages_distributions()
 
 
-@cache
 def _offered(claim: Announcement) -> ManifestContents:
-    folder = package_folder(claim.value)
-    if folder is None:
+    contents = _contents(claim.value, claim.distribution, claim.version)
+    if contents is None:
         raise ManifestError(f"announces {claim.name!r} in package {claim.value!r}, which cannot be found")
-    return read_manifest(folder / FILE_NAME, claim.distribution, claim.version)
+    return contents
+
+
+@cache  # all namespaces that a package claims are in one manifest
+def _contents(import_name: str, distribution: str, version: str) -> ManifestContents | None:
+    folder = package_folder(import_name)
+    return None if folder is None else read_manifest(folder / FILE_NAME, distribution, version)
 
 
 @cache

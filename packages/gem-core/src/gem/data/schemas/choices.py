@@ -9,8 +9,10 @@ from typing import Any
 from gem.data.schemas.content import column_of, is_missing, plain_value, row_name
 from gem.errors import DatasetError
 
-__all__ = ["choices_of", "gold_of_choice", "with_choices"]
+__all__ = ["CHOICE_KEYS", "choices_of", "gold_of_choice", "with_choices"]
 
+CHOICE_KEYS = ("choices", "options")
+"""Columns that hold the options, in order of precedence, in any capitals."""
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LETTERED = re.compile(r"^\s*\(?([A-Z])\s*[).:]\s*")
 _INLINE = re.compile(r"(?:^|\s)\(?([A-Z])[).]\s")
@@ -22,7 +24,7 @@ def choices_of(row: Mapping[str, Any]) -> dict[str, str] | None:
     Forms: a list of texts, with letters before them or without; an object from letters to texts; ARC's object of two
     lists, ``text`` and ``label``; one text ``"A) … B) …"``.
     """
-    column = column_of(row, ("choices", "options"))
+    column = column_of(row, CHOICE_KEYS)
     value = None if column is None else plain_value(row[column])
     if isinstance(value, str):
         return _inline(value)

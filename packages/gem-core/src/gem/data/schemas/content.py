@@ -58,6 +58,10 @@ class RowSchema:
     """Return the content of such a row; DatasetError if the row has no question or no usable gold answer."""
     needs: frozenset[str] = frozenset()
     """Columns, in lower case, without which ``fits`` need not be asked."""
+    needs_one: frozenset[str] = frozenset()
+    """Columns, in lower case, without any of which ``fits`` need not be asked; empty: no such condition."""
+    question_alone: bool = False
+    """Whether the question is the text of ``question_key`` alone, without a context, options or the like."""
 
 
 def row_name(row: Mapping[str, Any]) -> str:
@@ -88,6 +92,8 @@ def is_missing(value: Any) -> bool:
 
 def plain_value(value: Any) -> Any:
     """Return a NumPy array or scalar as a list or number of Python, and any other value as it is."""
+    if type(value) is str:  # most values
+        return value
     if hasattr(value, "tolist") and hasattr(value, "dtype") and not isinstance(value, type):
         return value.tolist()
     return value
@@ -109,7 +115,10 @@ def text_of_question(row: Mapping[str, Any], column: str) -> str:
     Raises:
         DatasetError: if there is none.
     """
-    value = plain_value(row[column])
+    value = row[column]
+    if type(value) is str and value.strip():  # nearly always
+        return value
+    value = plain_value(value)
     if isinstance(value, Mapping):
         value = value.get("text", value)
     elif isinstance(value, Sequence) and not isinstance(value, str):

@@ -126,11 +126,15 @@ def _qa_golds(value: Any, row: Mapping[str, Any], column: str) -> list[str]:
 
 def _answers_in(value: Any) -> list[str] | None:
     """Return the answers in a value; an empty list if it says that there is none, None if it has an unknown form."""
+    if type(value) is list:
+        return _joined(value)
     value = plain_value(value)
+    if isinstance(value, str):
+        if not value.strip():
+            return []
+        return _answers_in(json_value(value)) if _is_list_of_texts(value) else [value]
     if is_missing(value):
         return []
-    if isinstance(value, str):
-        return _answers_in(json_value(value)) if _is_list_of_texts(value) else [value]
     if isinstance(value, bool):
         return [str(value), "yes" if value else "no"]
     if isinstance(value, _NUMBER):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gem.data.schemas.choices import choices_of, gold_of_choice, with_choices
+from gem.data.schemas.choices import CHOICE_KEYS, choices_of, gold_of_choice, with_choices
 from gem.data.schemas.content import (
     RowContent,
     RowSchema,
@@ -137,9 +137,28 @@ MATH_SCHEMAS = (
         lambda row: _has(row, "question", "answer") and isinstance(row["answer"], str) and "####" in row["answer"],
         lambda row: RowContent(text_of_question(row, "question"), math_gold(row, "answer")),
         frozenset(("question", "answer")),
+        question_alone=True,
     ),
-    RowSchema("Minerva", "math", "problem", "solution", _is_minerva, _minerva, frozenset(("problem", "solution"))),
-    RowSchema("MATH", "math", "problem", "solution", _is_worked, _worked, frozenset(("problem", "solution"))),
+    RowSchema(
+        "Minerva",
+        "math",
+        "problem",
+        "solution",
+        _is_minerva,
+        _minerva,
+        frozenset(("problem", "solution")),
+        question_alone=True,
+    ),
+    RowSchema(
+        "MATH",
+        "math",
+        "problem",
+        "solution",
+        _is_worked,
+        _worked,
+        frozenset(("problem", "solution")),
+        question_alone=True,
+    ),
     RowSchema(
         "multiple choice",
         "math",
@@ -151,6 +170,7 @@ MATH_SCHEMAS = (
             and column_of(row, _CHOICE_ANSWERS) is not None
         ),
         _choices,
+        needs_one=frozenset(CHOICE_KEYS),
     ),
     RowSchema(
         "SVAMP, ASDiv",

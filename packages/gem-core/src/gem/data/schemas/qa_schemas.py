@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
-from gem.data.schemas.choices import choices_of, gold_of_choice, with_choices
+from gem.data.schemas.choices import CHOICE_KEYS, choices_of, gold_of_choice, with_choices
 from gem.data.schemas.content import (
     RowContent,
     RowSchema,
@@ -95,6 +95,8 @@ _CHOICE_ANSWERS = ("answerkey", "answer", "correct", "label", "target")
 
 
 def _is_object(value: Any, *keys: str) -> bool:
+    if isinstance(value, (str, list)):  # asking an abstract class takes three times as long
+        return False
     return isinstance(value, Mapping) and any(key in {str(name).lower() for name in value} for key in keys)
 
 
@@ -127,6 +129,7 @@ QA_SCHEMAS = (
         lambda row: "question" in row and _is_object(row.get("answer"), "aliases"),
         _plain("question", "answer"),
         frozenset(("question", "answer")),
+        question_alone=True,
     ),
     RowSchema(
         "TriviaQA",
@@ -136,6 +139,7 @@ QA_SCHEMAS = (
         lambda row: "Question" in row and _is_object(row.get("Answer"), "aliases"),
         _plain("Question", "Answer"),
         frozenset(("question", "answer")),
+        question_alone=True,
     ),
     RowSchema(
         "HotpotQA",
@@ -144,7 +148,8 @@ QA_SCHEMAS = (
         "answer",
         lambda row: "question" in row and "answer" in row and "supporting_facts" in row,
         _plain("question", "answer"),
-        frozenset(("question", "answer")),
+        frozenset(("question", "answer", "supporting_facts")),
+        question_alone=True,
     ),
     RowSchema(
         "MuSiQue",
@@ -154,6 +159,7 @@ QA_SCHEMAS = (
         lambda row: "question" in row and "answer" in row and "answer_aliases" in row,
         _aliased,
         frozenset(("question", "answer", "answer_aliases")),
+        question_alone=True,
     ),
     RowSchema(
         "PopQA",
@@ -163,15 +169,17 @@ QA_SCHEMAS = (
         lambda row: "question" in row and isinstance(json_value(row.get("possible_answers")), list),
         _plain("question", "possible_answers"),
         frozenset(("question", "possible_answers")),
+        question_alone=True,
     ),
     RowSchema(
         "NQ-Open",
         "qa",
         "question",
         "answer",
-        lambda row: set(row) == {"question", "answer"} and isinstance(plain_value(row["answer"]), list),
+        lambda row: isinstance(plain_value(row.get("answer")), list) and set(row) == {"question", "answer"},
         _plain("question", "answer"),
         frozenset(("question", "answer")),
+        question_alone=True,
     ),
     RowSchema(
         "multiple choice",
@@ -184,5 +192,6 @@ QA_SCHEMAS = (
             and column_of(row, _CHOICE_ANSWERS) is not None
         ),
         _choices,
+        needs_one=frozenset(CHOICE_KEYS),
     ),
 )

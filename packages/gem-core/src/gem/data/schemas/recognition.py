@@ -47,7 +47,11 @@ def _candidates(kind: Kind, columns: tuple[Any, ...]) -> tuple[tuple[RowSchema, 
     questions, golds = _COLUMNS[kind]
     question = column_of(row, questions)
     gold = column_of(row, [name for name in golds if name != (question or "").lower()])
-    named = tuple(schema for schema in _NAMED[kind] if schema.needs <= lower)
+    named = tuple(
+        schema
+        for schema in _NAMED[kind]
+        if schema.needs <= lower and (not schema.needs_one or schema.needs_one & lower)
+    )
     return named, None if question is None or gold is None else _by_columns(kind, question, gold)
 
 
@@ -74,9 +78,9 @@ def read_row(
     if known is not None and question_key in (None, known.question_key) and gold_key in (None, known.gold_key):
         # The schema may say more than the columns alone, such as a tolerance.
         content = known.read(row)
-        return (
-            content if question_key is None else RowContent(_question(row, question_key), content.gold, content.extras)
-        )
+        if question_key is None or known.question_alone:
+            return content
+        return RowContent(_question(row, question_key), content.gold, content.extras)
     if question_key is None or gold_key is None:
         if known is None:
             raise _unknown(row, kind)
@@ -126,6 +130,7 @@ def _by_columns(kind: Kind, question: str, gold: str) -> RowSchema:
         gold,
         lambda row: question in row and gold in row,
         lambda row: RowContent(_question(row, question), _gold(row, kind, gold)),
+        question_alone=True,
     )
 
 
