@@ -250,7 +250,7 @@ _WORDING = {
     "none": (
         "Which {parent_such} have no {such}? Give each {parent_label}.",
         "List the {parent_labels} of all {parent_such} that do not have any {such}.",
-        "Find the {parent_such} for which there are no {such}, and give each {parent_label}.",
+        "Take the {parent_such}. Give the {parent_label} of each of them that has no {such}.",
     ),
     "every": (
         "Which {parents} have, among the {such}, every value of {column} that occurs in the table {table}? Give each "
