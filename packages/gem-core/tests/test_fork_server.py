@@ -64,7 +64,7 @@ SERVER = textwrap.dedent(
                 time.sleep(600)
             kind = Impatient if body == b"impatient" else Toy
             child = kind(pid, socket.socket(fileno=descriptors[0]))
-            if kind is Impatient: child.look_at = time.monotonic() + 0.05
+            if kind is Impatient: child.look_at = time.monotonic() + 0.5
             return child
 
     def main():

@@ -8,9 +8,9 @@ from gem_testing import EnvConformance
 
 
 class TestConformance(EnvConformance):
-    """A world of middle size keeps the contract."""
+    """A world of few steps keeps the contract."""
 
-    environments = ("craft:Recipes-v0",)
+    environments = ("craft:Recipes-v0-d2",)
 
 
 @pytest.mark.nightly

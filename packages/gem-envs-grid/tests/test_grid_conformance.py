@@ -19,7 +19,7 @@ from gem_testing import EnvConformance
 MANIFEST = Path(gem_envs_grid.__file__).with_name("environments.toml")
 SPECS = {spec.id: spec for spec in read_specs(MANIFEST, "gem-envs-grid", gem_envs_grid.__version__)}
 OWN = [env_id for env_id in SPECS if "BabyAI" not in env_id]
-BY_DAY = ("bandit:TwoArmed-v0", "bandit:LuckyArm-v0-level3", "grid:FrozenLake-v0", "grid:Maze-v0-level3")
+BY_DAY = ("bandit:TwoArmed-v0", "bandit:LuckyArm-v0-level3", "grid:FrozenLake-v0", "grid:Maze-v0-level1")
 BUDGET = 20
 """Turns that all levels of a world get when they are compared."""
 

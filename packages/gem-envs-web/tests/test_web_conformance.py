@@ -11,7 +11,7 @@ from gem_testing import EnvConformance
 class TestConformance(EnvConformance):
     """The shop keeps every clause of the contract with a small catalogue."""
 
-    environments = (gem.spec("web:Shop-v0").with_kwargs({"products": 300}),)
+    environments = (gem.spec("web:Shop-v0").with_kwargs({"products": 100}),)
 
 
 class TestSites(EnvConformance):

@@ -139,6 +139,8 @@ class EpisodeServer:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128
+    """Browsers that may knock at once; the library's five are too few for a batch of episodes on a busy machine."""
 
     def __init__(self, address: tuple[str, int], owner: EpisodeServer) -> None:
         self.owner = owner
