@@ -1,6 +1,6 @@
 """Compares this GEM with the original (`gem-llm`), paired in one run, in CPU seconds.
 
-    python -m venv /tmp/original && /tmp/original/bin/pip install gem-llm pandas requests
+    python -m venv /tmp/original && /tmp/original/bin/pip install gem-llm datasets pandas pylatexenc requests
     python benchmarks/against_the_original.py --original /tmp/original/bin/python --nltk-data DIR
 
 `DIR` is an NLTK data folder with the corpus `words`, which the original's word games read. Each figure is

@@ -1,6 +1,6 @@
 """Compares judging of programs with the original (`gem-llm`), paired in one run, in CPU seconds and by the clock.
 
-    python -m venv /tmp/original && /tmp/original/bin/pip install gem-llm pandas requests
+    python -m venv /tmp/original && /tmp/original/bin/pip install gem-llm datasets pandas pylatexenc requests
     python benchmarks/code_problems.py --original /tmp/original/bin/python
 
 Both sides get the same data set in memory: one problem with 12 tests, the most that the original runs, and three

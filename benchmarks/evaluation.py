@@ -203,13 +203,24 @@ def ideal_seconds(run: RunFolder, latency: Latency, at_once: int) -> float:
     return max(places)
 
 
+def _version(python: str, distribution: str) -> str:
+    """Return the version of a distribution that an interpreter has."""
+    code = f"from importlib.metadata import version; print(version({distribution!r}))"
+    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def peers(inspect: str, verifiers: str, episodes: int, rounds: int, at_once: int) -> None:
     """Print the CPU of gem-eval, Inspect AI and verifiers for the same episodes at the same endpoint."""
     here = Path(__file__).parent
+    of_inspect, of_verifiers = _version(inspect, "inspect-ai"), _version(verifiers, "verifiers")
     commands = {
-        "Inspect AI": [inspect, str(here / "evaluation_inspect.py"), "realtime"],
-        "Inspect AI, no realtime log": [inspect, str(here / "evaluation_inspect.py"), "quiet"],
-        "verifiers, harness in its process": [verifiers, str(here / "evaluation_verifiers.py"), "in-process"],
+        f"Inspect AI {of_inspect}": [inspect, str(here / "evaluation_inspect.py"), "realtime"],
+        f"Inspect AI {of_inspect}, no realtime log": [inspect, str(here / "evaluation_inspect.py"), "quiet"],
+        f"verifiers {of_verifiers}, harness in its process": [
+            verifiers,
+            str(here / "evaluation_verifiers.py"),
+            "in-process",
+        ],
     }
     cpu: dict[str, list[float]] = {"gem-eval": [], **{name: [] for name in commands}}
     with FakeModelProcess(SERVER) as server, tempfile.TemporaryDirectory() as scratch:

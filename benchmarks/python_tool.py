@@ -1,6 +1,6 @@
 """The Python tool against the original's, paired in one run: CPU seconds of all processes, and executions a second.
 
-    python -m venv /tmp/original && /tmp/original/bin/pip install gem-llm numpy pandas requests
+    python -m venv /tmp/original && /tmp/original/bin/pip install gem-llm datasets pandas pylatexenc requests
     python benchmarks/python_tool.py --original /tmp/original/bin/python
     python benchmarks/python_tool.py --leaks 10000
     python benchmarks/python_tool.py --timeouts 100

@@ -1,6 +1,6 @@
 """Compares QaEnv with that of the original (`gem-llm`), paired in one run, in CPU seconds.
 
-    python -m venv /tmp/original && /tmp/original/bin/pip install gem-llm pandas requests
+    python -m venv /tmp/original && /tmp/original/bin/pip install gem-llm datasets pandas pylatexenc requests
     python benchmarks/question_answering.py --original /tmp/original/bin/python
 
 Both sides ask the same 2,000 questions, with two right answers each, and get the same actions. Ours reads them from a

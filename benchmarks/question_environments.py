@@ -1,6 +1,6 @@
 r"""Compares environments that ask one question an episode with the original's, paired in one run, in CPU seconds.
 
-    python -m venv /tmp/original && /tmp/original/bin/pip install gem-llm
+    python -m venv /tmp/original && /tmp/original/bin/pip install gem-llm datasets pylatexenc
     python benchmarks/question_environments.py --original /tmp/original/bin/python
 
 Both sides read the same rows from memory and get the same answers, half of them right. An episode is a reset and a

@@ -5,9 +5,14 @@
 
 ``run`` runs a script and keeps the tables that it prints, as ``1``, ``2`` and so on, in ``results/NAME.json``, with the
 command, the date, the machine and its load, and the versions. A document shows a table between the lines
-``<!-- results: NAME TABLE -->`` and ``<!-- end of results -->``. A table above which ``<!-- kept by hand: DATE -->``
-stands is of a run before there were result files, of that date or earlier; the next run of its command replaces it.
-``tests/test_benchmark_results.py`` compares documents and files.
+``<!-- results: NAME TABLE -->`` and ``<!-- end of results -->``. A single figure, the first number of a cell, stands
+between ``<!-- figure: NAME TABLE ROW/COLUMN -->`` and ``<!-- end of figure -->``: ROW begins the first cell of the row,
+COLUMN is the head of the column. The date of a file stands between ``<!-- date: NAME -->`` and
+``<!-- end of date -->``.
+
+A table above which ``<!-- kept by hand: DATE; replaced by: COMMAND -->`` stands is of a run before there were result
+files, of that date or earlier; the next run of its command replaces it. ``tests/test_benchmark_results.py`` compares
+documents and files.
 """
 
 from __future__ import annotations
@@ -27,7 +32,10 @@ from typing import Any
 
 HERE = Path(__file__).parent
 FOLDER = HERE / "results"
-HAND_KEPT = re.compile(r"<!-- kept by hand: (\d{4}-\d\d-\d\d) -->")
+HAND_KEPT = re.compile(r"<!-- kept by hand: (\d{4}-\d\d-\d\d)(?:; replaced by: .+)? -->")
+FIGURE = re.compile(r"(<!-- figure: (\S+) (\S+) ([^/\n]+)/(.+?) -->).*?(<!-- end of figure -->)")
+DATED = re.compile(r"(<!-- date: (\S+) -->).*?(<!-- end of date -->)")
+DOCUMENTS = (HERE / "README.md", HERE.parent / "docs" / "compared.md")
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 
 Table = Sequence[Sequence[str]]
@@ -125,13 +133,39 @@ def _load(machine: Mapping[str, Any]) -> str:
 
 
 def with_tables(text: str) -> str:
-    """Return a document with its tables as the result files have them."""
+    """Return a document with its tables, figures and dates as the result files have them."""
 
     def replaced(match: re.Match[str]) -> str:
-        document = json.loads((FOLDER / f"{match[2]}.json").read_text(encoding="utf-8"))
-        return f"{match[1]}\n{rendered(document, match[3])}\n{match[4]}"
+        return f"{match[1]}\n{rendered(_document(match[2]), match[3])}\n{match[4]}"
 
-    return BLOCK.sub(replaced, text)
+    def replaced_figure(match: re.Match[str]) -> str:
+        return f"{match[1]}{figure(_document(match[2]), match[3], match[4], match[5])}{match[6]}"
+
+    text = BLOCK.sub(replaced, text)
+    text = FIGURE.sub(replaced_figure, text)
+    return DATED.sub(lambda match: f"{match[1]}{_document(match[2])['date']}{match[3]}", text)
+
+
+def figure(document: Mapping[str, Any], table: str, row: str, column: str) -> str:
+    """Return the first number of a cell of a result file.
+
+    Raises:
+        SystemExit: if there is no such column, no cell in it with a number, or not exactly one such row.
+    """
+    head, *rows = document["tables"][table]
+    found = [cells for cells in rows if cells[0].startswith(row)]
+    exact = [cells for cells in found if cells[0] == row]
+    if len(exact or found) != 1 or column not in head:
+        raise SystemExit(f"table {table} of {document['command']!r} has no one row {row!r} with a column {column!r}")
+    number = re.search(r"\d[\d,]*(?:\.\d+)?", (exact or found)[0][head.index(column)])
+    if number is None:
+        raise SystemExit(f"{row!r} has no number under {column!r} in table {table} of {document['command']!r}")
+    return number[0]
+
+
+def _document(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return document
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -139,7 +173,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a script if one is named, and write the tables of benchmarks/README.md anew."""
+    """Run a script if one is named, and write the tables and figures of the documents anew."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     subparsers = parser.add_subparsers(dest="action")
     running = subparsers.add_parser("run", help="run a script and keep its tables")
@@ -149,8 +183,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     if asked.action == "run":
         run(asked.name, asked.versions.split(","), asked.command)
-    readme = HERE / "README.md"
-    readme.write_text(with_tables(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    for document in DOCUMENTS:
+        document.write_text(with_tables(document.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

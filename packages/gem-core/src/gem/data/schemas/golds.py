@@ -60,7 +60,8 @@ def qa_golds(row: Mapping[str, Any], column: str) -> list[str]:
     Raises:
         DatasetError: if the column has no usable answer.
     """
-    return list(dict.fromkeys(_qa_golds(plain_value(row[column]), row, column)))
+    golds = _qa_golds(row[column], row, column)
+    return golds if len(golds) == 1 else list(dict.fromkeys(golds))
 
 
 def _math_golds(value: Any, row: Mapping[str, Any], column: str) -> list[Any]:

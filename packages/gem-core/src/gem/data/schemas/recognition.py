@@ -123,13 +123,14 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any], str], Any]] = {
 
 
 def _by_columns(kind: Kind, question: str, gold: str) -> RowSchema:
+    read_gold = _READERS[kind]
     return RowSchema(
         f"{question}, {gold}",
         kind,
         question,
         gold,
         lambda row: question in row and gold in row,
-        lambda row: RowContent(_question(row, question), _gold(row, kind, gold)),
+        lambda row: RowContent(text_of_question(row, question), read_gold(row, gold)),
         question_alone=True,
     )
 
