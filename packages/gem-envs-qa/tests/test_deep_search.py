@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 import gem
 from gem.errors import ArgumentError, StateError
-from gem_envs_qa.deep_search.env import LEVELS, DeepSearchEnv, _searched_world, _split_of
+from gem_envs_qa.deep_search.env import LEVELS, DeepSearchEnv, _split_of, searched_world
 from gem_envs_qa.deep_search.form import SearchAction, SearchActionForm
 from gem_envs_qa.deep_search.mentions import ArticleMentions
-from gem_envs_qa.deep_search.reader import AtlasReader, answer_to
+from gem_envs_qa.deep_search.question_reader import answer_by_steps
+from gem_envs_qa.deep_search.sentence_reader import SearchReader
 from gem_envs_qa.grading import exact_match
 
 
@@ -28,21 +29,21 @@ def deep_search(**kwargs: Any) -> DeepSearchEnv:
 
 
 @cache
-def names() -> AtlasReader:
+def names() -> SearchReader:
     """A reader of the titles and first sentences of all articles, who knows what everything is called."""
-    reader = AtlasReader()
-    for document in deep_search()._atlas.corpus:
+    reader = SearchReader()
+    for document in searched_world(0, 10_000).corpus:
         reader.read(document["title"], document["contents"].partition("\n")[2].partition(". ")[0] + ".")
     return reader
 
 
 def worked_out(question: str, documents: list[dict[str, str]]) -> str | None:
     """What a reader of these articles, who knows all second names, answers; None if they do not say enough."""
-    reader = AtlasReader()
+    reader = SearchReader()
     reader.names, reader.aliases = dict(names().names), dict(names().aliases)
     for document in documents:
         reader.read(document["title"], document["contents"].partition("\n")[2])
-    reasoning, told = answer_to(question), None
+    reasoning, told = answer_by_steps(question), None
     while True:
         try:
             told = reader.know(reasoning.send(told))
@@ -57,7 +58,7 @@ def worked_out(question: str, documents: list[dict[str, str]]) -> str | None:
 def test_every_needed_article_is_needed_and_no_other_one_is(level: str) -> None:
     """A reader of the needed articles answers right, and one from whom any of them is kept cannot answer."""
     env = deep_search(level=level, names="world")
-    corpus = {document["id"]: dict(document) for document in env._atlas.corpus}
+    corpus = {document["id"]: dict(document) for document in env._world.corpus}
     for seed in range(25):
         env.reset(seed=seed)
         row = env.row
@@ -74,9 +75,9 @@ def test_every_needed_article_is_needed_and_no_other_one_is(level: str) -> None:
 def test_no_article_has_the_answer_together_with_what_the_question_names(level: str) -> None:
     """Of all 10,000, read as plain text; so one search for the words of the question cannot find the answer."""
     env = deep_search(level=level, names="world")
-    texts = [document["contents"].lower() for document in env._atlas.corpus]
+    texts = [document["contents"].lower() for document in env._world.corpus]
     known = sorted(
-        (name for entity in env._atlas.world.entities for name in (entity.name, entity.alias) if name), key=len
+        (name for entity in env._world.world.entities for name in (entity.name, entity.alias) if name), key=len
     )
     for seed in range(12):
         env.reset(seed=seed)
@@ -170,7 +171,26 @@ def test_further_results_go_on_where_the_first_ended_and_a_state_knows_the_place
     assert other.step("<more/>") == env.step("<more/>")
     numbers = [line.partition("]")[0] for page in pages for line in page.splitlines() if line.startswith("[")]
     assert len(set(numbers)) == len(numbers) == 4 * env.topk
-    assert "No article has any of these words, apart from" in env.step("<search>zzzzqqq</search>")[0]
+
+
+@pytest.mark.parametrize(
+    ("query", "answer"),
+    [
+        ("of the", "Nothing was found: words such as"),
+        ("zzzzqqq of the", 'No article has the word "zzzzqqq".\n'),
+        ("zzzzqqq, the vvvvx.", 'No article has any of the words "zzzzqqq" and "vvvvx".\n'),
+        ("mayor zzzzqqq", 'The search engine shows 5 articles. No article has the word "zzzzqqq".\n['),
+        ("mayor of the town", "The search engine shows 5 articles.\n["),
+    ],
+)
+def test_a_search_says_which_words_found_nothing(query: str, answer: str) -> None:
+    """Words of the language alone find nothing, and neither do words that no article has."""
+    env = deep_search()
+    env.reset(seed=1)
+    shown = env.step(f"<search>{query}</search>")[0]
+    assert shown.startswith(f"Turn 1 of 24. {answer}")
+    if "[" not in shown:
+        assert env.step("<more/>")[0].splitlines()[0].endswith(("Search for something first.", 'such as "the".'))
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
@@ -181,7 +201,7 @@ def test_a_question_belongs_to_the_split_that_it_was_drawn_for(split: str, level
     env.reset(seed=seed)
     question = next(
         drawn
-        for drawn in iter(partial(_searched_world(0, 10_000).chains[LEVELS[level].hops].draw, Random(env._key)), 0)
+        for drawn in iter(partial(searched_world(0, 10_000).chains[LEVELS[level].hops].draw, Random(env._key)), 0)
         if drawn is not None and [str(number) for number in drawn.chains[0].documents] == env.row["documents"]
     )
     assert _split_of(question.chains[0]) == split
@@ -200,7 +220,7 @@ def test_environments_share_one_world_and_one_index() -> None:
                 break
         return shown
 
-    assert deep_search()._atlas is deep_search(level="easy")._atlas
+    assert deep_search()._world is deep_search(level="easy")._world
     with ThreadPoolExecutor(64) as pool:
         together = list(pool.map(episode, range(64)))
     assert together == [episode(seed) for seed in range(64)]

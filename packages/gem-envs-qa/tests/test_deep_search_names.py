@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice, product
 from math import prod
@@ -18,7 +18,7 @@ from gem_envs_qa.atlas.atlas import Atlas, atlas_of
 from gem_envs_qa.atlas.questions import FactChain, _follow, _Starts
 from gem_envs_qa.atlas.schema import paths
 from gem_envs_qa.atlas.world import AtlasWorld
-from gem_envs_qa.deep_search.env import LEVELS, DeepSearchEnv, _searched_world, _split_of
+from gem_envs_qa.deep_search.env import LEVELS, DeepSearchEnv, _split_of, searched_world
 from gem_envs_qa.deep_search.naming import EpisodeNames, NameVocabulary, pieces_of
 from gem_tools.search import LocalIndex, local_index
 
@@ -34,12 +34,12 @@ def small() -> tuple[Atlas, LocalIndex, NameVocabulary]:
     return atlas, index, NameVocabulary(atlas.world.languages, texts, index.terms)
 
 
-def queries(atlas: Atlas, rng: Random, count: int) -> list[str]:
+def queries(corpus: Sequence[Mapping[str, str]], rng: Random, count: int) -> list[str]:
     """Titles, words of articles, endings, and words that are nowhere."""
     made = []
     for _ in range(count):
-        words = re.findall("[A-Za-z]+", rng.choice(atlas.corpus)["contents"])
-        other = rng.choice(atlas.corpus)["title"]
+        words = re.findall("[A-Za-z]+", rng.choice(corpus)["contents"])
+        other = rng.choice(corpus)["title"]
         made += [
             other,
             f"{other} {rng.choice(words)}",
@@ -55,7 +55,7 @@ def test_the_ranking_is_that_of_an_index_over_the_renamed_articles() -> None:
     atlas, index, vocabulary = small()
     names = EpisodeNames(vocabulary, 2**63 + 11)
     renamed = local_index([{**document, "contents": names.told(document["contents"])} for document in atlas.corpus])
-    for number, query in enumerate(queries(atlas, Random(0), 40)):
+    for number, query in enumerate(queries(atlas.corpus, Random(0), 40)):
         asked = names.told(query)
         asked = (asked, asked.upper(), asked.replace(" ", "s "))[number % 3]
         expected = [(hit.id, hit.score, hit.contents) for hit in renamed.search(asked, 10)]
@@ -70,8 +70,8 @@ def test_an_environment_shows_what_the_engine_finds(names: str) -> None:
     env = gem.make("qa:DeepSearch-v0", names=names).unwrapped
     assert isinstance(env, DeepSearchEnv)
     env.reset(seed=8)
-    engine = _searched_world(0, 10_000).engine
-    for query in queries(env._atlas, Random(1), 8):
+    engine = searched_world(0, 10_000).engine
+    for query in queries(env._world.corpus, Random(1), 8):
         asked = env._told(query)
         found = engine.search(query, 2 * env.topk)
         lines = [env._told(f"[{hit.id}] {hit.title}: {hit.text}") for hit in found]
@@ -94,7 +94,7 @@ def test_an_episode_is_that_of_the_world_under_other_names() -> None:
         assert observation == env._told(told)
         assert env.row["answer"] == [env._told(answer) for answer in plain.row["answer"]]
         assert env.row["documents"] == plain.row["documents"]
-    words = _searched_world(0, 10_000).vocabulary.places
+    words = searched_world(0, 10_000).vocabulary.places
     assert sum(env._told(word) == word for word in words) < 0.1 * len(words)
 
 
@@ -168,5 +168,5 @@ def test_tasks_are_counted_as_a_list_of_all_has_them() -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_there_are_more_than_a_million_tasks(level: str) -> None:
     """Of each level, in the smaller split, and with its first 2,000 chains of facts alone."""
-    found = islice(chains(atlas_of(0, 10_000).world, LEVELS[level].hops, "test"), 2_000)
-    assert tasks(_searched_world(0, 10_000).vocabulary, found) > 10**6
+    found = islice(chains(searched_world(0, 10_000).world, LEVELS[level].hops, "test"), 2_000)
+    assert tasks(searched_world(0, 10_000).vocabulary, found) > 10**6

@@ -547,3 +547,12 @@ def test_nothing_heavy_is_imported_before_it_is_used() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "set()\n"
+
+
+def test_words_of_the_language_count_if_they_are_asked_for() -> None:
+    """They are left out of other queries, and of all queries on request; a term says how many documents have it."""
+    index = LocalIndex.write([Document("1", "the mayor of the town"), Document("2", "mayors")])
+    assert index.terms("of the") == ["of", "the"]
+    assert index.terms("of the", function_words=False) == []
+    assert index.terms("the mayor", function_words=False) == index.terms("the mayor") == ["mayor"]
+    assert [index.documents_with(term) for term in ("mayor", "town", "nobody")] == [2, 1, 0]

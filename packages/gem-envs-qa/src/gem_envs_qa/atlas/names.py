@@ -8,7 +8,7 @@ another.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 __all__ = ["Language", "NameGenerator"]
@@ -60,11 +60,12 @@ class NameGenerator:
         rng: the only source of randomness.
         people: the approximate number of people to name, which sets the number of given names and families.
         languages: how many there are.
+        reserved: words that are no names, in lower case.
     """
 
-    def __init__(self, rng: random.Random, people: int, languages: int) -> None:
+    def __init__(self, rng: random.Random, people: int, languages: int, reserved: Iterable[str] = ()) -> None:
         self._rng = rng
-        self._used: set[str] = set()
+        self._used = set(reserved)
         # So few that many people share a name, and so many that the pairs are never short.
         share = 12 + int((6 * people / languages) ** 0.5)
         self.languages = [self._language(share) for _ in range(languages)]

@@ -19,7 +19,7 @@ from gem_envs_qa.atlas.articles import date_text, number_text
 from gem_envs_qa.atlas.schema import ORGANISATION, PERSON, PLAIN_PHRASES, REGION, RELATIONS, TOWN, Relation, paths
 from gem_envs_qa.atlas.world import AtlasWorld, Date, Entity
 
-__all__ = ["HOPS", "QUESTION_KINDS", "FactChain", "FactChains", "Question", "questions_of", "row_of"]
+__all__ = ["HOPS", "QUESTION_KINDS", "FactChain", "FactChains", "Question", "called", "questions_of", "row_of"]
 
 HOPS = ("1hop", "2hop", "3hop", "4hop")
 QUESTION_KINDS = (*HOPS, "comparison", "count", "date")
@@ -95,8 +95,14 @@ def questions_of(world: AtlasWorld, kind: str, count: int) -> list[Question]:
     return list(found.values())
 
 
-def row_of(world: AtlasWorld, kind: str, question: Question, number: int) -> dict[str, Any]:
-    """Return a question in words, with all accepted answers."""
+def row_of(
+    world: AtlasWorld,
+    kind: str,
+    question: Question,
+    number: int,
+    wording: Callable[[Question, random.Random], str] | None = None,
+) -> dict[str, Any]:
+    """Return a question in words, with all accepted answers; in those of Atlas, or as ``wording`` puts it."""
     name = f"atlas-{world.seed}-{world.size}-{kind}-{number}"
     rng = random.Random(int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big"))
     # Counting reads one more fact, the list in the article of the last entity.
@@ -104,7 +110,7 @@ def row_of(world: AtlasWorld, kind: str, question: Question, number: int) -> dic
     facts = [one for chain in question.chains for one in chain.documents] + lists
     return {
         "id": name,
-        "question": _in_words(question, rng),
+        "question": (wording or _in_words)(question, rng),
         "answer": _accepted(question),
         "kind": kind,
         "hops": len(facts),
@@ -266,7 +272,7 @@ def _in_words(question: Question, rng: random.Random) -> str:
     one, *more = question.chains
     if question.form == "chain":
         last = one.path[-1]
-        said = _called(one.start, rng)
+        said = called(one.start, rng)
         subject, plain = _nested(said, one.path[:-1]), _nested(said, one.path[:-1], plain=True)
         # A clause between a question's subject and its verb is hard to read.
         ways = [text.format(subject if text.endswith("{}?") else plain) for text in last.questions]
@@ -292,10 +298,10 @@ def _in_words(question: Question, rng: random.Random) -> str:
 
 
 def _phrase(start: Entity, path: Iterable[Relation], rng: random.Random) -> str:
-    return _nested(_called(start, rng), path)
+    return _nested(called(start, rng), path)
 
 
-def _called(start: Entity, rng: random.Random) -> str:
+def called(start: Entity, rng: random.Random) -> str:
     """Return one of the names of an entity, as it stands in a sentence."""
     if start.alias is not None and rng.random() < _ALIAS_RATE:
         return f"the {start.alias}" if start.kind == ORGANISATION else start.alias

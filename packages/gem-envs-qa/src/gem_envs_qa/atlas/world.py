@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import accumulate
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from gem_envs_qa.atlas.names import Language, NameGenerator
 from gem_envs_qa.atlas.schema import COUNTRY, EVENT, KINDS, ORGANISATION, PERSON, REGION, RELATIONS, TOWN, WORK
@@ -97,6 +97,9 @@ class AtlasWorld:
         size: number of entities, :data:`SMALLEST` … :data:`LARGEST`.
     """
 
+    reserved: ClassVar[frozenset[str]] = frozenset()
+    """Words that are no names, in lower case."""
+
     def __init__(self, seed: int, size: int) -> None:
         self.seed, self.size = seed, size
         digest = blake2b(b"atlas:%x:%x" % (seed, size), digest_size=16).digest()
@@ -105,7 +108,7 @@ class AtlasWorld:
         self.of_kind: dict[str, list[Entity]] = {kind: [] for kind in KINDS}
         self._counts = _counts(size)
         countries = self._counts[COUNTRY]
-        self._namer = NameGenerator(self.rng, self._counts[PERSON], countries)
+        self._namer = NameGenerator(self.rng, self._counts[PERSON], countries, self.reserved)
         self._make_places()
         self._make_people()
         self._make_organisations()

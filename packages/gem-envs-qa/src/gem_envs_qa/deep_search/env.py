@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -20,12 +20,15 @@ from gem.counts import counted
 from gem.processes.fork_hooks import after_fork_in_child
 from gem.state_fields import StateFields
 from gem.text_env import MAX_TURNS, MoveResult, TextEnv, failure, illegal, legal, malformed, success
-from gem_envs_qa.atlas.atlas import SPLITS, Atlas, atlas_of
+from gem_envs_qa.atlas.atlas import SPLITS
 from gem_envs_qa.atlas.questions import HOPS, FactChain, FactChains, row_of
 from gem_envs_qa.atlas.world import LARGEST
+from gem_envs_qa.deep_search.articles import search_articles
 from gem_envs_qa.deep_search.form import SearchAction, SearchActionForm
 from gem_envs_qa.deep_search.mentions import ArticleMentions
 from gem_envs_qa.deep_search.naming import EpisodeNames, NameVocabulary, pieces_of
+from gem_envs_qa.deep_search.questions import worded
+from gem_envs_qa.deep_search.world import SearchWorld
 from gem_envs_qa.grading import exact_match
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ _KEY_BITS = 64
 _TEST_SHARE = 5
 _SMALLEST = 10_000
 _LONGEST_QUERY = 300
+_PUNCTUATION = "\"'.,;:!?()[]“”‘’"
 
 
 class SearchLevel(NamedTuple):
@@ -124,8 +128,8 @@ class DeepSearchEnv(TextEnv[SearchAction]):
         super().__init__(max_turns=integer("max_turns", max_turns, minimum=1, maximum=MAX_TURNS))
 
     @property
-    def _atlas(self) -> Atlas:
-        return atlas_of(*self._of_world)
+    def _world(self) -> SearchedWorld:
+        return searched_world(*self._of_world)
 
     def __getstate__(self) -> dict[str, Any]:
         # The names follow from the key, and the vocabulary belongs to the world.
@@ -134,7 +138,7 @@ class DeepSearchEnv(TextEnv[SearchAction]):
     @property
     def _names(self) -> EpisodeNames:
         if self._renaming is None:
-            self._renaming = EpisodeNames(_searched_world(*self._of_world).vocabulary, self._key)
+            self._renaming = EpisodeNames(self._world.vocabulary, self._key)
         return self._renaming
 
     def _told(self, text: str) -> str:
@@ -147,15 +151,14 @@ class DeepSearchEnv(TextEnv[SearchAction]):
 
     def _open(self, key: int) -> None:
         """Draw the question of a key: the first chain of this split."""
-        world = self._atlas.world
-        searched = _searched_world(*self._of_world)
+        searched = self._world
         chains = searched.chains[self._hops]
         rng = random.Random(key)
         while True:
             question = chains.draw(rng)
             if question is None or _split_of(question.chains[0]) != self.split:
                 continue
-            row = row_of(world, HOPS[self._hops - 1], question, key)
+            row = row_of(searched.world, HOPS[self._hops - 1], question, key, worded)
             start = question.chains[0].start
             named = searched.mentions.of(filter(None, (start.name, start.alias)))
             if not named & searched.mentions.of(row["answer"]):
@@ -192,22 +195,42 @@ class DeepSearchEnv(TextEnv[SearchAction]):
         if len(move.query) > _LONGEST_QUERY:
             return illegal(f"A query has at most {_LONGEST_QUERY} characters.")
         if move.query:
-            self._query, self._page = move.query, 0
+            self._query, self._page = "", 0
+            terms = self._world.engine.terms(move.query, function_words=False)
+            if not terms:
+                return legal(
+                    'Nothing was found: words such as "of" and "the" do not count in a search, and the query has no '
+                    "others."
+                )
+            self._query = move.query
         elif not self._query:
             return illegal("Search for something first.")
         else:
             self._page += 1
         first = self._page * self.topk
         hits = self._found(first + self.topk)[first:]
+        if first and not hits:
+            return legal('No other article has any of these words, apart from words such as "the".')
+        missing = self._unmatched()
         if not hits:
-            which = "No other article" if first else "No article"
-            return legal(f'{which} has any of these words, apart from words such as "the".')
+            return legal(missing)
         shown = "\n".join(map(self._shown, hits))
-        return legal(f"The search engine shows {counted(len(hits), 'article')}.\n{shown}")
+        return legal(f"The search engine shows {counted(len(hits), 'article')}.{missing and ' ' + missing}\n{shown}")
+
+    def _unmatched(self) -> str:
+        """Return a sentence on the words of the last search that no article has; "" if there are none."""
+        engine, missing = self._world.engine, []
+        for word in dict.fromkeys(self._query.split()):
+            terms = engine.terms(word, function_words=False)
+            if terms and not any(map(engine.documents_with, self._in_the_world(terms))):
+                missing.append(f'"{word.strip(_PUNCTUATION)}"')
+        if len(missing) > 1:
+            return f"No article has any of the words {', '.join(missing[:-1])} and {missing[-1]}."
+        return f"No article has the word {missing[0]}." if missing else ""
 
     def _shown(self, hit: SearchHit) -> str:
         """Return an article in one line, which the environments of a world have in pieces."""
-        lines = _searched_world(*self._of_world).lines
+        lines = self._world.lines
         pieces = lines.get(hit.id)
         if pieces is None:
             pieces = lines[hit.id] = pieces_of(f"[{hit.id}] {hit.title}: {hit.text}")
@@ -215,9 +238,12 @@ class DeepSearchEnv(TextEnv[SearchAction]):
 
     def _found(self, count: int) -> list[SearchHit]:
         """Return the best articles for the last search, in the names of the world."""
-        engine = _searched_world(*self._of_world).engine
-        terms = engine.terms(self._query)
-        return engine.search_terms(self._names.terms_of_the_world(terms) if self.names == "episode" else terms, count)
+        engine = self._world.engine
+        return engine.search_terms(self._in_the_world(engine.terms(self._query, function_words=False)), count)
+
+    def _in_the_world(self, terms: Sequence[str]) -> Sequence[str]:
+        """Return terms of a query in the names of the world."""
+        return self._names.terms_of_the_world(terms) if self.names == "episode" else terms
 
     def _graded(self, move: SearchAction) -> MoveResult:
         needed = set(self.row["documents"])
@@ -246,11 +272,11 @@ class DeepSearchEnv(TextEnv[SearchAction]):
         return malformed("Search with <search>words</search>, or answer with <answer>…</answer>.", 0.0, ends=False)
 
     def _random_action(self) -> str:
-        rng, corpus = self.action_rng, self._atlas.corpus
+        rng, corpus = self.action_rng, self._world.corpus
         title = self._told(rng.choice(corpus)["title"])
         if rng.random() < 0.1:
             return f"<answer>{title}</answer>\n<evidence>{rng.randrange(len(corpus))}</evidence>"
-        words = self.row["question"].rstrip("?").split()
+        words = self.row["question"].translate(str.maketrans("", "", ".,;:?")).split()
         return (
             f"<search>{' '.join(rng.sample(words, 2))}</search>" if rng.random() < 0.5 else f"<search>{title}</search>"
         )
@@ -262,9 +288,12 @@ def _split_of(chain: FactChain) -> str:
     return SPLITS[int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big") % _TEST_SHARE == 0]
 
 
-class _SearchedWorld(NamedTuple):
+class SearchedWorld(NamedTuple):
     """What all environments of a world share."""
 
+    world: SearchWorld
+    corpus: Sequence[Mapping[str, str]]
+    """The articles: ``id``, ``title``, and ``contents`` with the title in quotation marks on its first line."""
     engine: LocalIndex
     mentions: ArticleMentions
     vocabulary: NameVocabulary
@@ -275,12 +304,12 @@ class _SearchedWorld(NamedTuple):
 
 
 _lock = threading.Lock()
-_worlds: dict[tuple[int, int], _SearchedWorld] = {}
+_worlds: dict[tuple[int, int], SearchedWorld] = {}
 _KEPT = 4
 """Worlds that a process keeps."""
 
 
-def _searched_world(world_seed: int, size: int) -> _SearchedWorld:
+def searched_world(world_seed: int, size: int) -> SearchedWorld:
     """Return the index and the chains of a world, one for all environments of the process."""
     found = _worlds.get((world_seed, size))
     if found is None:
@@ -289,16 +318,27 @@ def _searched_world(world_seed: int, size: int) -> _SearchedWorld:
             if found is None:
                 from gem_tools.search import local_index
 
-                atlas = atlas_of(world_seed, size)
-                chains = {level.hops: FactChains(atlas.world, level.hops) for level in LEVELS.values()}
-                engine = local_index(atlas.corpus)
-                texts = [document["contents"] for document in atlas.corpus]
-                vocabulary = NameVocabulary(atlas.world.languages, texts, engine.terms)
-                found = _SearchedWorld(engine, ArticleMentions(atlas.corpus), vocabulary, chains, {})
+                world = SearchWorld(world_seed, size)
+                corpus = _corpus_of(world)
+                chains = {level.hops: FactChains(world, level.hops) for level in LEVELS.values()}
+                engine = local_index(corpus)
+                texts = [document["contents"] for document in corpus]
+                vocabulary = NameVocabulary(world.languages, texts, engine.terms)
+                found = SearchedWorld(world, corpus, engine, ArticleMentions(corpus), vocabulary, chains, {})
                 while len(_worlds) >= _KEPT:
                     del _worlds[next(iter(_worlds))]
                 _worlds[world_seed, size] = found
     return found
+
+
+def _corpus_of(world: SearchWorld) -> Sequence[Mapping[str, str]]:
+    """Return the articles of a world."""
+    digest = blake2b(b"search articles:%x:%x" % (world.seed, world.size), digest_size=16).digest()
+    texts = search_articles(world, random.Random(int.from_bytes(digest, "little")))
+    return tuple(
+        {"id": str(entity.id), "title": entity.name, "contents": f'"{entity.name}"\n{text}'}
+        for entity, text in zip(world.entities, texts, strict=True)
+    )
 
 
 def _renewed() -> None:

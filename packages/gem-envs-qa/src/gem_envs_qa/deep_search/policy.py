@@ -7,13 +7,48 @@ from typing import Any
 
 from gem.core import Info
 from gem.policies import Policy
-from gem_envs_qa.deep_search.reader import LINK_WORDS, AtlasReader, Wish, answer_to
+from gem_envs_qa.deep_search.question_reader import answer_by_steps
+from gem_envs_qa.deep_search.reader import Wish
+from gem_envs_qa.deep_search.sentence_reader import SearchReader
 
 __all__ = ["DeepSearchPolicy"]
 
 _QUESTION = re.compile(r"^Question: (.+)$", re.MULTILINE)
 _PAGES = 12
 _ARTICLE = re.compile(r"^\[(\d+)\] (.+?): (.+)$", re.MULTILINE)
+
+
+_LINK_WORDS = {
+    "birthplace": "born birthplace native birth world here",
+    "deathplace": "died death life ended days here",
+    "mentor": "mentor pupil pupils taught learned",
+    "spouse": "married spouse couple life",
+    "employer": "employed employer payroll employees staff service",
+    "born": "born birth",
+    "died": "died death lived",
+    "region": "region towns list",
+    "mayor": "mayor governed office people",
+    "twin": "twin town twinned",
+    "chartered": "charter",
+    "population": "inhabitants population people census",
+    "river": "river",
+    "country": "region regions country includes",
+    "capital": "capital governed government here",
+    "ruler": "ruler ruled throne crown",
+    "parliament": "parliament meets assembles here",
+    "founder": "founded founder foundation existence",
+    "director": "director headed head post",
+    "seat": "seat headquarters based building here",
+    "founded": "founded foundation founding",
+    "creator": "works work created creator hand",
+    "sponsor": "commissioned sponsor paid costs commission",
+    "dedicatee": "dedicated dedicatee dedication",
+    "inspiration": "inspired inspiration idea",
+    "venue": "held place venue guests here",
+    "organiser": "arranged organiser organised arrangements",
+    "opener": "opened opening declared ribbon",
+}
+"""What else stands in an article that states a relation."""
 
 
 class DeepSearchPolicy(Policy[str, str]):
@@ -25,13 +60,13 @@ class DeepSearchPolicy(Policy[str, str]):
     def reset(self, observation: str, info: Info) -> None:
         question = _QUESTION.search(observation)
         assert question is not None, observation
-        self._reader = AtlasReader()
-        self._reasoning = answer_to(question[1])
+        self._reader = SearchReader()
+        self._reasoning = answer_by_steps(question[1])
         self._searched: set[str] = set()
         self._queries: list[str] = []
         self._pages = 0
         """Further pages of the last query that are worth a turn."""
-        self._read: dict[str, AtlasReader] = {}
+        self._read: dict[str, SearchReader] = {}
         """The number of each article → a reader of it alone, who knows all names."""
         self._cited: list[str] = []
         self._answer = ""
@@ -42,14 +77,14 @@ class DeepSearchPolicy(Policy[str, str]):
         for number, title, text in _ARTICLE.findall(observation):
             if number not in self._read:
                 self._reader.read(title, text)
-                alone = self._read[number] = AtlasReader()
+                alone = self._read[number] = SearchReader()
                 alone.aliases, alone.names = self._reader.aliases, self._reader.names
                 alone.read(title, text)
         while self._wish is not None:
             told = self._reader.know(self._wish)
             if told is None:
                 self._queries += [query for query in self._ideas(self._wish) if query not in self._searched]
-                if self._pages and " articles.\n" in observation:
+                if self._pages and "The search engine shows" in observation:
                     self._pages -= 1
                     return "<more/>"
                 if not self._queries:
@@ -81,6 +116,6 @@ class DeepSearchPolicy(Policy[str, str]):
     def _ideas(self, wish: Wish) -> list[str]:
         """Return what to search for: each name with the words of the fact, then the name alone, through many pages."""
         names = self._reader.called(wish[-1])
-        words = LINK_WORDS.get(wish[1], wish[1])
+        words = _LINK_WORDS.get(wish[1], wish[1])
         ideas = [*(f"{name} {words}" for name in names), *names]
         return [idea for idea in ideas if idea not in self._queries]

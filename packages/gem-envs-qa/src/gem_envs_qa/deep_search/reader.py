@@ -1,7 +1,8 @@
 """A reader of Atlas: what its articles say, and the reasoning from a question to its answer.
 
 It knows the wordings of articles and questions, written down from the texts and not from the code that writes them, and
-none of the facts. The tests of Atlas use it as a second opinion, the reference policy of DeepSearch to search.
+none of the facts. The tests of Atlas use it as a second opinion; the reader of DeepSearch
+(:mod:`gem_envs_qa.deep_search.sentence_reader`) knows the wordings of that world instead.
 """
 
 from __future__ import annotations
@@ -247,10 +248,9 @@ class AtlasReader:
         if alias is not None:
             self.aliases[bare(alias[1])] = title
         for sentence in sentences:
-            self._note(title, sentence)
+            self._heard(title, sentence, *said_in(sentence))
 
-    def _note(self, title: str, sentence: str) -> None:
-        kind, relation, what = said_in(sentence)
+    def _heard(self, title: str, sentence: str, kind: str, relation: str, what: str) -> None:
         if kind == "list":
             self.lists[title] = re.split(", | and ", what)
         elif kind == "own":

@@ -171,11 +171,22 @@ class LocalIndex:
         contents: Any = fields.get_first(_CONTENTS)
         return SearchHit(str(fields.get_first(_ID))[_LENGTH_DIGITS:], bytes(contents).decode(), float(score))
 
-    def terms(self, query: str) -> list[str]:
-        """Return what counts of a query: its words as they stand in the index, each once."""
+    def terms(self, query: str, function_words: bool = True) -> list[str]:
+        """Return what counts of a query: its words as they stand in the index, each once.
+
+        Args:
+            query: the words.
+            function_words: whether words such as "the" count in a query without other words.
+        """
         text = queried_words(query[:_LONGEST_QUERY].encode(errors="replace").decode())
-        words = self._without_stop_words.analyze(text) or self._analyzer.analyze(text)
+        words = self._without_stop_words.analyze(text)
+        if not words and function_words:
+            words = self._analyzer.analyze(text)
         return list(dict.fromkeys(words))[:_MOST_TERMS]
+
+    def documents_with(self, term: str) -> int:
+        """Return the number of documents that have a term (:meth:`terms`)."""
+        return int(self._searcher.doc_freq(_WORDS, term))
 
 
 def _new(schema: tantivy.Schema, folder: Path | None) -> tantivy.Index:
