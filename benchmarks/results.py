@@ -62,7 +62,7 @@ def run(name: str, packages: Sequence[str], command: Sequence[str]) -> None:
     write_results(FOLDER / f"{name}.json", f"python {' '.join(command)}", packages, tables)
 
 
-def tables_of(lines: Sequence[str]) -> list[Table]:
+def tables_of(lines: Sequence[str]) -> Sequence[Table]:
     """Return the tables of a Markdown text; a cell may hold an escaped bar."""
     found: list[list[list[str]]] = []
     for number, line in enumerate(lines):
