@@ -60,12 +60,12 @@ class _Wording:
         stated = before[inside : len(before) - over]
         if not stated:
             return self._of_phrase(before, last)
-        text, phrases = "", self._phrases(before[:inside])
+        text, phrases, relative = "", self._phrases(before[:inside]), False
         for place, relation in enumerate(stated, inside):
             states = RELATION_WORDINGS[relation.name].states
             if not text:
                 text = _sentence(self._filled(states, phrases))
-            elif before[place - 1].object == PERSON and rng.random() < _RELATIVE:
+            elif relative := not relative and before[place - 1].object == PERSON and rng.random() < _RELATIVE:
                 text += f", {self._filled(states, [_Phrase('who')])}"
             else:
                 joint, said = rng.choice(_JOINTS), self._filled(states, phrases)

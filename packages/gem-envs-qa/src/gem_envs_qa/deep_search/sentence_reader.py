@@ -56,7 +56,7 @@ _OWN: dict[str, Sequence[str]] = {
         "S passed away on V",
     ],
     "region": [
-        "S lies in N", "S is a town of N", "The region around H is N", "S belongs to the region of N",
+        "S lies in N", "P region is N", "The region around H is N", "S belongs to the region of N",
         "S is one of the towns of N", "N is the region to which S belongs",
     ],
     "mayor": [
@@ -80,7 +80,7 @@ _OWN: dict[str, Sequence[str]] = {
         "S stands on the banks of the river N", "P mills are driven by the river N", "Boats reach H on the river N",
     ],
     "country": [
-        "S belongs to N", "S forms part of N", "The country around H is N", "S is a region of N",
+        "S belongs to N", "S forms part of N", "The country around H is N", "P country is N",
         "S is one of the regions of N",
     ],
     "capital": [
