@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +32,32 @@ class ScoreTable:
     script: str
     header: str
 
-    def written(self, rows: Iterable[str], page: str) -> str:
-        """Return the text of the page with these rows in place of its own."""
+    def written(self, rows: Iterable[str], page: str, origin: str | None = None) -> str:
+        """Return the text of the page with these rows in place of its own.
+
+        Args:
+            rows: lines of the table.
+            page: the text of the document.
+            origin: the line below the table on where it comes from; None: the one that the page has.
+        """
         begin = f"<!-- python benchmarks/{self.script} writes this table -->\n"
         before, _, rest = page.partition(begin)
-        _, _, after = rest.partition(END)
-        return f"{before}{begin}\n{self.header}{''.join(rows)}\n{END}{after}"
+        old, _, after = rest.partition(END)
+        if origin is None:
+            origin = next((line for line in old.splitlines() if line.startswith("*`")), "")
+        below = f"\n{origin}\n" if origin else ""
+        return f"{before}{begin}\n{self.header}{''.join(rows)}{below}\n{END}{after}"
 
     def write(self, rows: Iterable[str]) -> None:
-        """Put these rows into the document."""
+        """Put these rows into the document, and below them the command, the date and the versions."""
         path = ROOT / self.document
-        path.write_text(self.written(rows, path.read_text(encoding="utf-8")), encoding="utf-8")
+        today = datetime.now(timezone.utc).strftime("%Y-%m-%d")
+        package = Path(self.document).parts[1] if self.document.startswith("packages/") else "gem-envs-games"
+        versions = f"python {platform.python_version()}, {package} {version(package)}"
+        origin = (
+            f"*`python benchmarks/{self.script}`, {today}, {platform.system()} on {platform.machine()}; {versions}*"
+        )
+        path.write_text(self.written(rows, path.read_text(encoding="utf-8"), origin), encoding="utf-8")
 
 
 def mean_and_turns(env: Env[Any, Any], policy: Policy[Any, Any], episodes: int) -> tuple[float, float]:
