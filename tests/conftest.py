@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from devtools.linked_environment import link_environment
+from devtools.wheels import build_wheels
 
 ROOT = Path(__file__).parents[1]
 
@@ -20,15 +21,6 @@ UV = (sys.executable, "-m", "uv")
 Install = Callable[..., Path]
 Link = Callable[..., Path]
 Build = Callable[[Path, Path], Path]
-
-BUILD_WHEELS = """
-import sys
-from hatchling.builders.wheel import WheelBuilder
-for project in sys.argv[2:]:
-    for wheel in WheelBuilder(project).build(directory=sys.argv[1], versions=["standard"]):
-        print(wheel)
-"""
-"""What ``hatchling build -t wheel`` does, for several projects in one process."""
 
 
 def succeed(*command: str | Path, cwd: Path) -> None:
@@ -63,10 +55,7 @@ def build_wheel() -> Build:
 def wheels(tmp_path_factory: pytest.TempPathFactory, package_folders: dict[str, Path]) -> dict[str, Path]:
     """The wheel of every package of the workspace, by distribution name."""
     folder = tmp_path_factory.mktemp("wheels")
-    command = [sys.executable, "-c", BUILD_WHEELS, folder, *package_folders.values()]
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return dict(zip(package_folders, map(Path, done.stdout.splitlines()), strict=True))
+    return dict(zip(package_folders, build_wheels(folder, package_folders.values()), strict=True))
 
 
 @pytest.fixture(scope="session")

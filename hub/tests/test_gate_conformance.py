@@ -213,14 +213,13 @@ def test_what_has_not_passed_the_gate_is_not_installed(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheels of gem-core, the kit, the client, the games and a package fresh from ``gem new``."""
+    from devtools.wheels import build_wheels
+
     folder = tmp_path_factory.mktemp("wheels")
     project = folder / "my-puzzles"
     subprocess.run([sys.executable, "-m", "gem", "new", "my-puzzles", "--yes", "--into", str(project)], check=True)
     ours = [ROOT / "packages" / name for name in ("gem-core", "gem-hub-client", "gem-testing")]
-    projects = [*ours, GAMES, project]
-    options = ("--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder))
-    build = [sys.executable, "-m", "pip", "wheel", *options, *map(str, projects)]
-    subprocess.run(build, check=True)
+    build_wheels(folder, [*ours, GAMES, project])
     return folder
 
 
