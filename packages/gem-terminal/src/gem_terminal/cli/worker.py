@@ -22,7 +22,14 @@ __all__ = ["worker_command"]
 @click.command("worker")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=7070, show_default=True, help="0 for any free port.")
-@click.option("--engine", "engine_name", type=EngineChoice(NAMES), default="namespace", show_default=True)
+@click.option(
+    "--engine",
+    "engine_name",
+    type=EngineChoice(NAMES),
+    default="namespace",
+    show_default=True,
+    help="The engine that runs the containers on this machine.",
+)
 @click.option(
     "--token-file",
     type=click.Path(dir_okay=False, path_type=Path),
