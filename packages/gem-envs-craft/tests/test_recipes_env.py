@@ -92,7 +92,7 @@ def test_text_without_a_command_costs_a_turn_and_nothing_else() -> None:
         "get 0 brel husk",
         "get 9999999 brel husk",
     ):
-        assert said(env, text) == ("No line of that is a command.", 0.0, "malformed")
+        assert said(env, text) == ("No line of your answer is a command.", 0.0, "malformed")
 
 
 def test_a_wrong_number_of_pieces_passes_by_argument_alone() -> None:

@@ -224,9 +224,14 @@ def test_an_agreement_pays_each_by_own_values() -> None:
     text = f"<say>fair?\nThe second player wants nothing</say> \\boxed{{{' '.join(map(str, wanted))}}}"
     observations = env.step({"first": text})[0]
     assert "The first player says: fair? The second player wants nothing" in observations["second"].splitlines()
-    _, rewards, *_ = env.step({"second": "\\boxed{accept}"})
+    observations, rewards, *_ = env.step({"second": "\\boxed{accept}"})
     first = sum(number * value for number, value in zip(wanted, env.values["first"], strict=True))
     assert rewards == {"first": first / 10, "second": env.pool[1] * env.values["second"][1] / 10}
+    for text in observations.values():
+        shares = re.findall(r"the (\w+) player gets (\d+) books?, (\d+) hats?, (\d+) balls?", text)
+        rest = [count - own for count, own in zip(env.pool, wanted, strict=True)]
+        assert [(one, [*map(int, counts)]) for one, *counts in shares] == [("first", wanted), ("second", rest)]
+        assert "\nTurn 2. " in text  # the game ended in it
 
 
 def test_without_an_agreement_nobody_gets_anything() -> None:
@@ -234,8 +239,9 @@ def test_without_an_agreement_nobody_gets_anything() -> None:
     env = BargainEnv(max_turns=4)
     env.reset(seed=5)
     for _ in range(4):
-        _, rewards, terminations, truncations, _ = env.step({env.to_move: "\\boxed{0 0 0}"})
+        observations, rewards, terminations, truncations, _ = env.step({env.to_move: "\\boxed{0 0 0}"})
     assert rewards == {"first": 0.0, "second": 0.0}
+    assert all("No turns are left, and there is no agreement." in text for text in observations.values())
     assert all(terminations.values())
     assert all(truncations.values())
     env.reset(seed=5)

@@ -17,6 +17,7 @@ import gem
 import gem_envs_games
 from gem.discovery.manifest import read_specs
 from gem.errors import ArgumentTypeError, GemError, StateError
+from gem.policies import make_policy
 from gem_testing import EnvConformance
 
 MANIFEST = Path(gem_envs_games.__file__).with_name("environments.toml")
@@ -167,6 +168,19 @@ def test_the_instructions_show_a_move_that_the_game_can_read(env_id: str) -> Non
         env.reset(seed=1)
         read.append(env.step(box)[4]["action_status"] != "malformed")
     assert any(read), shown
+
+
+@pytest.mark.parametrize("env_id", [env_id for env_id in IDS if re.search(r":(?!Crosswords)\w+-(v0|v1)$", env_id)])
+def test_one_turn_is_counted_in_the_singular(env_id: str) -> None:
+    """In the instructions of a game of one turn, which the reference policy reads too; Crosswords needs several."""
+    env = make(env_id, max_turns=1)
+    observation, info = env.reset(seed=0)
+    assert re.search(r"\b1 turn\b", observation)
+    assert not re.search(r"\b1 turns\b", observation)
+    if env.spec is not None and env.spec.reference_policy is not None:
+        policy = make_policy("reference", env)
+        policy.reset(observation, info)
+        assert policy.act(observation, info)
 
 
 def messy(env_id: str, action: str, style: int) -> str:

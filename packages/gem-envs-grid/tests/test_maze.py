@@ -109,6 +109,15 @@ def picture_in(observation: str) -> list[str]:
     return [line for line in lines if line and set(line) <= set(SIGHT)]
 
 
+@pytest.mark.parametrize("env_class", [MazeEnv, VisualMazeEnv])
+@pytest.mark.parametrize("decoys", [0, 1])
+def test_the_rules_speak_of_keys_without_a_door_where_there_can_be_one(env_class: type[MazeEnv], decoys: int) -> None:
+    """Else a key looks like the announcement of a door; each move takes a turn, as the rules say."""
+    rules = str(env_class(doors=1, decoys=decoys, max_turns=1).reset(seed=0)[0])
+    assert ("There may be keys that open no door." in rules) is bool(decoys)
+    assert "within 1 move, one a turn. " in rules
+
+
 @given(seed=st.integers(0, 2**32), view=st.integers(1, 4))
 def test_a_part_in_view_is_that_part_of_the_whole(seed: int, view: int) -> None:
     """The same walk in both: each symbol in the field of view is the whole maze's at that place, or beyond it."""

@@ -154,10 +154,26 @@ def test_some_reviews_praise_what_a_product_lacks() -> None:
     misleading = 0
     for number in range(100):
         product, kind = catalogue.product_number(number), catalogue.kind(number).type
-        bodies = " ".join(review.body for review in product.reviews)
+        bodies = " ".join(review.body for review in product.reviews).lower()
         assert not any(attribute in bodies for attribute in product.attributes)
         misleading += any(attribute in bodies for attribute in kind.attributes)
     assert misleading > 50
+
+
+def test_texts_of_products_agree_with_them_in_number_and_spell_initials_in_capitals() -> None:
+    """Gel pens are they, not it; what is BPA free is neither bpa free nor Bpa Free."""
+    catalogue = catalogue_of(0, 600, 1)
+    pronouns = {False: Counter[str](), True: Counter[str]()}
+    initials = Counter[str]()
+    for number in range(600):
+        product, plural = catalogue.product_number(number), catalogue.kind(number).type.plural
+        reviews = " ".join(review.body for review in product.reviews)
+        pronouns[plural].update(re.findall(r"\b(?:it|them|they) (?:is|are)\b|had (?:it|them)\b", reviews))
+        texts = " ".join((product.name, product.description, *product.bullets, reviews, product.product_category))
+        initials.update(re.findall(r"\b(?:bpa|gmo|pfoa|ph|rfid|stem|usb|usda|uv)\b", texts, re.IGNORECASE))
+    assert set(pronouns[False]) == {"it is", "had it"}
+    assert set(pronouns[True]) == {"they are", "had them"}
+    assert set(initials) == {"BPA", "GMO", "PFOA", "pH", "RFID", "STEM", "USB", "USDA", "UV"}
 
 
 def test_lookalikes_differ_only_where_no_search_sees_it() -> None:

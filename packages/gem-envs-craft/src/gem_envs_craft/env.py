@@ -97,7 +97,7 @@ class CraftingEnv(TextEnv[Command], ABC):
         return success(message) if recipe.output == self.goal else legal(message)
 
     def _malformed(self) -> MoveResult:
-        return malformed("No line of that is a command.", 0.0, ends=False)
+        return malformed("No line of your answer is a command.", 0.0, ends=False)
 
     def _random_action(self) -> str:
         """Return a listed crafting command or, as often, one that gets an item of the list; seldom ``inventory``."""

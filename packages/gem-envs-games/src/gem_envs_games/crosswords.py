@@ -19,6 +19,7 @@ from typing import Any, Literal
 from gem.action_forms import BoxedPattern
 from gem.arguments import boolean, integer
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
@@ -250,7 +251,7 @@ def _rules(hardcore: bool, num_words: int, max_turns: int) -> str:
     kind = "words that take some schooling" if hardcore else "everyday words"
     return (
         "You are playing Crosswords. Write the words behind the clues into the grid, one letter a turn, and complete "
-        f"it within {max_turns} turns. Number of words: {num_words} ({kind}).\n"
+        f"it within {counted(max_turns, 'turn')}. Number of words: {num_words} ({kind}).\n"
         "Each clue says where its word begins, by row and column counted from 0, which way it runs, how many letters "
         f"it has, and what it means. In the grid, {_FREE:c} is a letter to be found and {_NO_CELL:c} is no part of any "
         "word. A wrong letter is not written down but costs its turn.\n"

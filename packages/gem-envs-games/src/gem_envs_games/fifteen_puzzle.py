@@ -21,6 +21,7 @@ from typing import Any, Literal
 from gem.action_forms import BoxedPattern
 from gem.arguments import boolean, choice, integer
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
@@ -163,7 +164,7 @@ class FifteenPuzzleEnv(Game[re.Match[str]]):
 class FifteenPuzzlePolicy(Policy[str, str]):
     """Searches for a solution within the turns (see :func:`gem_envs_games.fifteen_puzzle_solver.solve`)."""
 
-    _TURNS = re.compile(r"Within (\d+) turns")
+    _TURNS = re.compile(r"Within (\d+) turns?")
     _CELL = re.compile(r"\d+|_")
     _BOARD = re.compile(r"(?:^ *(?:\d+|_)(?: +(?:\d+|_))+\n)+", re.MULTILINE)
 
@@ -309,7 +310,8 @@ def _solved(num_rows: int) -> tuple[str, ...]:
 def _rules(num_rows: int, max_turns: int, frame: str) -> str:
     return (
         f"You are playing the sliding puzzle with {num_rows**2 - 1} tiles on {num_rows} rows and {num_rows} columns; "
-        f"{_GAP} is the gap. Within {max_turns} turns, bring the board into this order:\n{frame % _solved(num_rows)}\n"
+        f"{_GAP} is the gap. Within {counted(max_turns, 'turn')}, bring the board into this order:\n"
+        f"{frame % _solved(num_rows)}\n"
         "A move slides one tile that is next to the gap into the gap. Name the direction in which the tile moves: up "
         "(the tile below the gap), down (the one above it), left (the one to its right) or right (the one to its "
         "left).\n"

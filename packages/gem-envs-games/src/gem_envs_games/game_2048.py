@@ -21,6 +21,7 @@ from typing import Any, Literal
 from gem.action_forms import BoxedPattern
 from gem.arguments import integer
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS, MoveResult, failure, illegal, legal, success
@@ -267,9 +268,10 @@ def _draw_row(row: Row) -> str:
 @lru_cache(maxsize=64)
 def _rules(target_tile: int, max_turns: int) -> str:
     return (
-        f"You are playing 2048 on a board of 4 rows and 4 columns. Make a tile of {target_tile} within {max_turns} "
-        "turns. A move slides all tiles up, down, left or right as far as they go, and two equal tiles that meet merge "
-        "into one of their sum. A tile merges only once in a move. After each move that changed the board a new tile, "
-        "2 or sometimes 4, appears on an empty cell, shown as '.' until then. You lose when no move is possible.\n"
+        f"You are playing 2048 on a board of 4 rows and 4 columns. Make a tile of {target_tile} within "
+        f"{counted(max_turns, 'turn')}. A move slides all tiles up, down, left or right as far as they go, and two "
+        "equal tiles that meet merge into one of their sum. A tile merges only once in a move. After each move "
+        "that changed the board a new tile, 2 or sometimes 4, appears on an empty cell, shown as '.' until "
+        "then. You lose when no move is possible.\n"
         "Put the direction in \\boxed{}, for example \\boxed{left}."
     )

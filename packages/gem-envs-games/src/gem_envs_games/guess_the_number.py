@@ -13,6 +13,7 @@ from typing import Any, Literal
 from gem.action_forms import BoxedPattern
 from gem.arguments import integer
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError, StateError
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
@@ -66,7 +67,7 @@ class GuessTheNumberEnv(Game[re.Match[str]]):
         # Written once, not at every reset, because the range rarely changes.
         self._rules = (
             f"You are playing Guess The Number. I have chosen a whole number from {low} to {high}. Find it within "
-            f"{self.max_turns} turns; after each guess I say whether the number is higher or lower.\n"
+            f"{counted(self.max_turns, 'turn')}; after each guess I say whether the number is higher or lower.\n"
             f"Put your guess in \\boxed{{}}, for example \\boxed{{{low}}}."
         )
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from gem.action_forms import BoxedPattern
 from gem.arguments import boolean, integer
 from gem.core import Info
+from gem.counts import counted
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
 from gem_envs_games.game import Game, is_drawn, share
@@ -81,7 +82,7 @@ class HangmanEnv(Game[re.Match[str]]):
         letter, word = "E", words(length, False)[0].upper()
         return (
             f"You are playing Hangman. I have chosen a word of {length} letters from {kind}. "
-            f"Find it within {self.max_turns} turns.\n"
+            f"Find it within {counted(self.max_turns, 'turn')}.\n"
             f"In each turn, guess one letter, for example \\boxed{{{letter}}}, and I show every place where it occurs; "
             f"or guess the whole word, for example \\boxed{{{word}}}. You win when the whole word is uncovered. "
             "Do not repeat a guess."

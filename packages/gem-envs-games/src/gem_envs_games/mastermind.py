@@ -17,6 +17,7 @@ from typing import Any, Literal
 from gem.action_forms import BoxedPattern
 from gem.arguments import boolean, integer
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
@@ -193,7 +194,7 @@ def _rules(length: int, numbers: int, max_turns: int, repeats: bool) -> str:
     return (
         f"You are playing Mastermind. I have chosen a code of {length} numbers, each from 1 to {numbers}. "
         f"A number {'may' if repeats else 'does not'} occur more than once in the code. "
-        f"Find it within {max_turns} turns.\n"
+        f"Find it within {counted(max_turns, 'turn')}.\n"
         "I answer each guess with a black peg for every number that is in the right place, and with a white peg for "
         "every other number of the guess that occurs in the code in another place; each number of the code earns at "
         "most one peg.\n"

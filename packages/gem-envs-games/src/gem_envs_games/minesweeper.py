@@ -22,6 +22,7 @@ from typing import Any, Literal
 from gem.action_forms import BoxedPattern
 from gem.arguments import boolean, integer, string
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS, MoveResult, failure, illegal, legal, success
@@ -274,12 +275,12 @@ def _rules(rows: int, cols: int, num_mines: int, max_turns: int, no_guess: bool)
     mines = "1 mine" if num_mines == 1 else f"{num_mines} mines"
     return (
         f"You are playing Minesweeper on {rows} rows and {cols} columns with {mines}. Reveal every cell that holds no "
-        f"mine within {max_turns} turns; revealing a mine loses. Your first reveal is always safe, and so are the "
-        f"cells around it. {_NO_GUESS if no_guess else ''}A dot is a hidden cell, {_FLAG} one that you have flagged, "
-        "and a number tells how many of the up to eight neighbours of a cell are mines. Where the number is 0, all "
-        "neighbours are revealed as well. Flags are notes for yourself: you need none to win, a second flag on a cell "
-        "takes the first away, and only cells without a flag are revealed, but trying it on a flagged mine loses all "
-        "the same.\n"
+        f"mine within {counted(max_turns, 'turn')}; revealing a mine loses. Your first reveal is always safe, and so "
+        f"are the cells around it. {_NO_GUESS if no_guess else ''}A dot is a hidden cell, {_FLAG} one that you have "
+        "flagged, and a number tells how many of the up to eight neighbours of a cell are mines. Where the number is "
+        "0, all neighbours are revealed as well. Flags are notes for yourself: you need none to win, a second flag "
+        "on a cell takes the first away, and only cells without a flag are revealed, but trying it on a flagged mine "
+        "loses all the same.\n"
         f"Put command, row and column in \\boxed{{}}, for example \\boxed{{reveal 0 {cols - 1}}} or "
         f"\\boxed{{flag {rows - 1} 0}}. Rows are counted from the top and columns from the left, both from 0."
     )

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from gem.action_forms import BoxedPattern
 from gem.arguments import boolean, integer
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentTypeError
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
@@ -116,9 +117,9 @@ class SokobanEnv(Game[re.Match[str]]):
         boxes = "is one box and one goal" if self.num_boxes == 1 else f"are {self.num_boxes} boxes and as many goals"
         return (
             f"You are playing Sokoban in a room of {rows} rows and {columns} columns. There {boxes}. Push every box "
-            f"onto a goal within {self.max_turns} turns. Each turn you move to the next cell up, down, left or right. "
-            "If a box is there, you push it one cell further, which must be free; you cannot push two boxes at once, "
-            "nor pull one.\n"
+            f"onto a goal within {counted(self.max_turns, 'turn')}. Each turn you move to the next cell up, down, left "
+            "or right. If a box is there, you push it one cell further, which must be free; you cannot push two boxes "
+            "at once, nor pull one.\n"
             f"'{PLAYER}' is you, '{PLAYER_ON_GOAL}' is you on a goal, '{WALL}' a wall, '{BOX}' a box, '{GOAL}' a goal, "
             f"'{BOX_ON_GOAL}' a box on a goal, '{FLOOR}' free floor.\n"
             "Put the direction in \\boxed{}, for example \\boxed{up}."
@@ -188,7 +189,7 @@ class SokobanEnv(Game[re.Match[str]]):
 class SokobanPolicy(Policy[str, str]):
     """Plays a shortest solution of the room that it sees first."""
 
-    _TURNS = re.compile(r"within (\d+) turns")
+    _TURNS = re.compile(r"within (\d+) turns?")
     _ROW = re.compile(rf"^ *(\d+) +([{re.escape(SYMBOLS)}](?: +[{re.escape(SYMBOLS)}])*)$", re.MULTILINE)
 
     def reset(self, observation: str, info: Info) -> None:

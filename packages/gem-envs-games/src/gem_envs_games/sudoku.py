@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 from gem.action_forms import BoxedPattern
 from gem.arguments import choice, integer
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
@@ -216,8 +217,8 @@ def _rules(scale: int, max_turns: int, blanks: int) -> str:
     return (
         f"You are playing Sudoku on a grid of {scale} rows and {scale} columns; a dot is a blank cell. Each row, each "
         f"column and each {side}x{side} box must hold each of the numbers from 1 to {scale} once. There is one "
-        f"solution. Fill all {blanks} blank cells within {max_turns} turns, one cell a turn. A number that is not the "
-        "solution's is not entered, and the turn is lost.\n"
+        f"solution. Fill all {blanks} blank cells within {counted(max_turns, 'turn')}, one cell a turn. A number that "
+        "is not the solution's is not entered, and the turn is lost.\n"
         f"Put row, column and number in \\boxed{{}}, for example \\boxed{{1 {scale} 2}} for a 2 in row 1, column "
         f"{scale}. Rows are counted from the top and columns from the left, both from 1."
     )

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from gem.action_forms import BoxedPattern
 from gem.arguments import integer
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
@@ -153,8 +154,8 @@ def _rules(num_disks: int, max_turns: int) -> str:
     disks = "disk is" if num_disks == 1 else f"{num_disks} disks, numbered from 1 (smallest) to {num_disks}, are"
     return (
         f"You are playing Tower of Hanoi. There are three pegs: A, B and C. The {disks} on peg A. Move the whole tower "
-        f"to peg C within {max_turns} turns. A move takes the top disk of one peg and puts it on top of another peg; "
-        "a disk must never lie on a smaller one.\n"
+        f"to peg C within {counted(max_turns, 'turn')}. A move takes the top disk of one peg and puts it on top of "
+        "another peg; a disk must never lie on a smaller one.\n"
         "Put the peg to take from and the peg to put on in \\boxed{}, for example \\boxed{A B}."
     )
 

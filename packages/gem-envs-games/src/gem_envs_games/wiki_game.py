@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 from gem.action_forms import BoxedText
 from gem.arguments import choice, integer, nearest, string
 from gem.core import Info
+from gem.counts import counted
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS, MoveResult, failure, fault, illegal, legal, malformed, success
@@ -130,7 +131,7 @@ class WikiGameEnv(Game[str]):
         target = self._target
         return (
             f"You are playing the Wiki Game. Go from the page {self._page.title!r} to the page {target.title!r} of an "
-            f"encyclopedia by following links, one a turn. You have {self.max_turns} turns.\n"
+            f"encyclopedia by following links, one a turn. You have {counted(self.max_turns, 'turn')}.\n"
             f"About the target page: {self._summary(target)}\n"
             "Every turn you see the page you are on and the titles that it links to. Put the exact title of one of "
             f"them in \\boxed{{}}, for example \\boxed{{{self._page.links[0]}}}.\n"

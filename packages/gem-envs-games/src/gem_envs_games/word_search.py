@@ -19,6 +19,7 @@ from typing import Any, Literal
 from gem.action_forms import BoxedPattern
 from gem.arguments import boolean, integer
 from gem.core import Info
+from gem.counts import counted
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
 from gem_envs_games.game import Game, is_drawn, read_number, share
@@ -94,7 +95,7 @@ class WordSearchEnv(Game[re.Match[str]]):
         kind = "uncommon English words" if self.hardcore else "everyday English words"
         return (
             f"You are playing Word Search. {self.num_words} {kind} are hidden in a grid of letters, across or down. "
-            f"Find all of them within {self.max_turns} turns.\n"
+            f"Find all of them within {counted(self.max_turns, 'turn')}.\n"
             "Say where a word is by the row and column of its first letter and of its last letter, counted from 0, in "
             "the format \\boxed{start_row start_col end_row end_col}. For example, \\boxed{2 0 2 3} means the four "
             "letters in row 2 from column 0 to column 3. Do not repeat a guess.\n"

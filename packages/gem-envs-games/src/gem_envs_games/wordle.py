@@ -16,6 +16,7 @@ from typing import Any, Literal
 from gem.action_forms import BoxedPattern
 from gem.arguments import boolean, integer
 from gem.core import Info
+from gem.counts import counted
 from gem.policies import Policy
 from gem.text_env import MAX_TURNS, MoveResult, illegal, legal, success
 from gem_envs_games.game import Game, is_drawn, share
@@ -86,7 +87,7 @@ class WordleEnv(Game[re.Match[str]]):
         example = words(length, False)[0].upper() if self.only_real_words else _ALPHABET[:length]
         return (
             f"You are playing Wordle. I have chosen {kind}, {length} letters long. "
-            f"Find it within {self.max_turns} turns.\n"
+            f"Find it within {counted(self.max_turns, 'turn')}.\n"
             "Under each letter of your guess I put a mark:\n"
             "G: the letter is in the right place.\n"
             "Y: the letter occurs in another place.\n"

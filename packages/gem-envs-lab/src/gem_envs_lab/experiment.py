@@ -100,7 +100,7 @@ class ExperimentEnv(TextEnv[ExperimentCommand], ABC, Generic[LevelT, WorldT]):
         """Set the attributes that the episode changes."""
 
     def _malformed(self) -> MoveResult:
-        return malformed("No line of that is a command.", 0.0, ends=False)
+        return malformed("No line of your answer is a command.", 0.0, ends=False)
 
     def _load(self, episode: dict[str, Any]) -> None:
         super()._load(episode)

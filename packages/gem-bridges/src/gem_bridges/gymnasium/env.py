@@ -8,6 +8,7 @@ from typing import Any
 
 from gem.arguments import integer, string
 from gem.core import Env, Info
+from gem.counts import counted
 from gem.discovery.official import install_line
 from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError, StateError
 from gem.phases import EpisodePhase, out_of_order, unchanged_on_error
@@ -168,7 +169,7 @@ class GymnasiumTextEnv(Env[str, str]):
     def _instructions(self) -> str:
         return (
             f"You act in the environment {self.env_id} of Gymnasium; the rewards of your actions add up, and more is "
-            f"better. You have {self.max_turns} turns. An observation is "
+            f"better. You have {counted(self.max_turns, 'turn')}. An observation is "
             f"{describe(self._env.observation_space)}. {self._form()}"
         )
 

@@ -72,7 +72,7 @@ class BargainEnv(TwoPlayerEnv[re.Match[str]]):
 
     def _situation(self, player: str) -> str:
         worth = ", ".join(f"{kind} {value}" for kind, value in zip(_KINDS, self.values[player], strict=True))
-        turn = min(self.turn + 1, self.max_turns)
+        turn = self.turn if self._over else self.turn + 1
         return f"Turn {turn}. The things: {_listed(self.pool)}. Worth to you, each: {worth}."
 
     def _moves(self) -> list[str]:
@@ -91,15 +91,18 @@ class BargainEnv(TwoPlayerEnv[re.Match[str]]):
             if self.offer is None:
                 return "there is no proposal to accept."
             rest = [count - wanted for count, wanted in zip(self.pool, self.offer, strict=True)]
-            self.event = f"The {player} player accepts.{self.said}"
             shares = {other: self.offer, player: rest}
+            each = "; ".join(f"the {one} player gets {_listed(shares[one])}" for one in PLAYERS)
+            self.event = f"The {player} player accepts: {each}.{self.said}"
             return {one: self._value(one, shares[one]) / _WORTH for one in PLAYERS}
         wanted = [int(digits) for digits in move.groups()[1:]]
         if any(number > count for number, count in zip(wanted, self.pool, strict=True)):
             return "there are not so many things."
         self.offer = wanted
-        self.event = f"The {player} player wants {_listed(wanted)}.{self.said}"
-        return dict.fromkeys(PLAYERS, 0.0) if self.turn + 1 == self.max_turns else None
+        last = self.turn + 1 == self.max_turns
+        closing = "\nNo turns are left, and there is no agreement." if last else ""
+        self.event = f"The {player} player wants {_listed(wanted)}.{self.said}{closing}"
+        return dict.fromkeys(PLAYERS, 0.0) if last else None
 
     def _value(self, player: str, things: list[int]) -> int:
         return sum(number * value for number, value in zip(things, self.values[player], strict=True))

@@ -102,9 +102,10 @@ class MazeEnv(GridGame[re.Match[str]]):
             if self.view
             else ""
         )
+        decoys = " There may be keys that open no door." if self.decoys else ""
         return (
             f"You are in a maze of {self.height} rows and {self.width} columns of cells, with walls between some of "
-            f"them. Reach the goal within {counted(self.max_turns, 'move')}. {sight}{self.legend}\n"
+            f"them. Reach the goal within {counted(self.max_turns, 'move')}, one a turn. {sight}{self.legend}{decoys}\n"
             "A move is a direction and a number of steps from cell to cell; it ends early at a wall, at a door whose "
             f"key you do not have, and at the goal. Put it in \\boxed{{}}: \\boxed{{up}} is one step up, \\boxed{{left "
             f"3}} is three to the left; {MOST_STEPS} are the most."

@@ -185,7 +185,7 @@ class DeepSearchEnv(TextEnv[SearchAction]):
             f"<search>words</search>: the search engine shows up to {self.topk} articles, the best first\n"
             "<more/>: the next ones for the same words\n"
             f"<answer>your answer</answer>: your one chance, which ends the episode{evidence}\n"
-            f"You have {self.max_turns} turns, and every answer takes one. You may think first.\n\n"
+            f"You have {counted(self.max_turns, 'turn')}, and every answer takes one. You may think first.\n\n"
             f"Question: {self.row['question']}"
         )
 

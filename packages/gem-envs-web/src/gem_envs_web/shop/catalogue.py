@@ -121,14 +121,14 @@ class ProductCatalogue:
         goods_type, visible = kind.type, kind.visible
         own = (*visible, *hidden)
         missing = [attribute for attribute in goods_type.attributes if attribute not in own]
-        reviews = prose.reviews(rng, missing)
+        reviews = prose.reviews(rng, goods_type, missing)
         price = round(min(kind.price * rng.uniform(0.85, 1.15), _HIGHEST_PRICE), 2)
         return ShopProduct(
             asin=self.asin(number),
             name=prose.title(rng, goods_type, maker, visible[0]),
             query=goods_type.name,
             category=goods_type.department,
-            product_category=f" {CATEGORY_SEPARATOR} ".join((*goods_type.path, goods_type.name.title())),
+            product_category=f" {CATEGORY_SEPARATOR} ".join((*goods_type.path, prose.titled(goods_type.name))),
             price=price,
             price_text=f"${price:.2f}",
             options=kind.options,

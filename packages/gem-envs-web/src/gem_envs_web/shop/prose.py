@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from gem_envs_web.shop.goods import GoodsType
 from gem_envs_web.shop.listing import ProductReview
 
-__all__ = ["brand", "bullets", "description", "reviews", "title"]
+__all__ = ["brand", "bullets", "description", "reviews", "title", "titled"]
 
 _STARTS = "Al Bel Cor Dov El Fen Gal Hal Isk Jor Kel Lum Mar Nor Or Pel Quin Rav Sel Tor Ul Vel Wyn Yar Zan"
 _MIDDLES = "a e i o u an en in or ar el il ov ev"
@@ -37,7 +37,7 @@ _OPENINGS = (
     "Three years of work went into the {kind} from {brand}.",
     "{brand} keeps things simple: nothing that you do not need.",
     "Meet {brand} and the {kind} that started the company.",
-    "A favourite of our regular customers, made by {brand}.",
+    "A favorite of our regular customers, made by {brand}.",
     "{brand} listened to what people dislike about other {kinds}.",
     "This is {brand} at its best.",
 )
@@ -64,19 +64,21 @@ _REVIEW_TITLES = {
     5: ("Love it", "Would buy again", "Better than hoped"),
 }
 _REVIEW_BODIES = (
-    "Arrived on time and looks like the picture.",
-    "My neighbour has the same one and says so too.",
-    "I have had it for two months now.",
-    "The box was dented, the content was not.",
+    "Arrived on time, just as in the picture.",
+    "My neighbor bought the same and thinks as I do.",
+    "I have had {it_} for two months now.",
+    "The box was dented, the contents were not.",
     "Bought it as a present.",
-    "The colour is a little different from what I saw on my screen.",
+    "The color is a little different from what I saw on my screen.",
 )
 _CLAIMS = (
-    "A friend told me that it is {attribute}, too.",
-    "I wonder whether it is {attribute}; the seller does not say so.",
-    "For me it might as well be {attribute}.",
+    "A friend told me that {it} {is_} {attribute}, too.",
+    "I wonder whether {it} {is_} {attribute}; the seller does not say so.",
+    "For me {it} might as well be {attribute}.",
     "I thought that I had ordered something {attribute}.",
 )
+_INITIALS = {name.lower(): name for name in ("BPA", "GMO", "PFOA", "pH", "RFID", "STEM", "USB", "USDA", "UV")}
+"""Words of the goods that are not written in small letters."""
 
 
 def brand(rng: random.Random) -> str:
@@ -87,7 +89,7 @@ def brand(rng: random.Random) -> str:
 def title(rng: random.Random, kind: GoodsType, maker: str, attribute: str) -> str:
     """Return the name of a product, with one of its attributes."""
     model = f"{rng.choice('ABCDEFGHKLMNPRSTVWX')}{rng.randrange(10, 1000)}"
-    return rng.choice(_FRAMES).format(brand=maker, kind=kind.name.title(), attribute=attribute.title(), model=model)
+    return rng.choice(_FRAMES).format(brand=maker, kind=titled(kind.name), attribute=titled(attribute), model=model)
 
 
 def bullets(rng: random.Random, kind: GoodsType, attributes: Sequence[str]) -> tuple[str, ...]:
@@ -102,31 +104,46 @@ def description(rng: random.Random, kind: GoodsType, maker: str, attribute: str)
     return " ".join(_filled(frame, kind, maker, attribute) for frame in frames)
 
 
-def reviews(rng: random.Random, missing: Sequence[str]) -> tuple[ProductReview, ...]:
+def reviews(rng: random.Random, kind: GoodsType, missing: Sequence[str]) -> tuple[ProductReview, ...]:
     """Return two to four reviews. Half of them mention an attribute that the product lacks, one of ``missing``."""
-    return tuple(_review(rng, body, missing) for body in rng.sample(_REVIEW_BODIES, rng.randint(2, 4)))
+    return tuple(_review(rng, kind, body, missing) for body in rng.sample(_REVIEW_BODIES, rng.randint(2, 4)))
 
 
-def _review(rng: random.Random, body: str, missing: Sequence[str]) -> ProductReview:
+def _review(rng: random.Random, kind: GoodsType, body: str, missing: Sequence[str]) -> ProductReview:
     score = rng.choice((1, 2, 3, 4, 4, 5, 5, 5))
     if rng.random() < 0.5:
-        body = f"{body} {rng.choice(_CLAIMS).format(attribute=rng.choice(missing))}"
-    return ProductReview(rng.choice(_REVIEW_TITLES[score]), score, body)
+        body, attribute = f"{body} {rng.choice(_CLAIMS)}", rng.choice(missing)
+    else:
+        attribute = ""
+    return ProductReview(rng.choice(_REVIEW_TITLES[score]), score, _filled(body, kind, "", attribute))
 
 
 def _filled(frame: str, kind: GoodsType, maker: str, attribute: str) -> str:
     it = ("they", "them", "are") if kind.plural else ("it", "it", "is")
     return frame.format(
-        kind=kind.name,
-        kinds=kind.name if kind.plural or kind.mass else _plural(kind.name),
+        kind=_spelled(kind.name),
+        kinds=_spelled(kind.name if kind.plural or kind.mass else _plural(kind.name)),
         brand=maker,
-        attribute=attribute,
-        attribute_=attribute.capitalize(),
+        attribute=_spelled(attribute),
+        attribute_=_sentence_start(_spelled(attribute)),
         it=it[0],
         It=it[0].capitalize(),
         it_=it[1],
         is_=it[2],
     )
+
+
+def titled(words: str) -> str:
+    """Return words of the goods as a heading has them, such as "RFID Blocking"."""
+    return " ".join(_INITIALS.get(word, word.title()) for word in words.split())
+
+
+def _spelled(words: str) -> str:
+    return " ".join(_INITIALS.get(word, word) for word in words.split())
+
+
+def _sentence_start(words: str) -> str:
+    return words if words.startswith(tuple(_INITIALS.values())) else f"{words[:1].upper()}{words[1:]}"
 
 
 def _plural(name: str) -> str:
