@@ -47,7 +47,7 @@ def test_a_prebuilt_image_comes_before_the_dockerfile(engine: Engine, small: Ima
 STAGES = """\
 ARG BASE={base}
 FROM --platform=linux/{machine} $BASE AS Made
-WORKDIR /work
+WORKDIR /build
 ENV KIND=made
 ENV NONCE={nonce}
 RUN mkdir -p out/deep && echo $KIND > out/deep/file && ln out/deep/file out/linked && ln -s file out/deep/link \\
@@ -55,12 +55,12 @@ RUN mkdir -p out/deep && echo $KIND > out/deep/file && ln out/deep/file out/link
 FROM made
 RUN echo more >> out/deep/file && echo of-the-second > /second # {nonce}
 FROM $BASE
-COPY --from=made /work/out /app/
-COPY --from=Made /work/out/deep/file /work/one.txt /files/
-COPY --from=0 /work/*.txt /matched/
+COPY --from=made /build/out /app/
+COPY --from=Made /build/out/deep/file /build/one.txt /files/
+COPY --from=0 /build/*.txt /matched/
 COPY --from=1 /second /renamed
 COPY --from={base} /etc/debian_version /version
-COPY --from=made --chown=33:0 /work/one.txt /owned
+COPY --from=made --chown=33:0 /build/one.txt /owned
 """
 
 

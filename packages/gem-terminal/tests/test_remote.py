@@ -100,8 +100,8 @@ def test_an_episode_on_a_worker_is_one_of_any_engine(
     files = {
         "task.toml": "[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 64\n",
         "instruction.md": "Say hello.",
-        "environment/Dockerfile": f"FROM {small.name}\nWORKDIR /work\n",
-        "tests/test.sh": "#!/bin/bash\ngrep -c hello /work/word > /logs/verifier/reward.txt\n",
+        "environment/Dockerfile": f"FROM {small.name}\nWORKDIR /build\n",
+        "tests/test.sh": "#!/bin/bash\ngrep -c hello /build/word > /logs/verifier/reward.txt\n",
     }
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
