@@ -58,7 +58,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
     Of 3,400 seconds that three workers spent on two processors, processes used 1,800.
     """
-    from gem.processes.cpus import usable_cpus
+    from gem.cpus import usable_cpus
 
     return usable_cpus() + 2
 

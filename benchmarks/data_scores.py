@@ -1,4 +1,4 @@
-"""Scores of gem-envs-data by level: random play, constants, the reference under budgets of turns; speed by gem.speed.
+"""Scores of gem-envs-data by level: random play, constants, the reference under budgets of turns; speed.
 
 Run with gem-envs-data installed::
 
@@ -13,8 +13,8 @@ from collections import Counter
 from score_tables import mean_and_turns
 
 import gem
-from gem.speed import measure
 from gem_envs_data.sql.answers import is_right
+from gem_rollout.speed import measure
 
 EPISODES = 300
 BUDGETS = (2, 3, 5, 7, 9, 15)

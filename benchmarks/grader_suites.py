@@ -133,9 +133,9 @@ def print_speeds(graders: dict[str, Correct]) -> None:
 
 def rows_of(path: str) -> Iterator[tuple[str, Any]]:
     """Yield questions and gold answers of a file in a published shape."""
-    from gem.data import open_rows
-    from gem.data.schemas import read_row
     from gem.errors import DatasetError
+    from gem_questions import open_rows
+    from gem_questions.schemas import read_row
 
     rows = open_rows(path)
     for index in range(len(rows)):

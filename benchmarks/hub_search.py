@@ -383,7 +383,7 @@ def measure_cold(command: list[str], world: World, environment: dict[str, str]) 
         worst = max(worst, statistics.median(times))
     bare = [cpu_of_command([sys.executable, "-c", "pass"], environment) for _ in range(15)]
     click = [cpu_of_command([sys.executable, "-c", "import click"], environment) for _ in range(15)]
-    main = [cpu_of_command([sys.executable, "-c", "import gem.cli.main"], environment) for _ in range(15)]
+    main = [cpu_of_command([sys.executable, "-c", "import gem_cli.main"], environment) for _ in range(15)]
     parts = [f"{statistics.median(times):.0f}" for times in (bare, click, main)]
     print(f"of which: Python alone {parts[0]}, and click {parts[1]}, and the command table {parts[2]} CPU ms")
     verdict("cold search, CPU ms", worst, 150)

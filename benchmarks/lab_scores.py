@@ -3,7 +3,7 @@
     python benchmarks/lab_scores.py
 
 Episode n has the seed n, so the scores are the same on any machine. One column gives the reference policy the same few
-turns in all levels of an experiment: that is what shows which level is harder. Speed is that of :mod:`gem.speed`.
+turns in all levels of an experiment: that is what shows which level is harder. Speed is that of ``gem bench``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from score_tables import FOREVER, ScoreTable
 
 import gem
 from gem.env_spec import EnvSpec
-from gem.speed import measure
+from gem_rollout.speed import measure
 from gem_testing.scores import scores_of
 
 EPISODES = 200

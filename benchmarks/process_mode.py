@@ -282,7 +282,7 @@ def sizes() -> None:
 
 def one_way(data: bytes, count: int, largest: int) -> float:
     """Return CPU microseconds of a message and its receipt, copied once as unpacking does."""
-    from gem.vector.process.packets import PacketChannel, packet_sockets
+    from gem_processes.process_mode.packets import PacketChannel, packet_sockets
 
     ours, theirs = (PacketChannel(end, blocking=True, largest=largest) for end in packet_sockets())
     begin = time.process_time()

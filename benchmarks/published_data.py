@@ -17,10 +17,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from gem.data import open_rows
-from gem.data.checking import kind_of_rows
-from gem.data.schemas import recognise
 from gem.errors import DatasetError
+from gem_questions import open_rows
+from gem_questions.checking import kind_of_rows
+from gem_questions.schemas import recognise
 
 
 def last_box(solution: str) -> str:

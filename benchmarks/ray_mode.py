@@ -28,7 +28,7 @@ import ray
 
 import gem
 from gem.vector import VectorEnv
-from gem.vector.packing import pack
+from gem_processes.process_mode.packing import pack
 
 GAMES = {
     "game:GuessTheNumber-v0-easy": "\\boxed{5}",

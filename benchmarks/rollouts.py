@@ -27,7 +27,7 @@ import gem
 from gem.core import Env, Info
 from gem.env_spec import EnvSpec
 from gem.policies import Policy
-from gem.rollout import RolloutEngine, plan_episodes
+from gem_rollout import RolloutEngine, plan_episodes
 
 GUESS = "game:GuessTheNumber-v0-easy"
 CONCURRENCY, TURNS, SECOND = 512, 3, 1.0

@@ -14,7 +14,7 @@ import math
 
 import gem
 from gem.registry import all_specs
-from gem.thoughtless import THOUGHTLESS_SHARE, thoughtless_shares
+from gem_questions.thoughtless import THOUGHTLESS_SHARE, thoughtless_shares
 
 
 def main() -> None:

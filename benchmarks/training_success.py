@@ -21,9 +21,9 @@ from typing import Any
 
 import torch
 
-from gem.trajectory import Trajectory
 from gem_rl.training.recipe import Recipe, recipes
 from gem_rl.training.trainer import Trainer
+from gem_rollout.trajectory import Trajectory
 
 if sys.version_info >= (3, 11):
     import tomllib

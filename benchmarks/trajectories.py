@@ -25,8 +25,8 @@ from typing import Any
 
 import gem
 from gem.policies import Act
-from gem.trajectory import TrajectoryBuilder, TrajectoryWriter, read_trajectories
 from gem.wrappers import apply_wrappers
+from gem_rollout.trajectory import TrajectoryBuilder, TrajectoryWriter, read_trajectories
 
 BYTES = 3_000_000
 SECONDS = 0.050

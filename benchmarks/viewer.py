@@ -28,8 +28,8 @@ sys.path.append(str(ROOT / "packages/gem-eval/tests"))
 from chromium import Chromium, ChromiumPage  # noqa: E402
 
 from gem.env_spec import EnvSpec  # noqa: E402
-from gem.trajectory import Trajectory, Transition  # noqa: E402
 from gem_eval.runs import RunConfig, RunEnvironment, RunFolder  # noqa: E402
+from gem_rollout.trajectory import Trajectory, Transition  # noqa: E402
 
 ROWS_SECONDS = 1.5
 FRAME_MILLISECONDS = 100

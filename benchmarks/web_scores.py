@@ -7,7 +7,7 @@
 
 With ids, prints only their rows. Episode n has the seed n, and agents draw only from seeded generators, so the table is
 the same on any machine. ``--speed`` prints steps of the random policy per CPU second, resets apart, and the CPU time of
-a reset with a new task, for the shop too, both as :mod:`gem.speed` measures them.
+a reset with a new task, for the shop too, both as :mod:`gem_rollout.speed` measures them.
 ``--browser`` prints the mean return of the reference policy in a real browser, and its mean number of turns.
 """
 
@@ -24,10 +24,10 @@ from score_tables import ScoreTable
 import gem
 from gem.env_spec import EnvSpec
 from gem.policies import NullPolicy, Policy, RandomPolicy
-from gem.speed import measure
 from gem_envs_web.form.env import FormEnv
 from gem_envs_web.form.policy import FormPolicy
 from gem_envs_web.forum.env import ForumEnv, ForumPolicy
+from gem_rollout.speed import measure
 
 EPISODES = 200
 FIXED_TURNS = 12

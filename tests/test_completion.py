@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from click.shell_completion import get_completion_class
 from click.testing import CliRunner
-
-import gem
 from gem.cli.completion import prepare_completion
 from gem.cli.main import cli
+
+import gem
 from gem.plugins import names
 
 BIN = str(Path(sys.executable).parent)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from gem.cli.main import cli
 
 from gem.built_in import WRAPPERS
-from gem.cli.main import cli
 from gem.discovery.manifest import FILE_NAME
 
 if sys.version_info >= (3, 11):

@@ -130,7 +130,7 @@ def test_an_evaluation_without_a_model_loads_no_client(bare: set[str]) -> None:
     """Importing gem_eval loads only itself; its names and 'gem eval --agent' load no HTTP client and no schemas."""
     loaded = set(modules_after("import gem_eval\n")["modules"]) - bare
     assert loaded <= {"__future__", "gem", "gem.lazy", "gem.migration", "gem_eval"}
-    code = "from gem.cli.main import cli\nimport os, tempfile\nos.chdir(tempfile.mkdtemp())\n"
+    code = "from gem_cli.main import cli\nimport os, tempfile\nos.chdir(tempfile.mkdtemp())\n"
     code += "cli.main(['eval', 'game:GuessTheNumber-v0-easy', '--agent', 'null', '-n', '2'], standalone_mode=False)\n"
     loaded = set(modules_after(code)["modules"]) - bare
     assert not loaded & (HEAVY | {"aiohttp", "pydantic"})
@@ -156,7 +156,7 @@ def test_the_commands_import_no_environment_package(bare: set[str], others: bool
     """'gem list' and 'gem doctor' import no environment package; by day one package of two kinds each is there."""
     packages = {path.parent.name for path in Path(__file__).parents[1].glob("packages/*/pyproject.toml")}
     away = set() if others else packages - {"gem-core", "gem-envs-games", "gem-envs-qa", "gem-tools"}
-    code = f"import os\nos.environ['GEM_DISABLE_PLUGINS'] = {','.join(sorted(away))!r}\nfrom gem.cli.main import cli\n"
+    code = f"import os\nos.environ['GEM_DISABLE_PLUGINS'] = {','.join(sorted(away))!r}\nfrom gem_cli.main import cli\n"
     code += "\n".join(
         f"try: cli.main([{command!r}], standalone_mode=False)\nexcept SystemExit: pass"
         for command in ("list", "doctor")

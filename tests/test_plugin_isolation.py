@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from gem.cli.plugin_probe import probe
+
 from gem.discovery.manifest import FILE_NAME, read_specs
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gem.cli.write_folder import write_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gem.cli.write_folder import write_files
 from gem.errors import ArgumentError
 from gem_testing.scaffold.names import check_distribution, check_import_name, check_namespace
 from gem_testing.scaffold.project import EXAMPLES, LICENCES, Project

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from gem.cli.main import run
 
 WRONG = {

@@ -32,7 +32,7 @@ class ShownCommand:
 def commands(root: click.Command | None = None) -> list[ShownCommand]:
     """Return every command below ``root``, which is ``gem`` of the installed packages; groups precede subcommands."""
     if root is None:
-        from gem.cli.main import cli
+        from gem_cli.main import cli
 
         root = cli
     return list(_walk(ShownCommand(("gem",), root, click.Context(root, info_name="gem"))))

@@ -165,14 +165,14 @@ NAMED = (
         "Rewards by name",
         "reward",
         "For ``gem eval --reward NAME``, ``gem rescore``, the wrapper ``transform_reward`` and "
-        "``gem.rewards.make_reward``; see :doc:`/guides/rewards`.",
+        "``gem_questions.rewards.make_reward``; see :doc:`/guides/rewards`.",
         collected("gem_rewards"),
     ),
     NamedPage(
         "reference/graders",
         "Graders by name",
         "grader",
-        "For ``gem data check --grader NAME`` and ``gem.rewards.make_grader``.",
+        "For ``gem data check --grader NAME`` and ``gem_questions.rewards.make_grader``.",
         collected("gem_graders"),
     ),
     NamedPage(

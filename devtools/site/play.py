@@ -20,8 +20,8 @@ from typing import Any
 import gem
 from devtools.shell import ROOT
 from gem.policies import make_policy
-from gem.speed import measure
 from gem_hub.first_observations import as_text
+from gem_rollout.speed import measure
 from gem_testing.episodes import has_ended
 from gem_testing.scores import scores_of
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 RUN = """
 import sys
-from gem.cli.main import run
+from gem_cli.main import run
 if "--without-pip" in sys.argv:
     sys.argv.remove("--without-pip")
     sys.modules["pip"] = None

@@ -14,9 +14,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from gem.processes.syscall_numbers import numbers_on
 from gem_hub import sandbox
 from gem_hub.sandbox import Bounds, Finished
+from gem_processes.syscall_numbers import numbers_on
 
 PYTHON = os.path.realpath(sys.executable)
 ATTACKS = Path(__file__).with_name("escape_attacks.py")

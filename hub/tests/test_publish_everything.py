@@ -49,7 +49,7 @@ def started(guide: Path) -> list[list[str]]:
 
 
 def test_a_dataset_package_is_taken(tmp_path: Path) -> None:
-    """A reference policy of gem.data is no module outside the wheel: the hub takes gem-envs-math."""
+    """A reference policy of gem_questions is no module outside the wheel: the hub takes gem-envs-math."""
     wheels = build([ROOT / "packages/gem-envs-math"], tmp_path / "wheels")
     owner = _account(tmp_path)
     assert refusals(wheels, tmp_path / "hub", owner) == []

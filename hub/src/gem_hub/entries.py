@@ -237,7 +237,7 @@ def _problems(wheel: Wheel, spec: EnvSpec, namespaces: set[str]) -> Iterator[tup
         target = targets.get(key)
         if isinstance(target, str) and not _has_module(wheel, target.partition(":")[0]):
             if target.partition(":")[0].partition(".")[0] in _required_imports(wheel):
-                continue  # code of GEM itself, such as the reference policy of gem.data; the kit tries it
+                continue  # code of GEM itself, such as the reference policy of gem_questions; the kit tries it
             yield (
                 "manifest.outside",
                 f"{spec.id}, {key}",

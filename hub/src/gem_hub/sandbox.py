@@ -24,9 +24,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from gem.processes.fork_server import bare_python
-from gem.processes.rlimits import lower_limits
 from gem_hub_client.errors import HubError
+from gem_processes.fork_server import bare_python
+from gem_processes.rlimits import lower_limits
 from gem_tools.sandbox.system import ENVIRONMENT
 
 __all__ = ["Bounds", "Finished", "Isolation", "isolation", "run", "works"]

@@ -37,7 +37,7 @@ def test_a_worker_ends_with_its_parent(tmp_path: Path) -> None:
         import os, sys
         from pathlib import Path
         import gem_bridges.fiction
-        from gem.processes import LineWorker
+        from gem_processes import LineWorker
         path = Path(gem_bridges.fiction.__file__).with_name("worker.py")
         one = LineWorker([sys.executable, str(path), str(2**32)], 60.0, 10_000)
         try:

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 import gem
 from gem.core import Env, Info
-from gem.data import Grade, QuestionEnv
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, ArgumentTypeError, EpisodeFinishedError, ResetNeededError
 from gem.policies import ScriptedPolicy
 from gem.registry import make
-from gem.rollout import play_episode
-from gem.trajectory import Trajectory
 from gem.wrappers.attempts import Attempts, attempt_feedback
+from gem_questions import Grade, QuestionEnv
+from gem_rollout import play_episode
+from gem_rollout.trajectory import Trajectory
 
 ROWS = [{"q": f"What is {n} squared?", "a": str(n * n)} for n in range(31, 41)]
 

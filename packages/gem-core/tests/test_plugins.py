@@ -162,7 +162,7 @@ def test_a_command_that_cannot_be_loaded_leaves_the_help_of_all_others(site: Plu
     """Gem --help names the broken command with its reason and still lists the rest."""
     from click.testing import CliRunner
 
-    from gem.cli.main import cli
+    from gem_cli.main import cli
 
     add_plugin(site, "a-plugin", offering("gem_commands", "{'lost': 'nothing_of_this_name:command'}"))
     shown = CliRunner().invoke(cli, ["--help"])

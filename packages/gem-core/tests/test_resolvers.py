@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import gem
 from gem import discovery
-from gem.cli.main import cli
 from gem.discovery.manifest import parse, read_manifest
 from gem.discovery.manifest_schema import validate
 from gem.env_spec import EnvSpec
@@ -26,6 +25,7 @@ from gem.errors import (
     UnknownEnvironmentError,
 )
 from gem.registry import conflicts
+from gem_cli.main import cli
 
 if TYPE_CHECKING:
     from pathlib import Path

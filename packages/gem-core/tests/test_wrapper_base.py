@@ -19,9 +19,9 @@ from gem.core import Env, Info, Wrapper
 from gem.discovery.official import WRAPPERS
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentTypeError, MissingPluginError, StateError, UnknownArgumentError
-from gem.rewards import Reward, Score
 from gem.tools import ToolEnvWrapper, tool
 from gem.wrappers import WrapperLike, apply_wrappers
+from gem_questions.rewards import Reward, Score
 
 WrapperFunction = Callable[[Env[Any, Any]], Env[Any, Any]]
 

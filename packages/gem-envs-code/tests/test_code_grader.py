@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gem.rewards import Grader, make_grader
 from gem_envs_code import plugin
 from gem_envs_code.code_grader import CodeGrader
 from gem_envs_code.judge import RUNTIME_ERROR, TIME_LIMIT, WRONG_ANSWER
+from gem_questions.rewards import Grader, make_grader
 
 DOUBLE = {"inputs": ["1", "2"], "outputs": ["2", "4"]}
 ADD = {"inputs": [[1, 2]], "outputs": [3], "fn_name": "add"}

@@ -8,10 +8,10 @@ import pytest
 
 import gem
 from gem.policies import ScriptedPolicy, make_policy
-from gem.rewards import make_reward, score_episode
-from gem.rollout import play_episode
-from gem.trajectory import Trajectory, Transition
 from gem_envs_code import plugin
+from gem_questions.rewards import make_reward, score_episode
+from gem_rollout import play_episode
+from gem_rollout.trajectory import Trajectory, Transition
 
 DOUBLE = {"inputs": ["1", "2", "5"], "outputs": ["2", "4", "10"]}
 

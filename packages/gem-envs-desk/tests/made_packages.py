@@ -12,7 +12,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from gem.cli.main import cli
+from gem_cli.main import cli
 
 
 def written(folder: Path, source: str, *options: str) -> dict[str, Any]:

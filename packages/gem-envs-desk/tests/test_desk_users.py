@@ -168,7 +168,7 @@ def test_trainers_and_evaluations_leave_spoiled_episodes_out() -> None:
     turn_batch = pytest.importorskip("gem_rl.turn_batch")
     rows = pytest.importorskip("gem_eval.runs.episode_row")
     from gem.policies import ScriptedPolicy
-    from gem.rollout import rollout
+    from gem_rollout import rollout
 
     # A model that repeats the whole prompt, the word to stop included.
     spec = gem.spec("desk:Airline-v0").with_kwargs({"user": "scripted:builtins:str"})

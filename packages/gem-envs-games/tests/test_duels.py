@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 import gem
 from gem.errors import ArgumentError, StateError
 from gem.policies import Policy
-from gem.rollout import rollout
 from gem_envs_games.duels.bargain import BargainEnv, BargainPolicy
 from gem_envs_games.duels.connect_four import ConnectFourEnv, ConnectFourPolicy, connects
 from gem_envs_games.duels.kuhn_poker import KuhnPokerEnv, KuhnPokerPolicy
 from gem_envs_games.duels.nim import NimEnv, NimPolicy
 from gem_envs_games.duels.two_players import PLAYERS, TwoPlayerEnv, TwoPlayerPolicy
+from gem_rollout import rollout
 from gem_testing import EnvConformance
 
 GAMES: dict[str, tuple[type[TwoPlayerEnv[Any]], type[TwoPlayerPolicy]]] = {

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gem.processes import ProcessPool, SharedResource
 from gem_envs_math import MathEnv
 from gem_envs_math.grader import GradeResult, grade, grading, is_correct, workers
+from gem_processes import ProcessPool, SharedResource
 
 CORPUS = Path(__file__).parent / "grader_corpus"
 GENEROUS = 30.0

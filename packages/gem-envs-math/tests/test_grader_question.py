@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
-from gem.rewards import Grader, make_grader
 from gem_envs_math import MathEnv
 from gem_envs_math.grader import grade, grading, read_gold
 from gem_envs_math.grader.question import demands_of
+from gem_questions.rewards import Grader, make_grader
 
 GENEROUS = 30.0
 
@@ -265,7 +265,7 @@ def test_a_gold_answer_is_shown_as_the_grader_reads_it(gold: Any, text: str, kin
 
 
 def test_programs_find_the_grader_by_name() -> None:
-    """The hook offers it as a :class:`gem.rewards.Grader`."""
+    """The hook offers it as a :class:`gem_questions.rewards.Grader`."""
     grader = make_grader("math")
     assert isinstance(grader, Grader)
     assert grader.read("1/2").text == "1/2"

@@ -8,11 +8,11 @@ import pytest
 
 import gem
 from gem.policies import ScriptedPolicy, make_policy
-from gem.rewards import make_reward, score_episode
-from gem.rollout import play_episode
-from gem.trajectory import Trajectory, Transition
 from gem_envs_math import grader, plugin
 from gem_envs_math.math_reward import MathReward
+from gem_questions.rewards import make_reward, score_episode
+from gem_rollout import play_episode
+from gem_rollout.trajectory import Trajectory, Transition
 
 
 def said(text: Any, answer: Any) -> Trajectory:

@@ -23,8 +23,8 @@ import pytest
 
 import gem_envs_math
 from gem.errors import ArgumentError, ArgumentTypeError, MissingPluginError
-from gem.rewards import Reward, Score, trl_reward, verifiers_reward, verl_reward
 from gem_envs_math import trainers
+from gem_questions.rewards import Reward, Score, trl_reward, verifiers_reward, verl_reward
 
 WEIGHTED = {
     "name": "composite",

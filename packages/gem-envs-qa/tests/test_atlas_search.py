@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import gem
-from gem.data import QuestionEnv
 from gem.policies import Policy
 from gem_envs_qa import AtlasEnv
 from gem_envs_qa.deep_search.reader import LINK_WORDS, AtlasReader, Wish, answer_to
 from gem_envs_qa.grading import exact_match
+from gem_questions import QuestionEnv
 
 
 def worked_out(question: str, reader: AtlasReader) -> str:

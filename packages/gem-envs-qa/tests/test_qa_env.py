@@ -11,10 +11,10 @@ import pytest
 
 import gem
 import gem_envs_qa
-from gem.data import OraclePolicy
 from gem.discovery.manifest import read_specs
 from gem.errors import ArgumentError, DatasetError, GemError
 from gem_envs_qa import QaEnv
+from gem_questions import OraclePolicy
 
 MANIFEST = Path(gem_envs_qa.__file__).with_name("environments.toml")
 SPECS = {spec.id: spec for spec in read_specs(MANIFEST, "gem-envs-qa", gem_envs_qa.__version__)}

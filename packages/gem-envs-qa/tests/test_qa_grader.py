@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem.data import QuestionEnv
-from gem.rewards import GoldReading, Grader, make_grader, make_reward
 from gem_envs_qa import QaEnv
 from gem_envs_qa.qa_reward import QaExactMatchReward
+from gem_questions import QuestionEnv
+from gem_questions.rewards import GoldReading, Grader, make_grader, make_reward
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 
 import gem
 from gem.errors import ArgumentError, StateError
-from gem.processes import SharedResource
 from gem_envs_reasoning import ReasoningGymEnv, scoring
 from gem_envs_reasoning.items import catalogue
 from gem_envs_reasoning.library import load
+from gem_processes import SharedResource
 
 
 def _library(name: str, **config: Any) -> Any:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gem.env_spec import EnvSpec
-from gem.trajectory import Failure, Trajectory, Transition
 from gem_eval.runs import Prices, RunConfig, RunEnvironment, RunFolder
+from gem_rollout.trajectory import Failure, Trajectory, Transition
 
 if TYPE_CHECKING:
     from chromium import Chromium, ChromiumPage

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem.errors import ArgumentError
-from gem.rewards import make_reward, score_episode
-from gem.trajectory import Trajectory, Transition
 from gem_eval.rewards.numeric import read_number
+from gem_questions.rewards import make_reward, score_episode
+from gem_rollout.trajectory import Trajectory, Transition
 
 
 def said(text: Any, *, info: dict[str, Any] | None = None, reward: float = 0.0) -> Trajectory:

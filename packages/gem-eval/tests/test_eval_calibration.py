@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem.errors import ArgumentError
-from gem.rewards import Reward, Score
-from gem.trajectory import EpisodeKey, Trajectory, TrajectoryWriter, Transition
 from gem_eval.clients import ScriptedClient
 from gem_eval.rewards.calibration import LabelledScore, calibrate, calibration, read_labels
 from gem_eval.rewards.episode_source import open_episodes
 from gem_eval.rewards.pairwise import PairwiseReward
 from gem_eval.rewards.tournament import PairedMatch, bradley_terry, tournament, win_rates
+from gem_questions.rewards import Reward, Score
+from gem_rollout.trajectory import EpisodeKey, Trajectory, TrajectoryWriter, Transition
 
 Pairs = list[tuple[float, float]]
 

@@ -427,7 +427,7 @@ def test_a_policy_plays_through_a_server() -> None:
     """The conversation reaches the server, and each turn says how many attempts failed."""
 
     async def play() -> tuple[list[gem.Trajectory], dict[str, Any]]:
-        from gem.rollout import RolloutEngine, plan_episodes
+        from gem_rollout import RolloutEngine, plan_episodes
 
         async with (
             FakeModel("game:GuessTheNumber-v0-easy", dialect="vllm", faults=["error-nested*1"]) as model,

@@ -9,12 +9,12 @@ import pytest
 
 import gem
 from gem.errors import EpisodeLimitError
-from gem.rollout import RolloutEngine, plan_episodes
 from gem_eval.clients import Completion, ContextOverflow, ModelError, ModelPolicy, Sampling, open_client
 from gem_eval.clients.errors import RETRIED
 from gem_eval.fake_model import FakeModel
 from gem_eval.fake_model.faults.catalogue import FAULTS
 from gem_eval.fake_model.faults.kinds import FaultSettings
+from gem_rollout import RolloutEngine, plan_episodes
 
 TEXT = "The answer is 42."
 TOOL = {

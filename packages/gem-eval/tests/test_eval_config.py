@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem.trajectory import EpisodeKey
 from gem_eval.runs import EvaluationConfig, EvaluationConfigError, EvaluationEnvironment, Prices, settings_of
 from gem_eval.runs.resolution import differences, plan, requests_at_most, resolve
+from gem_rollout.trajectory import EpisodeKey
 
 WHOLE = """
 name = "two games"

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import gem
 from gem.policies import ScriptedPolicy
-from gem.rollout import play_episode
-from gem.trajectory import Trajectory, Transition
 from gem_eval.rewards.episode_text import cut_middle, episode_text, fenced, plain
+from gem_rollout import play_episode
+from gem_rollout.trajectory import Trajectory, Transition
 
 FENCE = re.compile(r"\A<record ([0-9a-f]{16})>\n(.*)\n</record \1>\Z", re.DOTALL)
 TEMPLATE_MARKS = [

@@ -11,7 +11,6 @@ import pytest
 
 import gem
 from gem.errors import EntryPointError, UnknownEnvironmentError
-from gem.rewards import Reward, Score
 from gem_eval.clients import ModelError, ScriptedClient
 from gem_eval.fake_model import FakeModel, FakeModelThread
 from gem_eval.runs import (
@@ -27,6 +26,7 @@ from gem_eval.runs import (
     evaluate,
     evaluate_sync,
 )
+from gem_questions.rewards import Reward, Score
 
 GUESS = "game:GuessTheNumber-v0-easy"
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import gem
 from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError
-from gem.rollout import RolloutEngine, plan_episodes
 from gem.tools import ToolEnvWrapper, tool
 from gem_eval.clients import (
     Completion,
@@ -25,6 +24,7 @@ from gem_eval.clients import (
 from gem_eval.fake_model import FakeModel, ModelRequest
 from gem_eval.fake_model.byte_tokens import END, decode, encode, encode_special
 from gem_eval.fake_model.conversation import prompt_ids
+from gem_rollout import RolloutEngine, plan_episodes
 
 GAME = "game:GuessTheNumber-v0-easy"
 

@@ -11,12 +11,12 @@ import pytest
 
 from gem.core import Info
 from gem.policies import Act, Policy
-from gem.rollout import RolloutEngine, plan_episodes
-from gem.trajectory import Trajectory
 from gem_eval.clients import EndpointClient, ModelPolicy, Sampling
 from gem_eval.fake_model import FakeModel, FakeModelProcess
 from gem_eval.fake_model.faults.catalogue import FAULTS
 from gem_eval.fake_model.faults.kinds import FaultNeed, FaultSettings
+from gem_rollout import RolloutEngine, plan_episodes
+from gem_rollout.trajectory import Trajectory
 
 GAME = "game:GuessTheNumber-v0-easy"
 MARK = "This conversation meets the fault."

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from gem.errors import ArgumentError
-from gem.rewards import RewardContext, Score, close_reward, make_reward, score_episode, score_episode_async
-from gem.trajectory import Trajectory, Transition
 from gem_eval.clients import Completion, ContextOverflow, EndpointClient, ModelError, ScriptedClient
 from gem_eval.fake_model import FakeModel, FakeModelThread
 from gem_eval.fake_model.faults.catalogue import FAULTS
@@ -21,6 +19,8 @@ from gem_eval.fake_model.faults.kinds import FaultSettings
 from gem_eval.rewards.judge import Judge, JudgeAnswer, JudgeError
 from gem_eval.rewards.judge_answers import MalformedAnswerError, value_of
 from gem_eval.rewards.judge_cache import AnswerCache
+from gem_questions.rewards import RewardContext, Score, close_reward, make_reward, score_episode, score_episode_async
+from gem_rollout.trajectory import Trajectory, Transition
 
 SCHEMA = {"type": "object", "properties": {"score": {"type": "integer", "minimum": 1, "maximum": 5}}}
 EPISODE = Trajectory(None, 0, [Transition("What is 2 + 2?", "It is 4.", 1.0, True, False)])

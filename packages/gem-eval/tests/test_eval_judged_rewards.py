@@ -13,12 +13,12 @@ import pytest
 
 import gem
 from gem.errors import ArgumentError
-from gem.rewards import RewardContext, Score, make_reward, score_episode, score_episode_async
-from gem.rewards.transform import TransformReward
-from gem.trajectory import Trajectory, TrajectoryWriter, Transition
 from gem_eval.clients import ContextOverflow, ModelError, ScriptedClient
 from gem_eval.rewards.evolving_rubric import EvolvingRubricReward
 from gem_eval.rewards.pairwise import PairwiseReward
+from gem_questions.rewards import RewardContext, Score, make_reward, score_episode, score_episode_async
+from gem_questions.rewards.transform import TransformReward
+from gem_rollout.trajectory import Trajectory, TrajectoryWriter, Transition
 
 FENCED = re.compile(r"<record ([0-9a-f]{16})>\n.*?\n</record \1>", re.DOTALL)
 

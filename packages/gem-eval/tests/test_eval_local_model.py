@@ -24,7 +24,6 @@ import pytest
 
 import gem
 from gem.errors import ArgumentError, MissingPluginError, NotSupportedError
-from gem.rollout import RolloutEngine, plan_episodes
 from gem.tools import ToolEnvWrapper, tool
 from gem_eval.clients import (
     Completion,
@@ -36,6 +35,7 @@ from gem_eval.clients import (
     Sampling,
     open_client,
 )
+from gem_rollout import RolloutEngine, plan_episodes
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None or importlib.util.find_spec("transformers") is None,

@@ -10,7 +10,6 @@ import pytest
 import gem
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.policies import Act
-from gem.rollout import RolloutEngine, plan_episodes
 from gem.tools import ToolEnvWrapper, tool
 from gem_eval.clients import (
     Completion,
@@ -23,6 +22,7 @@ from gem_eval.clients import (
 )
 from gem_eval.clients.policy import tool_schemas
 from gem_eval.fake_model import FakeModel, ModelRequest
+from gem_rollout import RolloutEngine, plan_episodes
 
 GAME = "game:GuessTheNumber-v0-easy"
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}

@@ -11,8 +11,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gem.errors import ArgumentError
-from gem.rewards import Reward, Score, make_reward
-from gem.trajectory import Failure, Trajectory, TrajectoryWriter, Transition
 from gem_eval.cli.rescore import rescore_command
 from gem_eval.fake_model import FakeModel, FakeModelThread
 from gem_eval.rewards.episode_source import open_episodes
@@ -20,6 +18,8 @@ from gem_eval.rewards.rescoring import rescore
 from gem_eval.runs import RunConfig, RunFolder
 from gem_eval.runs.score_files import score_path
 from gem_eval.viewer.viewed_run import ViewedRun
+from gem_questions.rewards import Reward, Score, make_reward
+from gem_rollout.trajectory import Failure, Trajectory, TrajectoryWriter, Transition
 
 
 def episode(seed: int, text: Any = "4", *, repetition: int = 0, failed: bool = False) -> Trajectory:

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gem.cli.main import cli
 from gem.errors import GemError
-from gem.trajectory import Trajectory
+from gem_cli.main import cli
 from gem_eval.cli.episode_files import write_csv, write_parquet
 from gem_eval.cli.run_table import mean_text, one_line, share_text
 from gem_eval.runs import Prices, RunConfig, RunFolder
 from gem_eval.statistics import Estimate
+from gem_rollout.trajectory import Trajectory
 
 GUESS = "game:GuessTheNumber-v0-easy"
 MakeRun = Callable[..., RunFolder]
@@ -271,7 +271,7 @@ def test_a_missing_library_is_named(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     result = CliRunner().invoke(cli, ["results", str(make_run().path), option, str(tmp_path / "x.parquet")])
     assert isinstance(result.exception, GemError)
-    assert "pip install 'gem-core[datasets]'" in str(result.exception)
+    assert "pip install 'gem-rollout[datasets]'" in str(result.exception)
 
 
 @pytest.mark.parametrize("extra", [(), ("--by", "stop"), ("--by", "agent"), ("--json",), ("--csv", "-")])

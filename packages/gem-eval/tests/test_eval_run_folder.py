@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gem.trajectory import EpisodeKey, Failure, Trajectory
 from gem_eval.runs import EpisodeRow, Prices, RunConfig, RunFolder, RunFolderError, RunInUseError
 from gem_eval.runs.lines import end_of_lines, scan
+from gem_rollout.trajectory import EpisodeKey, Failure, Trajectory
 
 MakeRun = Callable[..., RunFolder]
 MakeConfig = Callable[..., RunConfig]

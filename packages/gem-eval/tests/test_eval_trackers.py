@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 import pytest
 
 from gem.errors import MissingPluginError, PluginWarning
-from gem.trajectory import Failure, Trajectory, Transition
 from gem_eval.runs import RunFolder
 from gem_eval.trackers import RunTracking, episode_figures, flat_figures
 from gem_eval.trackers import tracking as tracking_module
 from gem_eval.trackers.jsonl import JsonlTracker
 from gem_eval.trackers.tensorboard import TensorboardTracker
+from gem_rollout.trajectory import Failure, Trajectory, Transition
 
 
 def episode(seed: int = 0, **fields: Any) -> Trajectory:

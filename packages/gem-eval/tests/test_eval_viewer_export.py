@@ -13,12 +13,12 @@ import pytest
 from chromium import BROWSER, Chromium
 from click.testing import CliRunner
 
-from gem.trajectory import Trajectory
 from gem_eval.cli.view import view_command
 from gem_eval.runs import RunConfig, RunFolder
 from gem_eval.viewer.export import export_page
 from gem_eval.viewer.page_bundle import script
 from gem_eval.viewer.page_files import page_files
+from gem_rollout.trajectory import Trajectory
 
 MakeRun = Callable[..., RunFolder]
 

@@ -11,10 +11,10 @@ import pytest
 from chromium import BROWSER, ChromiumPage
 
 import gem
-from gem.trajectory import Trajectory, TrajectoryBuilder
 from gem.wrappers import apply_wrappers, wrapper
 from gem_eval.runs import RunFolder
 from gem_eval.viewer.viewed_run import as_read_by_page
+from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
 
 pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="opens pages in a browser: install chromium"),

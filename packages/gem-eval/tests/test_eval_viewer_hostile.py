@@ -11,8 +11,8 @@ import pytest
 from chromium import BROWSER, Chromium, ChromiumPage
 
 from gem.env_spec import EnvSpec
-from gem.trajectory import Failure, Trajectory, Transition
 from gem_eval.runs import RunConfig, RunFolder
+from gem_rollout.trajectory import Failure, Trajectory, Transition
 
 pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="opens pages in a browser: install chromium"),

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from chromium import BROWSER, ChromiumPage
 
-from gem.trajectory import Trajectory
 from gem_eval.runs import RunConfig, RunFolder
 from gem_eval.viewer.episode_filter import matching_rows
+from gem_rollout.trajectory import Trajectory
 
 pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="opens pages in a browser: install chromium"),

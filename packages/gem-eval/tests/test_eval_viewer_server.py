@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from gem.trajectory import Trajectory
 from gem_eval.runs import RunFolder
 from gem_eval.viewer.viewed_run import ViewedRun
+from gem_rollout.trajectory import Trajectory
 
 MakeRun = Callable[..., RunFolder]
 MakeTrajectory = Callable[..., Trajectory]

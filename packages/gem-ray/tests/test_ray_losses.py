@@ -19,14 +19,14 @@ from typing import IO, Any
 
 import pytest
 
-from gem.trajectory import read_trajectories
+from gem_rollout.trajectory import read_trajectories
 
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("ray")]
 
 HEAD = """
 import json, os, sys
 import gem, gem_ray
-from gem.trajectory import read_trajectories
+from gem_rollout.trajectory import read_trajectories
 
 class Process(gem.Env):
     '''Says which process it runs in; its episodes last twenty turns.'''

@@ -13,9 +13,9 @@ import pytest
 
 import gem
 from gem.errors import ArgumentError, EntryPointError
-from gem.rollout import rollout as on_one_machine
-from gem.trajectory import Failure, Trajectory, TrajectoryWriter, read_trajectories
 from gem_ray import rollout
+from gem_rollout import rollout as on_one_machine
+from gem_rollout.trajectory import Failure, Trajectory, TrajectoryWriter, read_trajectories
 
 pytestmark = [
     pytest.mark.slow(reason="a Ray cluster takes seconds to start, and an actor one"),

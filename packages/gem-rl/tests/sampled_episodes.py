@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 import gem
-from gem.chat_templates.files import ChatTemplateFile
 from gem.core import Env
 from gem.multiagent import MultiAgentEnv
-from gem.rollout import rollout
 from gem.tools import ToolEnvWrapper
-from gem.trajectory import Trajectory
 from gem_rl import rl_rows, token_rows
 from gem_rl.adapters import SampledTokens, TokenPolicy, trainer_rows
+from gem_rollout import rollout
+from gem_rollout.chat_templates.files import ChatTemplateFile
+from gem_rollout.trajectory import Trajectory
 
 TURNS = 6
 

@@ -12,7 +12,6 @@ from test_token_books import TEMPLATES
 
 import gem
 from gem.errors import ArgumentError, ArgumentTypeError, ResetNeededError, TrajectoryError
-from gem.rollout import EpisodeLimits
 from gem_rl.adapters import (
     BatchPlayer,
     ChatPrompt,
@@ -24,6 +23,7 @@ from gem_rl.adapters import (
     rows_of_tasks,
     trainer_rows,
 )
+from gem_rollout import EpisodeLimits
 
 ENV = "test:Talk-v0"
 

@@ -11,7 +11,7 @@ import gem
 import gem_rl
 from gem.errors import ArgumentError
 from gem.policies import Act
-from gem.trajectory import Trajectory, TrajectoryBuilder
+from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
 
 
 def play(*turns: tuple[Any, Any, float], first: Any = "Begin.", seed: int = 0, repetition: int = 0) -> Trajectory:

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from sampled_episodes import HISTORIES, RandomServer, add, check, environments, play
 
-from gem.chat_templates.files import ChatTemplateFile
 from gem.errors import ArgumentError
 from gem.policies import Act
 from gem.tools import ToolEnvWrapper
-from gem.trajectory import Trajectory, TrajectoryBuilder
 from gem_rl import sft_token_rows
 from gem_rl.adapters import ChatPrompt
+from gem_rollout.chat_templates.files import ChatTemplateFile
+from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
 
 pytestmark = pytest.mark.nightly
 tokenizers = pytest.importorskip("tokenizers", reason="gem-rl[train] is not installed")

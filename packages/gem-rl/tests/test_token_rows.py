@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem.errors import TrajectoryError
-from gem.trajectory import Trajectory
-from gem.trajectory.transition import Transition
 from gem_rl import token_rows
+from gem_rollout.trajectory import Trajectory
+from gem_rollout.trajectory.transition import Transition
 
 
 def turn(prompt: list[int] | None, ids: list[int] | None, **fields: Any) -> Transition:

@@ -15,12 +15,12 @@ pytest.importorskip("gem_envs_games", reason="gem-envs-games is not installed")
 
 import gem  # noqa: E402
 from gem.errors import ArgumentError  # noqa: E402
-from gem.trajectory import read_trajectories  # noqa: E402
 from gem_rl import CollapseMonitor, token_rows  # noqa: E402
 from gem_rl.training.recipe import Recipe, recipes  # noqa: E402
 from gem_rl.training.tiny_tokenizer import TinyTokenizer  # noqa: E402
 from gem_rl.training.trainer import Trainer  # noqa: E402
 from gem_rl.training.transformer import KeyValueCache, ModelSize, TinyTransformer  # noqa: E402
+from gem_rollout.trajectory import read_trajectories  # noqa: E402
 
 SMALL = Recipe(
     {"game:GuessTheNumber-v0-easy": 1.0},

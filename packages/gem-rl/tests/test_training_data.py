@@ -16,9 +16,9 @@ import gem_rl
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
 from gem.policies import Policy, ScriptedPolicy
-from gem.trajectory import Trajectory
-from gem.trajectory.transition import Failure, Transition
 from gem_rl import BatchDiagnostics, CollapseMonitor, ReplayBuffer, TurnBatch
+from gem_rollout.trajectory import Trajectory
+from gem_rollout.trajectory.transition import Failure, Transition
 
 
 def episode(*rewards: float, env: str = "a:B-v0", seed: int = 0, **fields: Any) -> Trajectory:

@@ -17,7 +17,6 @@ pytest.importorskip("tokenizers", reason="gem-rl[train] is not installed")
 import gem  # noqa: E402
 from gem.core import Env  # noqa: E402
 from gem.policies import Act  # noqa: E402
-from gem.trajectory import Trajectory, TrajectoryBuilder  # noqa: E402
 from gem_rl import CollapseMonitor  # noqa: E402
 from gem_rl import gae as real_gae  # noqa: E402
 from gem_rl.training.agents import BatchSampler, sample_tokens  # noqa: E402
@@ -27,6 +26,7 @@ from gem_rl.training.recipe import Recipe  # noqa: E402
 from gem_rl.training.tiny_tokenizer import TinyTokenizer  # noqa: E402
 from gem_rl.training.trainer import Trainer  # noqa: E402
 from gem_rl.training.transformer import ModelSize, TinyTransformer  # noqa: E402
+from gem_rollout.trajectory import Trajectory, TrajectoryBuilder  # noqa: E402
 
 
 def episode(*turns: tuple[list[int], list[int]]) -> Trajectory:

@@ -59,7 +59,7 @@ def test_one_environment_is_an_ordinary_env(server: RunningServer) -> None:
 def test_the_rollout_engine_plays_through_a_server(server: RunningServer) -> None:
     """A recorded rollout over a server has the episodes of one in this process."""
     from gem.policies import RandomPolicy
-    from gem.rollout import rollout
+    from gem_rollout import rollout
 
     game = "game:GuessTheNumber-v0-easy"
     here = list(rollout(game, RandomPolicy, num_envs=2, episodes=6, seed=1))

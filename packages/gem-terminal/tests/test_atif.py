@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gem.errors import ArgumentError
 from gem.policies import Act
-from gem.trajectory import Trajectory, TrajectoryBuilder, Transition
+from gem_rollout.trajectory import Trajectory, TrajectoryBuilder, Transition
 from gem_terminal import TerminalEnv
 from gem_terminal.actions import TOOL_SCHEMAS
 from gem_terminal.atif import atif_document

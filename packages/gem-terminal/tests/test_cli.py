@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from gem.cli import main as gem_command
+from gem_cli import main as gem_command
 from gem_terminal import engines
 from gem_terminal.cli.main import COMMANDS, terminal_command
 from gem_terminal.cli.proof import Prover
@@ -620,7 +620,7 @@ def test_one_task_is_tried_at_a_time(failing: Callable[..., str], tmp_path: Path
 
 def test_engines_without_the_client_of_kubernetes() -> None:
     """The library comes with an extra; without it the engine is one that does not work, and says what to install."""
-    code = "import sys; sys.modules['kubernetes'] = None; from gem.cli.main import run; run()"
+    code = "import sys; sys.modules['kubernetes'] = None; from gem_cli.main import run; run()"
     command = [sys.executable, "-c", code, "terminal", "engines", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -183,7 +183,7 @@ def test_without_the_program_a_network_is_refused(
 RESOLVES = """
 import socket, subprocess, sys, threading
 from pathlib import Path
-from gem.processes import linux
+from gem_processes import linux
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.task import Image, ResourceLimits
 linux.enable_loopback()

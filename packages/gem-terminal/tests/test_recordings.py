@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem.errors import ArgumentError
-from gem.trajectory import Trajectory, TrajectoryWriter, Transition
+from gem_rollout.trajectory import Trajectory, TrajectoryWriter, Transition
 from gem_terminal import TerminalEnv
 from gem_terminal.archive import file_archive
 from gem_terminal.asciicast import COLUMNS, ROWS, Asciicast

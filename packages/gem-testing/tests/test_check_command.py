@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gem.cli.main import run
+from gem_cli.main import run
 from gem_testing import CLAUSES, ClauseOutcome, ClauseResult, pool
 from gem_testing.cli.check import check_command
 from gem_testing.record import ConformanceRecord

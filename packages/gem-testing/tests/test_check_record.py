@@ -15,8 +15,8 @@ from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
 from gem.multiagent import MultiAgentEnv
 from gem.policies import Policy
-from gem.rollout import rollout, summarize
-from gem.speed import CALIBRATION, Speed, calibration_round, measure
+from gem_rollout import rollout, summarize
+from gem_rollout.speed import CALIBRATION, Speed, calibration_round, measure
 from gem_testing import CLAUSES, ClauseOutcome, ClauseResult
 from gem_testing.record import ConformanceRecord, EnvironmentResults, ScoreRecord, SpeedRecord, record_of
 from gem_testing.scores import EPISODES, AgentScore, scores_of
@@ -139,7 +139,7 @@ def test_speed_of_several_agents_can_be_measured() -> None:
 
 def test_an_environment_that_waits_does_not_hold_up_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     """CPU seconds that never come are not waited for: the wall clock ends it too."""
-    monkeypatch.setattr("gem.speed._PATIENCE", 0.0)
+    monkeypatch.setattr("gem_rollout.speed._PATIENCE", 0.0)
     assert measure(spec_of(Coin), 3600.0, 0).resets_per_cpu_second > 0
 
 

@@ -15,8 +15,8 @@ from gem.core import Env, Info
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, TrajectoryError
 from gem.policies import RandomPolicy, ScriptedPolicy
-from gem.rollout import play_episode, rollout
-from gem.trajectory import Trajectory, TrajectoryWriter, read_trajectories
+from gem_rollout import play_episode, rollout
+from gem_rollout.trajectory import Trajectory, TrajectoryWriter, read_trajectories
 from gem_testing import Violation
 from gem_testing.agents import NullPolicy
 from gem_testing.golden import Golden, assert_golden

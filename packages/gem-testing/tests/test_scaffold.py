@@ -22,10 +22,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gem
-from gem.cli.write_folder import write_files
 from gem.discovery.manifest_schema import validate
 from gem.discovery.official import NAMESPACES
 from gem.errors import ArgumentError
+from gem_cli.write_folder import write_files
 from gem_testing import CLAUSES, ClauseOutcome, run_clause
 from gem_testing.cli.new import new_command
 from gem_testing.conformance import clauses_for_each
@@ -560,7 +560,7 @@ HEAVY = {"jinja2", "numpy", "pydantic", "pytest", "rich"}
 
 REPORT = """
 import sys
-from gem.cli.main import cli
+from gem_cli.main import cli
 cli.main(["new", "my-envs", "--yes"], standalone_mode=False)
 print(*sorted(sys.modules))
 """

@@ -18,8 +18,8 @@ from gem.core import Env, Info
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.policies import Policy, RandomPolicy, ScriptedPolicy
-from gem.rollout import play_episode, rollout
 from gem.text import extract_last_boxed_answer, extract_last_tagged_answer
+from gem_rollout import play_episode, rollout
 from gem_testing import Violation
 from gem_testing.agents import (
     FaultyPolicy,

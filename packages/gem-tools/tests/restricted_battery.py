@@ -17,9 +17,9 @@ import time
 import warnings
 from pathlib import Path
 
-from gem.processes import linux
-from gem.processes.seccomp import restrict_program
-from gem.processes.syscall_numbers import numbers_on
+from gem_processes import linux
+from gem_processes.seccomp import restrict_program
+from gem_processes.syscall_numbers import numbers_on
 from gem_tools.sandbox import Limits, Sandbox, SandboxWarning, jail_launcher, restricted_launcher
 from gem_tools.sandbox.system import shown_folders
 

@@ -20,8 +20,8 @@ import pytest
 
 import gem
 import gem_tools
-from gem.processes import landlock
-from gem.processes.syscall_numbers import MACHINES, numbers_on
+from gem_processes import landlock
+from gem_processes.syscall_numbers import MACHINES, numbers_on
 from gem_tools.sandbox import Limits, Sandbox, SandboxError, restricted_launcher
 from gem_tools.sandbox.guarantees import GUARANTEES, TIERS, missing_guarantees
 from gem_tools.sandbox.inside import restricted_processes

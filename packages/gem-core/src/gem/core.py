@@ -28,13 +28,13 @@ key is optional. These have a fixed meaning:
 ``action_status``           ``"legal"``, ``"illegal"`` (understood, against the rules) or ``"malformed"``
 ``success``                 bool, on the last step of an episode: whether the task was achieved
 ``correct``                 bool, on the last step of a question: whether the answer was right
-``index``                   int, the row of this question in its set (:class:`gem.data.QuestionEnv`)
+``index``                   int, the row of this question in its set (:class:`gem_questions.QuestionEnv`)
 ``epoch``                   int, on ``reset``: number of times that the order had covered the whole set
 ``parsed_action``           str, the part of the action that was acted on; history shows it instead
 ``prefix``, ``suffix``      str, put before and after the joined observations by observation wrappers
 ``error``                   str, the environment failed; the episode is truncated and counts for nothing
 ``user_fault``              str, the simulated user has spoiled the episode, which says nothing about the agent
-``env_reward``              float, the environment's own reward (:class:`gem.rewards.transform.TransformReward`)
+``env_reward``              float, the environment's own reward (the wrapper ``transform_reward``)
 ``scores``                  dict, label of a reward → its score of the episode (same)
 ``grade``                   ``"same"``, ``"different"`` or ``"unreadable"``, on the last step of a question: the
                             grader's verdict; ``"unreadable"`` also where a reward could not tell (same as ``scores``)

@@ -173,7 +173,7 @@ class VectorError(GemError, RuntimeError):
 class LostEnvironmentError(VectorError):
     """Something was asked of an environment that has failed, or whose process has ended, and is not built again yet.
 
-    The attributes tell :mod:`gem.rollout`, whose agents may ask for random actions, to play the episode again.
+    The attributes tell :mod:`gem_rollout`, whose agents may ask for random actions, to play the episode again.
     """
 
     failure_source = "environment"
@@ -185,7 +185,7 @@ class DatasetError(GemError, RuntimeError):
 
 
 class ForkServerError(GemError, RuntimeError):
-    """A fork server (:mod:`gem.processes.fork_server`) does not become ready.
+    """A fork server (:mod:`gem_processes.fork_server`) does not become ready.
 
     Attributes:
         exception: the class name of the exception that it raised; None if it died or sent none.
@@ -201,7 +201,7 @@ class LineWorkerError(GemError, ConnectionError):
 
 
 class ProcessCallError(GemError, RuntimeError):
-    """A call of a :class:`gem.processes.ProcessPool` has no result.
+    """A call of a :class:`gem_processes.ProcessPool` has no result.
 
     Attributes:
         exception: the class name of the exception that the function raised; None if it raised none.

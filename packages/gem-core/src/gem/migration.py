@@ -153,8 +153,41 @@ MOVED: dict[str, tuple[str, dict[str, str]]] = {
 }
 """Old module → the distribution that brings its content, and for each old name the new ``module:attribute``."""
 
-RENAMED: dict[str, tuple[str, str]] = {"gem.testing": ("gem-testing", "gem_testing")}
-"""Old package → the distribution that brings it now, and its new name; each of its modules has moved with it."""
+RENAMED: dict[str, tuple[str, str]] = {
+    "gem.testing": ("gem-testing", "gem_testing"),
+    "gem.processes.fork_hooks": ("gem-core", "gem.fork_hooks"),
+    "gem.processes.cpus": ("gem-core", "gem.cpus"),
+    "gem.processes": ("gem-processes", "gem_processes"),
+    "gem.vector.process": ("gem-processes", "gem_processes.process_mode"),
+    "gem.vector.runner_group": ("gem-processes", "gem_processes.process_mode.runner_group"),
+    "gem.vector.packing": ("gem-processes", "gem_processes.process_mode.packing"),
+    "gem.vector.auto": ("gem-processes", "gem_processes.auto_mode.auto"),
+    "gem.vector.step_cost": ("gem-processes", "gem_processes.auto_mode.step_cost"),
+    "gem.vector.mode_choice": ("gem-processes", "gem_processes.auto_mode.mode_choice"),
+    "gem.rollout": ("gem-rollout", "gem_rollout"),
+    "gem.trajectory": ("gem-rollout", "gem_rollout.trajectory"),
+    "gem.replay": ("gem-rollout", "gem_rollout.replay"),
+    "gem.speed": ("gem-rollout", "gem_rollout.speed"),
+    "gem.chat_templates": ("gem-rollout", "gem_rollout.chat_templates"),
+    "gem.wrappers.chat_history": ("gem-rollout", "gem_rollout.history.chat_history"),
+    "gem.wrappers.chat_template": ("gem-rollout", "gem_rollout.history.chat_template"),
+    "gem.wrappers.context": ("gem-rollout", "gem_rollout.history.context"),
+    "gem.wrappers.template_locality": ("gem-rollout", "gem_rollout.history.template_locality"),
+    "gem.wrappers.token_count": ("gem-rollout", "gem_rollout.history.token_count"),
+    "gem.cli.bench": ("gem-rollout", "gem_rollout.cli.bench"),
+    "gem.cli.check_template": ("gem-rollout", "gem_rollout.cli.check_template"),
+    "gem.cli.play": ("gem-rollout", "gem_rollout.cli.play"),
+    "gem.cli.replay": ("gem-rollout", "gem_rollout.cli.replay"),
+    "gem.cli.rollout": ("gem-rollout", "gem_rollout.cli.rollout"),
+    "gem.cli.show": ("gem-rollout", "gem_rollout.cli.show"),
+    "gem.cli.data_check": ("gem-questions", "gem_questions.cli.data_check"),
+    "gem.cli.data": ("gem-questions", "gem_questions.cli.data"),
+    "gem.cli": ("gem-cli", "gem_cli"),
+    "gem.data": ("gem-questions", "gem_questions"),
+    "gem.rewards": ("gem-questions", "gem_questions.rewards"),
+    "gem.thoughtless": ("gem-questions", "gem_questions.thoughtless"),
+}
+"""Old package or module → the distribution that brings it now, and its new name; what lies in it has moved along."""
 
 MEMBERS = frozenset(("dataset", "entry_point", "env_id", "idx", "seed", "turn_count"))
 """The members that every environment of the original had, or those with a data set; environments here have others."""
@@ -226,13 +259,18 @@ class _RenamedFinder:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        for old, (distribution, new) in RENAMED.items():
-            if name == old or name.startswith(f"{old}."):
-                from importlib.machinery import ModuleSpec
+        if not name.startswith("gem."):
+            return None
+        old, rest = name, ""
+        while old not in RENAMED:
+            old, dot, last = old.rpartition(".")
+            if not dot:
+                return None
+            rest = f".{last}{rest}"
+        from importlib.machinery import ModuleSpec
 
-                loader = _RenamedLoader(distribution, new + name[len(old) :])
-                return ModuleSpec(name, loader, is_package=True)  # type: ignore[arg-type]
-        return None
+        distribution, new = RENAMED[old]
+        return ModuleSpec(name, _RenamedLoader(distribution, new + rest), is_package=True)  # type: ignore[arg-type]
 
 
 class _RenamedLoader:

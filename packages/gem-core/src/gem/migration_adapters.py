@@ -54,7 +54,7 @@ def ObservationWrapper(  # noqa: N802  # the name of a class of the original
         ArgumentError: for combinations that the original refuses as well.
         ArgumentTypeError: if a chat template is asked for without a tokenizer.
     """
-    from gem.wrappers.chat_history import ConcatChat, ConcatChatOnReset
+    from gem.wrappers import wrapper
     from gem.wrappers.text_history import Concat, ConcatWithAction
 
     if include_chat_template and apply_chat_template_on_reset:
@@ -62,11 +62,14 @@ def ObservationWrapper(  # noqa: N802  # the name of a class of the original
     if include_chat_template:
         if not include_action:
             raise ArgumentError("include_chat_template needs include_action=True")
-        return ConcatChat(env, tokenizer=tokenizer, max_history_length=max_history_length)
+        return wrapper("concat_chat", tokenizer=tokenizer, max_history_length=max_history_length)(env)
     if apply_chat_template_on_reset:
-        return ConcatChatOnReset(
-            env, tokenizer=tokenizer, include_action=include_action, max_history_length=max_history_length
-        )
+        return wrapper(
+            "concat_chat_on_reset",
+            tokenizer=tokenizer,
+            include_action=include_action,
+            max_history_length=max_history_length,
+        )(env)
     concat = ConcatWithAction if include_action else Concat
     return concat(env, max_history_length=max_history_length)
 

@@ -7,7 +7,7 @@ A package names a module in the entry-point group ``gem.plugins``::
 
 and that module implements any of the hooks below with ``@gem.plugins.hookimpl``. Every hook returns a dict from
 names to ``"module:attribute"`` strings, or to the objects themselves; a string costs no import until its name is used.
-gem-core registers its own wrappers, rewards and vectorization modes through the same hooks. ``docs/hooks.md`` is the
+gem-core registers its own wrappers and vectorization modes through the same hooks. ``docs/hooks.md`` is the
 reference.
 """
 
@@ -26,7 +26,7 @@ from gem.discovery import PLUGIN_GROUP, Announcement, PluginProblem, entry_point
 from gem.entry_points import load
 from gem.errors import MissingPluginError, PluginWarning
 
-__all__ = ["Named", "built_in_names", "hookimpl", "hookspec", "lookup", "names", "offers", "problems"]
+__all__ = ["Named", "built_in_names", "hookimpl", "hookspec", "lookup", "names", "offered_by", "offers", "problems"]
 
 Named = Mapping[str, str | Callable[..., Any]]
 
@@ -55,11 +55,11 @@ class Hooks:
 
     @hookspec
     def gem_rewards(self) -> Named:  # type: ignore[empty-body]
-        """Return rewards by name: callables that take keyword arguments and return a :class:`gem.rewards.Reward`."""
+        """Return rewards by name: callables that take keyword arguments and return a ``gem.rewards.Reward``."""
 
     @hookspec
     def gem_graders(self) -> Named:  # type: ignore[empty-body]
-        """Return graders by name: callables without required arguments that return a :class:`gem.rewards.Grader`."""
+        """Return graders by name: callables without required arguments that return a ``gem.rewards.Grader``."""
 
     @hookspec
     def gem_run_trackers(self) -> Named:  # type: ignore[empty-body]
@@ -74,15 +74,11 @@ _HOOKS = tuple(name for name in vars(Hooks) if name.startswith("gem_"))
 
 
 class BuiltIn:
-    """The wrappers, rewards and vectorization modes of gem-core itself."""
+    """The wrappers and vectorization modes of gem-core itself."""
 
     @hookimpl
     def gem_wrappers(self) -> Named:
         return built_in.WRAPPERS
-
-    @hookimpl
-    def gem_rewards(self) -> Named:
-        return built_in.REWARDS
 
     @hookimpl
     def gem_vector_backends(self) -> Named:
@@ -121,18 +117,36 @@ def lookup(hook: str, name: str, kind: str, providers: Mapping[str, str] | None 
     own: Named = getattr(BuiltIn(), hook, dict)()
     if name in own:  # nothing built in can be overridden, so plugins need not be loaded
         return load(own[name])
+    from gem.discovery.official import MODES, install_line
+
+    distribution = (providers or (MODES if hook == "gem_vector_backends" else {})).get(name)
+    offered = offered_by(distribution, hook, name)
+    if offered is not None:
+        return load(offered)
     known = names(hook)
     if name in known:
         return load(known[name])
     from gem.arguments import nearest
-    from gem.discovery.official import MODES, install_line
 
-    distribution = (providers or (MODES if hook == "gem_vector_backends" else {})).get(name)
     if distribution is not None:
         raise MissingPluginError(f"{kind} {name!r} comes with {distribution}; run: {install_line(distribution)}")
     hint = nearest(name, known)
     advice = f"did you mean {hint!r}?" if hint else f"there are {', '.join(sorted(known)) or 'none'}"
     raise MissingPluginError(f"no {kind} is called {name!r}; {advice}")
+
+
+def offered_by(distribution: str | None, hook: str, name: str) -> str | Callable[..., Any] | None:
+    """Return what one distribution offers under a name; None if it is not installed, broken, or offers no such thing.
+
+    A name of this project's packages costs no import of any other plugin, and none can take it.
+    """
+    for announced in entry_points(PLUGIN_GROUP) if distribution is not None else ():
+        if announced.distribution == distribution:
+            offered, _ = offers(announced)
+            for its_hook, its_name, target in offered:
+                if (its_hook, its_name) == (hook, name):
+                    return target
+    return None
 
 
 def problems() -> tuple[PluginProblem, ...]:

@@ -37,7 +37,7 @@ def run() -> None:
 
         sys.stderr.write(f"Warning: {sentence}\n")
         warnings.filterwarnings("ignore", message="gem-llm and gem-core")  # the import below would repeat it
-    from gem.cli.main import run as run_command
+    from gem_cli.main import run as run_command
 
     run_command()
 

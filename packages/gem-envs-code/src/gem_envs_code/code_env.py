@@ -8,12 +8,12 @@ from typing import Any
 
 from gem.arguments import boolean, choice, integer, real, string
 from gem.core import Observation
-from gem.data import Grade, QuestionEnv, Rows, RowStream, open_dataset
-from gem.data.question import RowMap
-from gem.data.schemas import RowContent, read_row
 from gem.text import extract_code_from_model
 from gem_envs_code.judge import JudgeResult, judge, library_names, limits_for, shared_sandbox
 from gem_envs_code.suite import Suite, read_suite
+from gem_questions import Grade, QuestionEnv, Rows, RowStream, open_dataset
+from gem_questions.question import RowMap
+from gem_questions.schemas import RowContent, read_row
 
 __all__ = ["MALFORMED_REWARD", "PAID_FOR", "CodeEnv", "JudgedEnv"]
 
@@ -36,7 +36,7 @@ class JudgedEnv(QuestionEnv):
     Programs import the standard library, and of the installed libraries those in ``libraries`` alone, so that a
     reward does not depend on the trainer's own environment.
 
-    Info of a step, besides that of every :class:`gem.data.QuestionEnv`: ``tests_passed``, the number of tests passed
+    Info of a step, besides that of a :class:`gem_questions.QuestionEnv`: ``tests_passed``, the number of tests passed
     before the first failure, or of all with ``reward="fraction"``; ``tests_total``; ``failure``, the reason of the
     first failure: ``"wrong answer"``, ``"time limit"``, ``"runtime error"`` or ``"memory"``, or None.
     """
@@ -121,7 +121,7 @@ class CodeEnv(JudgedEnv):
     Args:
         dataset_name: name on the Hugging Face hub.
         split: split of the data set.
-        dataset: a path or rows that replace the one on the hub; see :func:`gem.data.open_rows`.
+        dataset: a path or rows that replace the one on the hub; see :func:`gem_questions.open_rows`.
         question_key: column of the problem. None: recognised, like that of the tests; see :mod:`gem.data.schemas`.
         test_key: column of the tests; see :func:`gem_envs_code.suite.read_suite` for its forms.
         seed: seed of the order, until a reset gives another.
@@ -133,12 +133,12 @@ class CodeEnv(JudgedEnv):
         seconds: CPU time limit of each test.
         memory: memory limit of each test in bytes.
         eval: keep the order of the data set.
-        streaming: read the set from front to back, for sets larger than memory; see :func:`gem.data.open_rows`.
+        streaming: read the set from front to back, for sets larger than memory; see :func:`gem_questions.open_rows`.
         reward: ``"all"`` pays for passing all tests, ``"fraction"`` for the fraction of the tests that pass.
         libraries: import names of installed libraries that programs may use, such as ``["numpy"]``, with all that
             these depend on; by default the standard library alone.
         map_row: a function from a row to a pair of problem and tests, or to another row; see
-            :class:`gem.data.QuestionEnv`.
+            :class:`gem_questions.QuestionEnv`.
 
     Raises:
         DatasetError: if the data set is unavailable, or a row has no problem or no tests; the message names the row.

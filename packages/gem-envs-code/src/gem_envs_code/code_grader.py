@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gem.errors import DatasetError, GemError
-from gem.rewards import GoldReading, GradeResult
 from gem.text import extract_code_from_model
 from gem_envs_code.judge import judge, library_names, limits_for, shared_sandbox
 from gem_envs_code.suite import Suite, read_suite
+from gem_questions.rewards import GoldReading, GradeResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

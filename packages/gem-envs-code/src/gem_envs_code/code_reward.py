@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from gem.arguments import choice, integer, real
 from gem.errors import ArgumentError, DatasetError, TrajectoryError
-from gem.rewards import RecordedQuestions, Reward, Score
-from gem.rewards.answers import final_text
 from gem.text import extract_code_from_model
 from gem_envs_code.code_env import PAID_FOR
 from gem_envs_code.judge import judge, library_names, limits_for, shared_sandbox
 from gem_envs_code.suite import Suite, read_suite
+from gem_questions.rewards import RecordedQuestions, Reward, Score
+from gem_questions.rewards.answers import final_text
 
 if TYPE_CHECKING:
-    from gem.processes import ResourceHandle
-    from gem.trajectory import Trajectory
+    from gem_processes import ResourceHandle
+    from gem_rollout.trajectory import Trajectory
     from gem_tools.sandbox import Sandbox
 
 __all__ = ["CodeReward"]

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from gem.processes import SharedResource
 from gem_envs_code.assertions import FAILED, PASSED, run_assertions
 from gem_envs_code.compare import same_text, same_value
 from gem_envs_code.suite import Case, Suite
 from gem_envs_code.supplied_imports import supplied_imports, with_supplied_imports
+from gem_processes import SharedResource
 
 if TYPE_CHECKING:
     from gem_tools.sandbox import Execution, Limits, Sandbox

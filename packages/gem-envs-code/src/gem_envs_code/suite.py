@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gem.data.schemas.packed_text import is_packed, unpacked
 from gem.errors import DatasetError
+from gem_questions.schemas.packed_text import is_packed, unpacked
 
 __all__ = ["Case", "Suite", "read_suite"]
 
@@ -70,7 +70,7 @@ def read_suite(value: Any, name: str = "tests") -> Suite:
       ``[[input, output], …]``;
     * the tests of LiveCodeBench and DeepCoder: entries with ``"testtype": "functional"`` are calls of the function that
       ``"func_name"`` in their ``"metadata"``, or in the object around them, names; LiveCodeBench's private tests may be
-      packed (see :mod:`gem.data.schemas.packed_text`);
+      packed (see :mod:`gem_questions.schemas.packed_text`);
     * ``{"assertions": […], "entry_point": …}``, with ``"setup"`` where they need one: assertions about a function, as
       :mod:`gem.data.schemas` makes them of the rows of MBPP, HumanEval and LeetCodeDataset;
     * an optional ``"checker"`` beside them.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gem.errors import ArgumentTypeError
-from gem.rewards import Reward, RewardLike, close_reward, make_reward, score_episode
-from gem.trajectory import Trajectory, Transition
 from gem_envs_math.grader import AnswerJudge
+from gem_questions.rewards import Reward, RewardLike, close_reward, make_reward, score_episode
+from gem_rollout.trajectory import Trajectory, Transition
 
 __all__ = ["RewardJudge", "answer_judge"]
 

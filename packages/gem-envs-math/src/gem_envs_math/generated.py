@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from gem.arguments import boolean, integer
-from gem.data import GeneratedRows, Grade
-from gem.rewards import GradeResult
 from gem_envs_math.math_env import ANSWER_FORMAT, BoxedMathEnv
 from gem_envs_math.problem import MIXED, SIZE, Kinds, row_maker
+from gem_questions import GeneratedRows, Grade
+from gem_questions.rewards import GradeResult
 
 __all__ = ["GeneratedEnv", "is_worked_out"]
 

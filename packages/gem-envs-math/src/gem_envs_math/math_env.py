@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from gem.arguments import boolean, real, string
 from gem.core import Observation
-from gem.data import Grade, QuestionEnv, open_dataset
-from gem.data.question import RowMap
-from gem.data.schemas import RowContent, read_row
 from gem.errors import ArgumentTypeError, DatasetError
 from gem.text import extract_last_boxed_answer
+from gem_questions import Grade, QuestionEnv, open_dataset
+from gem_questions.question import RowMap
+from gem_questions.schemas import RowContent, read_row
 
 if TYPE_CHECKING:
-    from gem.processes import ProcessPool, ResourceHandle
-    from gem.rewards import GradeResult, RewardLike
     from gem_envs_math.grader import AnswerJudge
+    from gem_processes import ProcessPool, ResourceHandle
+    from gem_questions.rewards import GradeResult, RewardLike
 
 __all__ = ["ANSWER_FORMAT", "MALFORMED_REWARD", "BoxedMathEnv", "MathEnv"]
 
@@ -124,9 +124,9 @@ class MathEnv(BoxedMathEnv):
         use_mp: without effect, accepted for compatibility with the original; the grader always has a time limit.
         eval: keep the order of the data set.
         answer_format: the format of the answer, appended to each question that does not mention ``\boxed``.
-        streaming: read the set from front to back, for sets larger than memory; see :func:`gem.data.open_rows`.
+        streaming: read the set from front to back, for sets larger than memory; see :func:`gem_questions.open_rows`.
         map_row: a function from a row to a pair of question and answer, or to another row; see
-            :class:`gem.data.QuestionEnv`.
+            :class:`gem_questions.QuestionEnv`.
         tolerance: greatest relative difference of a number from the answer; see :func:`gem_envs_math.grader.grade`.
             None: what the data set declares (Minerva), else none.
         error_key: the column with the greatest absolute difference. None: as the data set declares (OlympiadBench).

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gem.rewards import GoldReading, GradeResult
 from gem_envs_math.grader import grade, read_gold
+from gem_questions.rewards import GoldReading, GradeResult
 
 __all__ = ["MathGrader"]
 
 
 class MathGrader:
-    """The functions of :mod:`gem_envs_math.grader` as a :class:`gem.rewards.Grader`."""
+    """The functions of :mod:`gem_envs_math.grader` as a :class:`gem_questions.rewards.Grader`."""
 
     def read(self, gold: Any, question: str | None = None) -> GoldReading:
         """Return how the grader reads a gold answer."""

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gem.rewards import AnswerReward, RewardLike, Score
 from gem.text import action_text
 from gem_envs_math import grader
 from gem_envs_math.answer_judge import answer_judge
+from gem_questions.rewards import AnswerReward, RewardLike, Score
 
 if TYPE_CHECKING:
-    from gem.processes import ProcessPool, ResourceHandle
-    from gem.trajectory import Trajectory
     from gem_envs_math.grader import AnswerJudge
+    from gem_processes import ProcessPool, ResourceHandle
+    from gem_rollout.trajectory import Trajectory
 
 __all__ = ["MathReward"]
 
@@ -36,7 +36,7 @@ class MathReward(AnswerReward):
     read the answer or the right answer; where the comparison ran into its time limit, or ended its process.
 
     Args:
-        answer: as in :class:`gem.rewards.AnswerReward`, like the next two.
+        answer: as in :class:`gem_questions.rewards.AnswerReward`, like the next two.
         answer_from: where the right answer of an episode is.
         extract: which part of the text is the answer; the last ``\\boxed{…}`` unless given.
         tolerance: greatest relative difference of numbers; None: as the environment of the episode has it.

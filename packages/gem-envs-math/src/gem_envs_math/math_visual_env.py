@@ -12,8 +12,8 @@ from typing import Any
 
 from gem.arguments import boolean, string
 from gem.core import Action, Info, Observation
-from gem.data.question import RowMap
 from gem_envs_math.math_env import ANSWER_FORMAT, MathEnv
+from gem_questions.question import RowMap
 
 __all__ = ["MathVisualEnv"]
 

@@ -77,7 +77,7 @@ def side(problem: MathProblem) -> str:
 
 
 def row_maker(name: str, kinds: Kinds, level: str, split: str) -> Callable[[random.Random, int], dict[str, Any]]:
-    """Return the function with which :class:`gem.data.GeneratedRows` makes rows.
+    """Return the function with which :class:`gem_questions.GeneratedRows` makes rows.
 
     Raises:
         ArgumentError: for a level or split that does not exist.

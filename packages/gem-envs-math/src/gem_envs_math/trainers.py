@@ -2,12 +2,12 @@
 
 ``grpo_reward`` is for TRL's ``reward_funcs`` and finds the right answers in the column ``answer``; ``compute_score`` is
 for verl, whose ``custom_reward_function.path`` may name this file; ``correct_answer`` is for a ``Rubric`` of verifiers.
-Other columns, weights and further rewards: :func:`gem.rewards.trl_reward` and its siblings.
+Other columns, weights and further rewards: :func:`gem_questions.rewards.trl_reward` and its siblings.
 """
 
 from __future__ import annotations
 
-from gem.rewards import trl_reward, verifiers_reward, verl_reward
+from gem_questions.rewards import trl_reward, verifiers_reward, verl_reward
 
 __all__ = ["compute_score", "correct_answer", "grpo_reward"]
 

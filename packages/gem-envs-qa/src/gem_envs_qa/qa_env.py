@@ -13,11 +13,11 @@ from typing import Any
 
 from gem.arguments import boolean, choice, string
 from gem.core import Observation
-from gem.data import Grade, QuestionEnv, open_dataset
-from gem.data.question import RowMap
-from gem.data.schemas import RowContent, read_row
 from gem.text import extract_last_boxed_answer, extract_last_tagged_answer
 from gem_envs_qa.grading import is_too_long, scores
+from gem_questions import Grade, QuestionEnv, open_dataset
+from gem_questions.question import RowMap
+from gem_questions.schemas import RowContent, read_row
 
 __all__ = ["EXACT_MATCH", "F1", "QaEnv", "ShortAnswerEnv", "extract_boxed"]
 
@@ -85,9 +85,9 @@ class QaEnv(ShortAnswerEnv):
             is no cache.
         metric: metric of the reward, ``"exact_match"`` (as published) or ``"f1"``.
         eval: keep the order of the data set.
-        streaming: read the set from front to back, for sets larger than memory; see :func:`gem.data.open_rows`.
+        streaming: read the set from front to back, for sets larger than memory; see :func:`gem_questions.open_rows`.
         map_row: a function from a row to a pair of question and answer, or to another row; see
-            :class:`gem.data.QuestionEnv`.
+            :class:`gem_questions.QuestionEnv`.
 
     Raises:
         DatasetError: if the set is unavailable, or a row has no question or no usable answer; the message names it.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gem.data.schemas import qa_golds
 from gem.errors import DatasetError
-from gem.rewards import GoldReading, GradeResult
 from gem_envs_qa.grading import is_too_long, normalised, scores
+from gem_questions.rewards import GoldReading, GradeResult
+from gem_questions.schemas import qa_golds
 
 __all__ = ["QaGrader"]
 

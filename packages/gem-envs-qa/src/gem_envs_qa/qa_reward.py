@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gem.data.schemas import qa_golds
 from gem.errors import DatasetError
-from gem.rewards import AnswerReward, Score
 from gem_envs_qa.grading import is_too_long, scores
+from gem_questions.rewards import AnswerReward, Score
+from gem_questions.schemas import qa_golds
 
 __all__ = ["QaExactMatchReward", "QaF1Reward"]
 
@@ -17,7 +17,7 @@ class QaF1Reward(AnswerReward):
     """F1 of the answer's words, for the best-fitting right answer.
 
     Args:
-        answer: as in :class:`gem.rewards.AnswerReward`, like the next two.
+        answer: as in :class:`gem_questions.rewards.AnswerReward`, like the next two.
         answer_from: where the right answer of an episode is.
         extract: which part of the text is the answer.
     """

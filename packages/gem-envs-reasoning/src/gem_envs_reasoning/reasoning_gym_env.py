@@ -26,9 +26,6 @@ from typing import Any
 
 from gem.arguments import boolean, check_names, integer, seed_value
 from gem.core import Action, Info, Observation
-from gem.data import Grade, QuestionEnv
-from gem.data.order import Order
-from gem.data.permutation import Permutation
 from gem.errors import ArgumentError, ArgumentTypeError, ResetNeededError, StateError
 from gem.text import extract_last_boxed_answer
 from gem_envs_reasoning import oracles, scoring
@@ -43,6 +40,9 @@ from gem_envs_reasoning.items import (
     highest_level,
     parts_of,
 )
+from gem_questions import Grade, QuestionEnv
+from gem_questions.order import Order
+from gem_questions.permutation import Permutation
 
 __all__ = ["ANSWER_FORMAT", "ReasoningGymEnv"]
 
@@ -59,7 +59,7 @@ class ReasoningGymEnv(QuestionEnv):
     order drawn from it, in which each item comes once. After ``size`` items come those of a new data set, whose seed is
     ``seed + size``, and so on.
 
-    ``info`` has, besides the keys of :class:`gem.data.QuestionEnv`: ``dataset``, ``level`` if there is one, and
+    ``info`` has, besides the keys of :class:`gem_questions.QuestionEnv`: ``dataset``, ``level`` if there is one, and
     ``scorer_error`` if the scorer failed.
 
     Args:

@@ -2,7 +2,7 @@
 
 Scorers that only compare text, or read a bounded number of digits or cells, run here: :data:`IN_PROCESS`, each with the
 reason. All others, and every answer longer than ``LONGEST_IN_PROCESS``, are scored in a worker that can be killed
-(:mod:`gem.processes`). An exception of the scorer, and a score outside 0 … 1, become 0.0 with ``info["scorer_error"]``.
+(:mod:`gem_processes`). An exception of the scorer, and a score outside 0 … 1, become 0.0 with ``info["scorer_error"]``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import Any
 
 from gem.errors import ProcessCallError, ProcessTimeoutError
-from gem.processes import ProcessPool, SharedResource
 from gem_envs_reasoning import corrections
 from gem_envs_reasoning.encoding import decode, encode
 from gem_envs_reasoning.items import DataSet, catalogue, load_data_set
+from gem_processes import ProcessPool, SharedResource
 
 __all__ = ["IN_PROCESS", "LONGEST_IN_PROCESS", "POOL", "SECONDS", "WORKERS", "needs_worker", "score"]
 

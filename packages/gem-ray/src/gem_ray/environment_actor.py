@@ -14,7 +14,7 @@ from gem.errors import InvalidResultError, VectorError
 from gem.plugins import lookup
 from gem.vector import AutoresetMode, VectorEnv
 from gem.vector.env_runner import Maker, RunnerAccount, StepResult, check_single_agent, describe
-from gem.vector.packing import portable
+from gem_processes.process_mode.packing import portable
 from gem_ray.actor_env import EnvLoss
 from gem_ray.packing import pack, pack_code, unpack
 

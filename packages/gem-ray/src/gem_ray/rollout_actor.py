@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gem.policies import make_policy as policy_by_name
-from gem.rollout import EpisodeLimits, RolloutEngine
-from gem.rollout.asking import PolicyMaker
-from gem.trajectory.encoder import TrajectoryEncoder
 from gem.wrappers import WrapperLike
 from gem_ray.packing import unpack
+from gem_rollout import EpisodeLimits, RolloutEngine
+from gem_rollout.asking import PolicyMaker
+from gem_rollout.trajectory.encoder import TrajectoryEncoder
 
 __all__ = ["RolloutActor", "ShardSettings"]
 
 
 @dataclass(frozen=True)
 class ShardSettings:
-    """What the engine of each shard needs; see :class:`gem.rollout.RolloutEngine`."""
+    """What the engine of each shard needs; see :class:`gem_rollout.RolloutEngine`."""
 
     make_policy: PolicyMaker | str
     """A callable or mapping, or the name of a policy as in :func:`gem.make_policy`."""

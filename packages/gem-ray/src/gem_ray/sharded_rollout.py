@@ -16,16 +16,16 @@ import ray
 
 from gem.arguments import integer, real
 from gem.errors import VectorError
-from gem.rollout import EpisodeLimits, EpisodeRequest, plan_episodes
-from gem.rollout.asking import PolicyMaker
-from gem.rollout.environments import as_tuple
-from gem.rollout.plan import EnvIds
-from gem.trajectory import EpisodeKey, Trajectory, TrajectoryWriter, read_trajectories
-from gem.trajectory.builder import TrajectoryBuilder
 from gem.wrappers import WrapperLike
 from gem_ray.cluster import actor_class, connect, describe_resources
 from gem_ray.packing import pack_code
 from gem_ray.rollout_actor import RolloutActor, ShardSettings
+from gem_rollout import EpisodeLimits, EpisodeRequest, plan_episodes
+from gem_rollout.asking import PolicyMaker
+from gem_rollout.environments import as_tuple
+from gem_rollout.plan import EnvIds
+from gem_rollout.trajectory import EpisodeKey, Trajectory, TrajectoryWriter, read_trajectories
+from gem_rollout.trajectory.builder import TrajectoryBuilder
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -269,12 +269,12 @@ def rollout(
 ) -> ShardedRollout:
     """Play episodes on the nodes of a Ray cluster, and return them as one iterator.
 
-    :func:`gem.rollout.rollout` with its engine on every node: policies and environments run there, and only finished
+    :func:`gem_rollout.rollout` with its engine on every node: policies and environments run there, and only finished
     episodes come back. The same keys give the same episodes as on one machine.
 
     Args:
         env_ids: one environment, several, or several by label.
-        make_policy: as in :func:`gem.rollout.rollout`, picklable by cloudpickle; or the name of a policy as in
+        make_policy: as in :func:`gem_rollout.rollout`, picklable by cloudpickle; or the name of a policy as in
             :func:`gem.make_policy`: ``"random"``, ``"reference"``, ``"module:Class"`` of a module that the nodes have.
         episodes: number of episodes of each environment.
         group: episodes of one seed.

@@ -16,7 +16,7 @@ from gem.env_spec import EnvSpec
 from gem.errors import VectorError
 from gem.vector import AutoresetMode, VectorEnv
 from gem.vector.env_runner import Maker
-from gem.vector.process.stand_in import EnvStandIn
+from gem_processes.process_mode.stand_in import EnvStandIn
 from gem_ray.actor_env import ActorEnv, EnvCommand
 from gem_ray.actor_link import ActorLink, ActorLostError
 from gem_ray.cluster import connect

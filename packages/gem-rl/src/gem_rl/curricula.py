@@ -100,7 +100,7 @@ def learning_weights(success: Mapping[str, float], floor: float = 0.05) -> dict[
 
     The weight of a task is p·(1 − p), the variance of its 0/1 reward and so the spread that group advantages learn
     from, but at least ``floor`` of an equal share, so that no task is forgotten. Set them between two updates:
-    ``mixture.weights = learning_weights(...)`` of :func:`gem.rollout.mixture`.
+    ``mixture.weights = learning_weights(...)`` of :func:`gem_rollout.mixture`.
 
     Args:
         success: the recent share of successes by task.

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gem.errors import ArgumentError
-from gem.trajectory.record import Trajectory
 from gem_rl.advantages.statistics import group_statistics
 from gem_rl.turn_batch import TurnBatch
+from gem_rollout.trajectory.record import Trajectory
 
 __all__ = ["BatchDiagnostics", "CollapseMonitor", "diagnose", "mutual_information"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gem.errors import ArgumentError
-from gem.trajectory.record import Trajectory
+from gem_rollout.trajectory.record import Trajectory
 
 __all__ = ["BufferCounts", "ReplayBuffer"]
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gem.errors import TrajectoryError
-from gem.trajectory.record import Trajectory
-from gem.trajectory.token_edits import continues
-from gem.trajectory.transition import Transition
 from gem_rl.turn_batch import Bools, Floats, Ints
+from gem_rollout.trajectory.record import Trajectory
+from gem_rollout.trajectory.token_edits import continues
+from gem_rollout.trajectory.transition import Transition
 
 __all__ = ["TokenRow", "token_rows"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gem.errors import ArgumentError
-from gem.trajectory.record import Trajectory
+from gem_rollout.trajectory.record import Trajectory
 
 __all__ = ["Bools", "Floats", "Ints", "TurnBatch", "is_gradable"]
 
@@ -95,7 +95,7 @@ class TurnBatch:
         The task of an episode is its environment, and its group is all episodes of one environment and seed.
 
         Args:
-            trajectories: of one agent each; see :meth:`gem.trajectory.Trajectory.for_agent`.
+            trajectories: of one agent each; see :meth:`gem_rollout.trajectory.Trajectory.for_agent`.
             valid: whether an episode says something about the policy; :func:`is_gradable` by default.
             group: a hashable value that the rollouts of one initial state share, in place of environment and seed.
 

@@ -28,7 +28,7 @@ from typing import Any
 
 from gem.entry_points import load
 from gem.env_spec import EnvSpec
-from gem.processes.linux import die_with_parent
+from gem_processes.linux import die_with_parent
 from gem_server.hosted_env import HostedEnvs, Result
 
 __all__ = ["HostingWorker", "main"]

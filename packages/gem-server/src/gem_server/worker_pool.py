@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from gem.env_spec import EnvSpec
-from gem.processes.fork_server import exit_in_words, warm_python
+from gem_processes.fork_server import exit_in_words, warm_python
 from gem_server.errors import WorkerLostError
 from gem_server.worker import HEADER
 

@@ -16,7 +16,7 @@ from typing import Any
 from gem import __version__
 from gem.errors import ArgumentError
 from gem.text import action_text
-from gem.trajectory import Trajectory, Transition
+from gem_rollout.trajectory import Trajectory, Transition
 
 __all__ = ["ATIF_VERSION", "atif_document"]
 

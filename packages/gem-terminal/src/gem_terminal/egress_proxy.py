@@ -20,7 +20,7 @@ from ipaddress import IPv4Address, IPv4Network
 from threading import Lock, Thread
 from urllib.parse import urlsplit
 
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_terminal.engines.host_networks import own_networks
 
 __all__ = ["PROXY_PORT", "EgressProxy", "allowed_host", "machine_networks", "proxy_variables"]

@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakSet
 
 from gem.core import Info
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_terminal.engines import Engine, checked_engine_name, engine_by_name
 from gem_terminal.episode_snapshots import EpisodeSnapshot
 from gem_terminal.errors import EngineError

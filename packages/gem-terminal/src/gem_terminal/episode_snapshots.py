@@ -10,7 +10,7 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_terminal.task import Task
 from gem_terminal.task_session import SessionSnapshot
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from gem.errors import ArgumentError
 from gem.text import action_text
-from gem.trajectory import Trajectory, Transition
+from gem_rollout.trajectory import Trajectory, Transition
 from gem_terminal.actions import Finish, MalformedAction, SendKeys, TerminalAction, parse_actions
 from gem_terminal.asciicast import Asciicast
 from gem_terminal.recording import shown_command

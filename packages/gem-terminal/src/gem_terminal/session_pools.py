@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_terminal.engines import Engine
 from gem_terminal.progress import showing
 from gem_terminal.side_cars import start_with_side_cars

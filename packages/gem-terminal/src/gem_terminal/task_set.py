@@ -16,7 +16,7 @@ from typing import Any
 
 from gem.arguments import choice, integer, nearest, string
 from gem.errors import ArgumentError, ArgumentTypeError
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_terminal.errors import TaskError
 from gem_terminal.formats import bundled_tasks, load_task, task_folders
 from gem_terminal.formats.dataset_manifest import MANIFEST, ManifestTask, locate, read_manifest, task_digest

@@ -14,8 +14,8 @@ from typing import Any
 from gem.arguments import real, seed_value
 from gem.core import Info
 from gem.policies import NullPolicy, Policy
-from gem.replay import compare
-from gem.trajectory import Trajectory
+from gem_rollout.replay import compare
+from gem_rollout.trajectory import Trajectory
 from gem_testing.outcomes import Violation
 
 __all__ = [
@@ -96,7 +96,7 @@ class FaultyPolicy(Policy[Any, Any]):
 class ReplayPolicy(Policy[Any, Any]):
     """Plays the actions of a recorded episode, and checks that the environment shows the recorded observations.
 
-    For training code and vector environments that take a policy; :func:`gem.replay.replay` compares rewards,
+    For training code and vector environments that take a policy; :func:`gem_rollout.replay.replay` compares rewards,
     flags and infos as well.
     """
 

@@ -22,10 +22,10 @@ from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, TrajectoryError
 from gem.policies import Policy, make_policy
 from gem.registry import make
-from gem.replay import compare, replay_all
-from gem.rollout import play_episode
-from gem.trajectory import Trajectory, read_trajectories
 from gem.wrappers import WrapperLike, apply_wrappers
+from gem_rollout import play_episode
+from gem_rollout.replay import compare, replay_all
+from gem_rollout.trajectory import Trajectory, read_trajectories
 from gem_testing.outcomes import Violation
 
 __all__ = ["Golden", "PolicyLike", "assert_golden"]
@@ -51,7 +51,7 @@ def assert_golden(
         path: the file, JSON lines.
         make_trajectories: plays the episodes.
         update: write the file instead of comparing.
-        ignore: fields to leave out, as in :func:`gem.replay.replay`; ignored keys of info are not written either.
+        ignore: fields to leave out, as in :func:`~gem_rollout.replay.replay`; ignored keys of info are not written.
         advice: instructions for writing the file, for messages.
 
     Returns:
@@ -129,7 +129,7 @@ class Golden:
             seeds: one episode is played for each.
             wrappers: as in :func:`gem.make`; the record names them.
             max_turns: stop episodes after this number of turns.
-            ignore: fields to leave out, as in :func:`gem.replay.replay`.
+            ignore: fields to leave out, as in :func:`gem_rollout.replay.replay`.
 
         Raises:
             Violation: as :func:`assert_golden`.

@@ -75,7 +75,7 @@ class ScoreRecord(_Strict):
 
 
 class SpeedRecord(_Strict):
-    """The speed of an environment; the fields are those of :class:`gem.speed.Speed`, which explains them."""
+    """The speed of an environment; the fields are those of :class:`gem_rollout.speed.Speed`, which explains them."""
 
     steps_per_cpu_second: float
     resets_per_cpu_second: float

@@ -15,8 +15,8 @@ from gem.core import Env, Info
 from gem.env_spec import EnvSpec
 from gem.policies import Policy, make_policy
 from gem.registry import make
-from gem.rollout import summarize
-from gem.trajectory import Trajectory, Transition
+from gem_rollout import summarize
+from gem_rollout.trajectory import Trajectory, Transition
 from gem_testing.episodes import acted_by_each, has_ended, rewards_of
 
 __all__ = ["AGENTS", "EPISODES", "SECONDS", "AgentScore", "scores_of"]
@@ -38,7 +38,7 @@ class AgentScore:
     episodes: int
     mean: float | None
     standard_error: float
-    """Standard error of the mean, as :class:`gem.rollout.Summary` gives it."""
+    """Standard error of the mean, as :class:`gem_rollout.Summary` gives it."""
     success_rate: float | None
     mean_turns: float | None
     error: str = ""

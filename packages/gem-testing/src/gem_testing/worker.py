@@ -111,7 +111,7 @@ def _checked(under_test: EnvUnderTest, clause: str) -> dict[str, Any]:
 def _figures(task: str, spec: Any, speed_seconds: float) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from gem.speed import measure
+    from gem_rollout.speed import measure
     from gem_testing.scores import scores_of
 
     try:

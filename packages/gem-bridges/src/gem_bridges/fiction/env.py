@@ -15,11 +15,11 @@ from gem.core import Action, Info
 from gem.errors import ArgumentError, LineWorkerError
 from gem.phases import EpisodePhase, out_of_order
 from gem.policies import Policy
-from gem.processes import LineWorker
 from gem.text import extract_last_boxed_answer
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_env import ForeignTurn, MalformedActionError, text_of_action
 from gem_bridges.replayed_env import ReplayedEnv
+from gem_processes import LineWorker
 
 __all__ = ["FictionEnv", "FictionGame", "JerichoEnv", "TextWorldEnv", "TextWorldPlanPolicy"]
 

@@ -14,11 +14,11 @@ from gem.arguments import boolean, check_names, integer, real, string
 from gem.core import Action, Observation
 from gem.errors import ArgumentError, ArgumentTypeError, LineWorkerError
 from gem.phases import EpisodePhase, out_of_order
-from gem.processes import LineWorker
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_env import ForeignTurn
 from gem_bridges.replayed_env import SEED_BITS, ReplayedEnv
 from gem_bridges.verifiers.messages import assistant_message, described_tools, messages_after, observed
+from gem_processes import LineWorker
 
 __all__ = ["VerifiersEnv", "VerifiersRollout"]
 

@@ -40,6 +40,19 @@ PREFIXES = ("http", "https", "openenv", "agentgym", "gym", "textarena", "textwor
 """The namespaces among them whose ids are addresses, which a resolver turns into specs."""
 
 WRAPPERS = {
+    **dict.fromkeys(
+        (
+            "concat_chat",
+            "concat_chat_on_reset",
+            "messages",
+            "record",
+            "sliding_window",
+            "summarize",
+            "token_budget",
+        ),
+        "gem-rollout",
+    ),
+    "transform_reward": "gem-questions",
     "python_tool": "gem-tools",
     "python_tool_no_int_reward": "gem-tools",
     "python_tool_no_int_reward_last_line_error": "gem-tools",
@@ -49,10 +62,11 @@ WRAPPERS = {
 }
 """Wrapper name → the distribution that brings it."""
 
-MODES = {"ray": "gem-ray"}
+MODES = {"auto": "gem-processes", "process": "gem-processes", "ray": "gem-ray", "server": "gem-server"}
 """Vectorization mode → the distribution that brings it."""
 
 REWARDS = {
+    "composite": "gem-questions",
     "math": "gem-envs-math",
     "qa_em": "gem-envs-qa",
     "qa_f1": "gem-envs-qa",
@@ -81,6 +95,8 @@ COMMANDS = {
     "terminal": "gem-terminal",
     "train": "gem-rl",
     "serve": "gem-server",
+    "data": "gem-questions",
+    **dict.fromkeys(("bench", "check-template", "play", "replay", "rollout", "show"), "gem-rollout"),
     **dict.fromkeys(
         ("eval", "compare", "results", "rescore", "validate", "view", "fake-model"),
         "gem-eval",

@@ -23,7 +23,6 @@ from gem.vector.results import Ready, stack
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from gem.vector.mode_choice import ModeChoice
     from gem.vector.results import Flags, Floats
 
 __all__ = ["VectorEnv"]
@@ -64,8 +63,8 @@ class VectorEnv:
     is_local = False
     """Whether the environments live in this process."""
 
-    mode_choice: ModeChoice | None = None
-    """Why ``mode="auto"`` has chosen this mode; None where the caller has."""
+    mode_choice: Any = None
+    """Why ``mode="auto"`` has chosen this mode (``gem_processes.auto_mode.ModeChoice``); None where the caller has."""
 
     def __init__(
         self,

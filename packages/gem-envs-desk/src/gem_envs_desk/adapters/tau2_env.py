@@ -16,10 +16,10 @@ import gem
 from gem.arguments import boolean, choice, integer
 from gem.core import Info
 from gem.errors import ArgumentError, GemError, LineWorkerError
-from gem.processes import LineWorker, ResourceHandle, SharedResource, after_fork_in_child
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, fault, illegal, legal, malformed, success
 from gem.tools.calls import ToolCall, native_calls, text_calls
+from gem_processes import LineWorker, ResourceHandle, SharedResource, after_fork_in_child
 
 __all__ = ["Tau2Env", "Tau2Move", "Tau2Policy"]
 

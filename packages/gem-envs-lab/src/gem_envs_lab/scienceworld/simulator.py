@@ -11,7 +11,7 @@ from typing import Any
 
 from gem.discovery.official import install_line
 from gem.errors import NotSupportedError
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 
 __all__ = ["JavaSimulator", "borrow", "give_back", "task_names"]
 

@@ -47,7 +47,7 @@ The comparison is symmetric, except that a gold answer may be a list of alternat
 Exact algebra decides most answers in ten to a hundred microseconds, in time linear in their length and within
 early limits (:mod:`gem_envs_math.grader.limits`). Cases that algebra leaves open (functions of
 variables, integrals, notation that this parser does not read) go to a worker process with a time limit
-(:mod:`gem.processes`): values to sixty digits, then math-verify.
+(:mod:`gem_processes`): values to sixty digits, then math-verify.
 """
 
 from __future__ import annotations

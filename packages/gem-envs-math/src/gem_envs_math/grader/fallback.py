@@ -1,6 +1,6 @@
 """The comparisons that exact algebra leaves open, in a worker process: values to sixty digits, then math-verify.
 
-Only workers of :mod:`gem.processes` call this module's functions, which may take any time and memory.
+Only workers of :mod:`gem_processes` call this module's functions, which may take any time and memory.
 """
 
 from __future__ import annotations

@@ -12,8 +12,6 @@ from functools import lru_cache
 from typing import Any
 
 from gem.errors import ProcessCallError, ProcessTimeoutError
-from gem.processes import ProcessPool, ResourceHandle, SharedResource
-from gem.rewards import GradeResult
 from gem_envs_math.grader.compare import Rules, equal
 from gem_envs_math.grader.limits import LONGEST, NotMathError, TooMuchError
 from gem_envs_math.grader.parser import parse
@@ -21,6 +19,8 @@ from gem_envs_math.grader.question import Demands, demands_of, rounds_to
 from gem_envs_math.grader.texts import choice_letter
 from gem_envs_math.grader.units import uncertain
 from gem_envs_math.grader.values import Formula, Relational, Value, is_formula, is_read
+from gem_processes import ProcessPool, ResourceHandle, SharedResource
+from gem_questions.rewards import GradeResult
 
 __all__ = ["AnswerJudge", "GradeResult", "grade", "is_correct", "read", "text_of", "workers"]
 

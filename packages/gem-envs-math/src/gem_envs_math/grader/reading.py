@@ -6,7 +6,6 @@ from collections.abc import Sequence as AbstractSequence
 from fractions import Fraction
 from typing import Any
 
-from gem.rewards import GoldReading
 from gem_envs_math.grader.algebra import Node
 from gem_envs_math.grader.grading import read, text_of
 from gem_envs_math.grader.limits import TooMuchError
@@ -29,6 +28,7 @@ from gem_envs_math.grader.values import (
     Value,
     is_read,
 )
+from gem_questions.rewards import GoldReading
 
 __all__ = ["read_gold"]
 
@@ -41,7 +41,7 @@ def read_gold(gold: Any, question: str | None = None) -> GoldReading:
 
     Args:
         gold: a str, a number, or a list of alternatives.
-        question: without effect on the reading; taken for :class:`gem.rewards.Grader`.
+        question: without effect on the reading; taken for :class:`gem_questions.rewards.Grader`.
     """
     if isinstance(gold, AbstractSequence) and not isinstance(gold, (str, bytes, bytearray)):
         readings = [read_gold(alternative) for alternative in gold[:20]]

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem.arguments import boolean, choice, integer
-from gem.data import Grade
 from gem_envs_qa.atlas.atlas import SPLITS, AtlasRows, atlas_of
 from gem_envs_qa.atlas.questions import QUESTION_KINDS
 from gem_envs_qa.atlas.world import LARGEST, SMALLEST
 from gem_envs_qa.qa_env import EXACT_MATCH, F1, ShortAnswerEnv
+from gem_questions import Grade
 
 __all__ = ["AtlasEnv"]
 

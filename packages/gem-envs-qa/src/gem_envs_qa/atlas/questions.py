@@ -14,10 +14,10 @@ from hashlib import blake2b
 from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
-from gem.data import Permutation
 from gem_envs_qa.atlas.articles import date_text, number_text
 from gem_envs_qa.atlas.schema import ORGANISATION, PERSON, PLAIN_PHRASES, REGION, RELATIONS, TOWN, Relation, paths
 from gem_envs_qa.atlas.world import AtlasWorld, Date, Entity
+from gem_questions import Permutation
 
 __all__ = ["HOPS", "QUESTION_KINDS", "FactChain", "FactChains", "Question", "called", "questions_of", "row_of"]
 

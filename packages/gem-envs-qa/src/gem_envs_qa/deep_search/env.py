@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from gem.arguments import choice, integer
 from gem.counts import counted
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem.state_fields import StateFields
 from gem.text_env import MAX_TURNS, MoveResult, TextEnv, failure, illegal, legal, malformed, success
 from gem_envs_qa.atlas.atlas import SPLITS

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 from gem.arguments import boolean, choice, integer
 from gem.core import Observation
-from gem.data import GeneratedRows, Grade
 from gem_envs_qa.qa_env import ShortAnswerEnv
 from gem_envs_qa.rule_worlds.generator import MAX_DEPTH, make_world, make_worlds
+from gem_questions import GeneratedRows, Grade
 
 __all__ = ["RuleWorldsEnv"]
 

@@ -11,7 +11,6 @@ import gem
 from gem.arguments import string
 from gem.counts import counted
 from gem.errors import ArgumentError
-from gem.processes import SharedResource
 from gem.text_env import MoveResult, failure, illegal, success
 from gem_envs_web.browser.episodes import served_episode, task_in_words
 from gem_envs_web.browser.window_env import WindowEnv
@@ -20,6 +19,7 @@ from gem_envs_web.shop.shopping import ShoppingEnv
 from gem_envs_web.sites.actions import PageAction, PageActionForm
 from gem_envs_web.sites.loopback import EpisodeServer, ServedEpisode
 from gem_envs_web.sites.site_env import SiteEnv
+from gem_processes import SharedResource
 
 __all__ = ["BrowserEnv"]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_envs_web.shop import prose
 from gem_envs_web.shop.engine import ProductIndex, indexed_text
 from gem_envs_web.shop.goods import GoodsType, goods

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gem.errors import ArgumentError
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_envs_web.shop.engine import ProductIndex, indexed_text
 from gem_envs_web.shop.goals import price_limit
 from gem_envs_web.shop.listing import ShopGoal, ShopProduct

@@ -85,7 +85,7 @@ def write_parquet(target: str, runs: Sequence[RunFolder]) -> None:
         from pyarrow import Table, field, parquet, schema, type_for_alias
     except ModuleNotFoundError as error:
         raise MissingPluginError(
-            "--parquet needs the library datasets; run: pip install 'gem-core[datasets]'"
+            "--parquet needs the library datasets; run: pip install 'gem-rollout[datasets]'"
         ) from error
     columns, records = episode_records(runs)
     types = schema([field(_encodable(name), type_for_alias(kind)) for name, kind in columns.items()])
@@ -94,12 +94,12 @@ def write_parquet(target: str, runs: Sequence[RunFolder]) -> None:
 
 
 def write_turns(target: str, runs: Sequence[RunFolder]) -> None:
-    """Write one row a turn as Parquet, with the columns of :func:`gem.trajectory.to_dataset`.
+    """Write one row a turn as Parquet, with the columns of :func:`gem_rollout.trajectory.to_dataset`.
 
     Raises:
         MissingPluginError: if the library ``datasets`` is not installed.
     """
-    from gem.trajectory import to_dataset
+    from gem_rollout.trajectory import to_dataset
 
     episodes = chain.from_iterable(map(run.episode, run.rows()) for run in runs)
     dataset = to_dataset(episodes)

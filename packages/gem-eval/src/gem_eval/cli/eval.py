@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gem.cli.completers import complete_ids
-from gem.cli.output import Table, console, json_option, print_json, print_prose, progress
-from gem.cli.terminal_text import printable
+from gem_cli.completers import complete_ids
+from gem_cli.output import Table, console, json_option, print_json, print_prose, progress
+from gem_cli.terminal_text import printable
 from gem_eval.cli.settings import build_config, evaluation_options
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gem.cli.output import Table, json_option, print_json
+from gem_cli.output import Table, json_option, print_json
 
 if TYPE_CHECKING:
     from gem_eval.fake_model.server import FakeModel

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gem.cli.output import Table, json_option, print_json, progress
-from gem.cli.terminal_text import printable
+from gem_cli.output import Table, json_option, print_json, progress
+from gem_cli.terminal_text import printable
 
 if TYPE_CHECKING:
-    from gem.rewards import Reward
     from gem_eval.rewards.calibration import Calibration, LabelledScore
     from gem_eval.rewards.episode_source import EpisodeSource
     from gem_eval.rewards.rescoring import RescoreSummary
+    from gem_questions.rewards import Reward
 
 __all__ = ["rescore_command"]
 
@@ -214,7 +214,7 @@ def _show(summaries: Iterable[RescoreSummary]) -> None:
 def _rewards(names: Iterable[str], file: str | None, settings: Iterable[str]) -> list[Reward]:
     """Return the rewards of the command line, with their settings."""
     from gem.plugins import names as installed
-    from gem.rewards import make_reward
+    from gem_questions.rewards import make_reward
 
     given: list[dict[str, Any]] = [{"name": name} for name in names]
     if file is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gem.cli.output import Table, json_option, print_json
+from gem_cli.output import Table, json_option, print_json
 
 if TYPE_CHECKING:
     from gem_eval.runs import EpisodeRow, RunFolder

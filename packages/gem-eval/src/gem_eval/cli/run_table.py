@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gem.cli.output import Table, console
-from gem.cli.terminal_text import printable
+from gem_cli.output import Table, console
+from gem_cli.terminal_text import printable
 
 if TYPE_CHECKING:
     from gem_eval.statistics.estimates import Estimate

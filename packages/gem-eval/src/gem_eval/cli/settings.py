@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gem.cli.completers import complete_agents, complete_wrappers
+from gem_cli.completers import complete_agents, complete_wrappers
 
 if TYPE_CHECKING:
     from gem_eval.runs.evaluation_config import EvaluationConfig

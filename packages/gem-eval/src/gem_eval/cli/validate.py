@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gem.cli.completers import complete_targets
-from gem.cli.output import Table, console, json_option, print_json, print_prose, progress
-from gem.cli.terminal_text import printable
+from gem_cli.completers import complete_targets
+from gem_cli.output import Table, console, json_option, print_json, print_prose, progress
+from gem_cli.terminal_text import printable
 
 if TYPE_CHECKING:
     from gem_eval.runs.validation import AgentReturns, EnvironmentValidation

@@ -13,10 +13,10 @@ from typing import Any
 
 from gem.arguments import real
 from gem.errors import ArgumentError
-from gem.rewards import Reward, Score, score_episode_async
-from gem.rewards.answers import final_text
 from gem.text import action_text
-from gem.trajectory import EpisodeKey, Trajectory
+from gem_questions.rewards import Reward, Score, score_episode_async
+from gem_questions.rewards.answers import final_text
+from gem_rollout.trajectory import EpisodeKey, Trajectory
 
 __all__ = ["Calibration", "LabelledScore", "calibrate", "calibration", "labelled_score", "read_labels"]
 

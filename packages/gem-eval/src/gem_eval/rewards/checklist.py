@@ -8,12 +8,12 @@ from typing import Any
 
 from gem.arguments import boolean, real, string
 from gem.errors import ArgumentError, ArgumentTypeError
-from gem.rewards import Score
-from gem.trajectory import Trajectory
 from gem_eval.rewards.judge import JudgeError
 from gem_eval.rewards.judge_answers import MalformedAnswerError, bool_of, value_of
 from gem_eval.rewards.judged import JudgedReward, judged_by, unreadable
 from gem_eval.rewards.predicates import Predicate, check_item, predicate_of
+from gem_questions.rewards import Score
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["ChecklistItem", "ChecklistReward"]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gem.arguments import choice
-from gem.rewards import Reward, Score
-from gem.trajectory import Trajectory
+from gem_questions.rewards import Reward, Score
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["EnvironmentReward"]
 

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from gem.trajectory import Trajectory
 from gem_eval.runs.episode_row import EpisodeRow
 from gem_eval.runs.errors import RunFolderError
 from gem_eval.runs.folder import RunFolder
 from gem_eval.runs.lines import end_of_lines, parse_line, scan
 from gem_eval.runs.score_files import SCORES_FOLDER
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["EpisodeFile", "EpisodeSource", "open_episodes"]
 

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Any
 
 from gem.text import action_text
-from gem.trajectory import Trajectory, Transition
+from gem_rollout.trajectory import Trajectory, Transition
 
 __all__ = ["DATA_RULE", "cut_middle", "episode_text", "fenced", "plain"]
 

@@ -18,14 +18,14 @@ from typing import Any
 
 from gem.arguments import integer
 from gem.errors import ArgumentError, GemError
-from gem.rewards import RewardContext, Score
-from gem.trajectory import Trajectory
 from gem_eval.rewards.criteria import Criterion, read_scores, rubric_schema, rubric_task, weighted_mean
 from gem_eval.rewards.episode_text import DATA_RULE, cut_middle, episode_text, plain
 from gem_eval.rewards.judge import Judge, JudgeError
 from gem_eval.rewards.judge_answers import MalformedAnswerError, value_of
 from gem_eval.rewards.judged import JUDGE_CACHE, JudgedReward, judged_by, unreadable
 from gem_eval.runs.score_files import SCORES_FOLDER, score_path
+from gem_questions.rewards import RewardContext, Score
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["EvolvingRubricReward", "RubricVersion"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from gem.arguments import choice
 from gem.errors import ArgumentTypeError
-from gem.rewards import AnswerReward, Score
+from gem_questions.rewards import AnswerReward, Score
 
 __all__ = ["ExactReward"]
 
@@ -23,7 +23,7 @@ class ExactReward(AnswerReward):
     """1.0 for the right answer, 0.0 for any other.
 
     Args:
-        answer: as in :class:`gem.rewards.AnswerReward`, like the next two.
+        answer: as in :class:`gem_questions.rewards.AnswerReward`, like the next two.
         answer_from: where the right answer of an episode is.
         extract: which part of the text is the answer.
         normalize: what does not count: ``"case"``, ``"space"`` (runs of blanks are one blank), ``"punctuation"``,

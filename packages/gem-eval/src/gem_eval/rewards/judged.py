@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from gem.arguments import integer
-from gem.rewards import Reward, RewardContext, Score
-from gem.trajectory import Trajectory
 from gem_eval.rewards.episode_text import DATA_RULE, episode_text
 from gem_eval.rewards.judge import Judge, JudgeAnswer, JudgeError
+from gem_questions.rewards import Reward, RewardContext, Score
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["JUDGE_CACHE", "JudgedReward", "judged_by", "unreadable"]
 

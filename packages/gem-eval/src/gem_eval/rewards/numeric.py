@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from gem.arguments import real
-from gem.rewards import AnswerReward, Score
+from gem_questions.rewards import AnswerReward, Score
 
 __all__ = ["NumericReward", "read_number"]
 
@@ -25,7 +25,7 @@ class NumericReward(AnswerReward):
     Numbers may have thousands separators (``1,234.5``), an exponent and a percent sign, which divides by 100.
 
     Args:
-        answer: as in :class:`gem.rewards.AnswerReward`, like the next two.
+        answer: as in :class:`gem_questions.rewards.AnswerReward`, like the next two.
         answer_from: where the right answer of an episode is.
         extract: which part of the text is the answer.
         absolute: largest difference that is still right.

@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 from gem.arguments import string
 from gem.errors import ArgumentError
-from gem.rewards import RewardContext, Score
-from gem.trajectory import Trajectory
 from gem_eval.rewards.episode_source import EpisodeSource, open_episodes
 from gem_eval.rewards.episode_text import episode_text
 from gem_eval.rewards.judge import JudgeError
 from gem_eval.rewards.judge_answers import MalformedAnswerError, value_of
 from gem_eval.rewards.judged import JudgedReward, unreadable
 from gem_eval.runs.episode_row import EpisodeRow
+from gem_questions.rewards import RewardContext, Score
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["Comparison", "PairwiseReward"]
 

@@ -9,9 +9,9 @@ from typing import Any
 from gem.arguments import check_names, integer
 from gem.entry_points import load
 from gem.errors import ArgumentError
-from gem.rewards.answers import final_text
 from gem.text import action_text
-from gem.trajectory import Trajectory
+from gem_questions.rewards.answers import final_text
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["PREDICATES", "Predicate", "check_item", "predicate_of"]
 

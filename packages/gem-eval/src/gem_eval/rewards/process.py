@@ -10,13 +10,13 @@ from typing import Any
 from gem.arguments import choice, integer
 from gem.entry_points import load
 from gem.errors import ArgumentError
-from gem.rewards import Score
-from gem.trajectory import Trajectory
 from gem_eval.rewards.criteria import Criterion, read_scores, rubric_schema, rubric_task, weighted_mean
 from gem_eval.rewards.episode_text import episode_text
 from gem_eval.rewards.judge import JudgeError
 from gem_eval.rewards.judged import JudgedReward, unreadable
 from gem_eval.rewards.predicates import Predicate, check_item, predicate_of
+from gem_questions.rewards import Score
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["ProcessReward"]
 

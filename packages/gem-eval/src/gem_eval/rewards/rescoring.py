@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from gem.errors import ArgumentError
-from gem.processes import usable_cpus
-from gem.rewards import Reward, RewardContext, Score, score_episode, score_episode_async
 from gem_eval.rewards.episode_source import EpisodeSource
 from gem_eval.runs.episode_row import EpisodeRow
 from gem_eval.runs.score_files import ScoreEntry, ScoreWriter
+from gem_processes import usable_cpus
+from gem_questions.rewards import Reward, RewardContext, Score, score_episode, score_episode_async
 
 __all__ = ["RescoreSummary", "rescore"]
 

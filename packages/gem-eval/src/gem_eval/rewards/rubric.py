@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from gem.errors import ArgumentError
-from gem.rewards import Score
-from gem.trajectory import Trajectory
 from gem_eval.rewards.criteria import Criterion, read_scores, rubric_schema, rubric_task, weighted_mean
 from gem_eval.rewards.judge import JudgeError
 from gem_eval.rewards.judged import JudgedReward, judged_by, unreadable
+from gem_questions.rewards import Score
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["RubricReward"]
 

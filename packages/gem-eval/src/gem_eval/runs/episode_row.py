@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from gem.rewards.grader import VERDICTS
-from gem.trajectory import EpisodeKey, Trajectory
+from gem_questions.rewards.grader import VERDICTS
+from gem_rollout.trajectory import EpisodeKey, Trajectory
 
 __all__ = ["STRICT", "EpisodeRow", "Prices"]
 

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem.registry import spec
-from gem.rollout import RolloutEngine
-from gem.trajectory import Trajectory
 from gem_eval.runs.agents import check_reference, completed, open_agent
 from gem_eval.runs.errors import ConfigChangedError
 from gem_eval.runs.evaluation_config import EvaluationConfig
@@ -25,6 +23,8 @@ from gem_eval.runs.resolution import differences, episode_limits, plan, resolve
 from gem_eval.runs.run_config import RunConfig
 from gem_eval.runs.scoring import EpisodeScorer
 from gem_eval.trackers.tracking import RunTracking
+from gem_rollout import RolloutEngine
+from gem_rollout.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from gem_eval.clients import ModelClient

@@ -103,7 +103,7 @@ class EvaluationConfig:
     seed: int = 0
     """The first seed of each environment."""
     limits: Mapping[str, int | float] = field(default_factory=dict)
-    """The arguments of :class:`gem.rollout.EpisodeLimits`."""
+    """The arguments of :class:`gem_rollout.EpisodeLimits`."""
     retries: int = 1
     """How often an episode is played anew after a failure of the environment or of the model's server."""
     rewards: tuple[str | dict[str, Any], ...] = ()

@@ -26,14 +26,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from gem.trajectory import EpisodeKey, Trajectory
-from gem.trajectory.encoder import TrajectoryEncoder
 from gem_eval.runs.episode_row import EpisodeRow
 from gem_eval.runs.errors import RunFolderError, RunInUseError
 from gem_eval.runs.index import EpisodeIndex, encode
 from gem_eval.runs.lines import end_of_lines, parse_line
 from gem_eval.runs.run_config import RunConfig
 from gem_eval.runs.score_files import SCORES_FOLDER, RunScores
+from gem_rollout.trajectory import EpisodeKey, Trajectory
+from gem_rollout.trajectory.encoder import TrajectoryEncoder
 
 if TYPE_CHECKING:
     from typing_extensions import Self

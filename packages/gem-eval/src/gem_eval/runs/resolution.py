@@ -14,12 +14,12 @@ from gem.entry_points import load, name_of, source_digest
 from gem.env_spec import EnvSpec, WrapperSpec
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.registry import spec as find_spec
-from gem.rollout import EpisodeLimits, EpisodeRequest
-from gem.trajectory import EpisodeKey
 from gem.wrappers import wrapper
 from gem_eval.runs.errors import EvaluationConfigError
 from gem_eval.runs.evaluation_config import EvaluationConfig, EvaluationEnvironment
 from gem_eval.runs.run_config import RunConfig, RunEnvironment, without_credentials
+from gem_rollout import EpisodeLimits, EpisodeRequest
+from gem_rollout.trajectory import EpisodeKey
 
 __all__ = ["differences", "episode_limits", "plan", "requests_at_most", "resolve", "settings_of"]
 

@@ -22,10 +22,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from gem.rewards import Score
 from gem_eval.runs.episode_row import EpisodeRow
 from gem_eval.runs.errors import RunFolderError
 from gem_eval.runs.lines import end_of_lines, parse_line
+from gem_questions.rewards import Score
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from gem.errors import ArgumentError, ArgumentTypeError
-from gem.rewards import Reward, RewardContext, Score, make_reward, score_episode, score_episode_async
-from gem.trajectory import Trajectory
 from gem_eval.runs.errors import EvaluationConfigError
+from gem_questions.rewards import Reward, RewardContext, Score, make_reward, score_episode, score_episode_async
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["EpisodeScorer"]
 

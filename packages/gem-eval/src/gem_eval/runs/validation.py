@@ -25,9 +25,9 @@ from gem.multiagent import MultiAgentEnv
 from gem.policies import Policy, make_policy
 from gem.registry import all_specs, make
 from gem.registry import spec as find_spec
-from gem.rollout import EpisodeLimits, rollout
-from gem.thoughtless import THOUGHTLESS_SHARE, ThoughtlessShares, thoughtless_shares
-from gem.trajectory import Trajectory
+from gem_questions.thoughtless import THOUGHTLESS_SHARE, ThoughtlessShares, thoughtless_shares
+from gem_rollout import EpisodeLimits, rollout
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["AgentReturns", "EnvironmentValidation", "environments_of", "validate"]
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gem.trajectory import Trajectory
 from gem_eval.trackers.tracker import episode_figures, recorded_episodes
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["JsonlTracker"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gem.errors import MissingPluginError
-from gem.trajectory import Trajectory
 from gem_eval.trackers.tracker import episode_figures, flat_figures, recorded_episodes
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["TensorboardTracker"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from gem.trajectory import Trajectory
 from gem_eval.runs.episode_row import EpisodeRow
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["RunTracker", "episode_figures", "flat_figures", "recorded_episodes"]
 

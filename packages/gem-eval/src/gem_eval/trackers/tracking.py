@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from gem.errors import PluginWarning
 from gem.plugins import lookup
-from gem.trajectory import Trajectory
 from gem_eval.trackers.tracker import RunTracker
+from gem_rollout.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from typing_extensions import Self

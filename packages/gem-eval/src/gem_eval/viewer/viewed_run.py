@@ -8,9 +8,9 @@ from threading import Lock
 from typing import Any
 
 from gem.errors import GemError, TrajectoryError
-from gem.trajectory import SCHEMA, Trajectory
 from gem_eval.runs import EpisodeRow, RunFolder, RunFolderError
 from gem_eval.runs.lines import parse_line
+from gem_rollout.trajectory import SCHEMA, Trajectory
 
 __all__ = ["RunReadError", "ViewedRun", "as_read_by_page"]
 

@@ -6,7 +6,7 @@ a function from token ids to token ids, as a policy. ``lockstep.py``: one call o
 prompt, the response and the mask that most trainers take. ``text_episode.py``: an episode whose turns the trainer plays
 itself. ``task_rows.py``: data sets of prompts.
 
-One file for each trainer is in ``examples/trainers``. Rewards as functions of trainers are in :mod:`gem.rewards`.
+One file for each trainer is in ``examples/trainers``. Rewards as functions of trainers: :mod:`gem_questions.rewards`.
 """
 
 from gem.lazy import loaded_on_use

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, get_args
 
-from gem.chat_templates.sampled_prompt import SampledPrompt, render_chat
 from gem.errors import ArgumentError
-from gem.wrappers.chat_template import FIRST, chat_tokenizer
-from gem.wrappers.template_locality import is_local
+from gem_rollout.chat_templates.sampled_prompt import SampledPrompt, render_chat
+from gem_rollout.history.chat_template import FIRST, chat_tokenizer
+from gem_rollout.history.template_locality import is_local
 
 __all__ = ["ChatCodec", "ChatPrompt", "HistoryTokens", "as_messages"]
 

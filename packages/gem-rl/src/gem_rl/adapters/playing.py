@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gem.core import Env
-from gem.rollout import EpisodeLimits, EpisodeRequest, RolloutEngine
-from gem.trajectory import Trajectory
 from gem.wrappers import WrapperLike
 from gem_rl.adapters.chat_prompt import ChatCodec, HistoryTokens
 from gem_rl.adapters.lockstep import GenerateBatch, Lockstep
 from gem_rl.adapters.token_policy import Generate, TokenPolicy
 from gem_rl.turn_batch import is_gradable
+from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["BatchPlayer", "episode_returns"]
 

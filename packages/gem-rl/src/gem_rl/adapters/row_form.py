@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gem.errors import TrajectoryError
-from gem.trajectory import Trajectory
 from gem_rl.token_book import token_rows
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["TrainerRow", "only_trainer_row", "trainer_rows"]
 

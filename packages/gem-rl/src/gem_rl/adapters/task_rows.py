@@ -8,10 +8,10 @@ from typing import Any
 import gem
 from gem.arguments import integer
 from gem.errors import ArgumentError
-from gem.rollout import EpisodeRequest
-from gem.trajectory import EpisodeKey
 from gem.wrappers import WrapperLike
 from gem_rl.adapters.chat_prompt import as_messages
+from gem_rollout import EpisodeRequest
+from gem_rollout.trajectory import EpisodeKey
 
 __all__ = ["requests_of", "rows_of_tasks"]
 

@@ -11,10 +11,10 @@ from gem.arguments import integer
 from gem.core import Action
 from gem.errors import ResetNeededError
 from gem.policies import Act
-from gem.trajectory import Trajectory, TrajectoryBuilder
 from gem.wrappers import WrapperLike
 from gem_rl.adapters.chat_prompt import as_messages
 from gem_rl.turn_batch import is_gradable
+from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
 
 __all__ = ["TextEpisode", "TextTurn"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gem.trajectory.record import Trajectory
+from gem_rollout.trajectory.record import Trajectory
 
 __all__ = ["Message", "conversation"]
 

@@ -24,7 +24,7 @@ def to_rows_dataset(rows: Iterable[Mapping[str, Any]]) -> Any:
         import datasets
     except ModuleNotFoundError as error:
         raise MissingPluginError(
-            "a data set needs the library datasets; run: pip install 'gem-core[datasets]'"
+            "a data set needs the library datasets; run: pip install 'gem-rollout[datasets]'"
         ) from error
     found = [dict(row) for row in rows]
     if not found:

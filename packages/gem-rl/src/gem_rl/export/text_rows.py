@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from gem.trajectory.record import Trajectory
 from gem_rl.export.conversation import conversation
 from gem_rl.turn_batch import is_gradable
+from gem_rollout.trajectory.record import Trajectory
 
 __all__ = ["preference_rows", "sft_rows", "world_model_rows"]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from gem.errors import ArgumentError
-from gem.trajectory.record import Trajectory
 from gem_rl.export.conversation import Message, conversation
 from gem_rl.token_book import token_rows
 from gem_rl.turn_batch import Floats
+from gem_rollout.trajectory.record import Trajectory
 
 __all__ = ["IGNORED", "ChatEncoder", "rl_rows", "sft_token_rows"]
 

@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gem.trajectory import Trajectory
 from gem_rl.token_book import TokenRow, token_rows
 from gem_rl.training.language_model import ActionTokenizer
 from gem_rl.turn_batch import Floats
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["TrainingRow", "by_length", "padded", "rows_of_texts", "training_rows"]
 

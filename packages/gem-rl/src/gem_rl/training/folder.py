@@ -14,9 +14,9 @@ import torch
 from gem import __version__ as gem_version
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
-from gem.trajectory import Trajectory, TrajectoryWriter, read_trajectories
 from gem_rl.training.curves import curves
 from gem_rl.training.recipe import Recipe
+from gem_rollout.trajectory import Trajectory, TrajectoryWriter, read_trajectories
 
 __all__ = ["TrainingFolder"]
 

@@ -21,8 +21,6 @@ import torch
 import gem
 from gem.env_spec import EnvSpec
 from gem.policies import RandomPolicy
-from gem.rollout import EpisodeLimits, EpisodeRequest, RolloutEngine, mixture
-from gem.trajectory import Trajectory
 from gem_rl.advantages.batch_wide import rebn, reinforce
 from gem_rl.advantages.group_wide import grpo, rloo
 from gem_rl.advantages.with_values import gae
@@ -36,6 +34,8 @@ from gem_rl.training.losses import PolicyObjective, text_loss
 from gem_rl.training.models import new_model, new_tokenizer, saved_tokenizer
 from gem_rl.training.recipe import Recipe
 from gem_rl.turn_batch import Floats, TurnBatch
+from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine, mixture
+from gem_rollout.trajectory import Trajectory
 
 __all__ = ["Trainer"]
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gem.cli.completers import complete_ids
-from gem.cli.output import json_option, print_json
 from gem.errors import ArgumentError
+from gem_cli.completers import complete_ids
+from gem_cli.output import json_option, print_json
 
 if TYPE_CHECKING:
     from gem_server.server import EnvironmentServer
@@ -112,7 +112,7 @@ def serve_command(
       gem serve game:Sudoku-v0 game:Wordle-v0
       gem serve game math --host 0.0.0.0 --token-file tokens.txt --max-sessions 10000
     """
-    from gem.processes import usable_cpus
+    from gem_processes import usable_cpus
     from gem_server.access import tokens_from_file
     from gem_server.certificates import server_tls
     from gem_server.openenv import add_openenv

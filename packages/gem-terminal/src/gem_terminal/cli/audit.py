@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gem.cli.output import Table, json_option, print_json
+from gem_cli.output import Table, json_option, print_json
 from gem_terminal.audit import FINDINGS, TaskAudit, audit_task
 from gem_terminal.cli.options import engine_option, selection_options, targets_argument
 from gem_terminal.cli.task_targets import Selection, tasks_of
@@ -73,7 +73,7 @@ def audit_command(
 def _run(
     found: list[TaskFolder], audits: list[TaskAudit], engine_name: str, jobs: int | None, selection: Selection
 ) -> None:
-    from gem.processes.cpus import usable_cpus
+    from gem.cpus import usable_cpus
     from gem_terminal.cli.proof import Prover
     from gem_terminal.engines import engine_by_name
     from gem_terminal.engines.base import ProgressStage

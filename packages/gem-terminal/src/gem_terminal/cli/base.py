@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gem.cli.output import json_option, print_json
+from gem_cli.output import json_option, print_json
 from gem_terminal.cli.options import engine_option
 from gem_terminal.engines.base import Progress
 

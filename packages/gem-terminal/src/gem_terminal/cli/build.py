@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from gem.cli.output import Table, json_option, print_json
 from gem.errors import GemError
+from gem_cli.output import Table, json_option, print_json
 from gem_terminal.cli.options import engine_option, selection_options, targets_argument
 from gem_terminal.cli.task_targets import Selection, tasks_of
 from gem_terminal.engines import Engine

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 
 import click
 
-from gem.cli.output import Table, json_option, print_json
+from gem_cli.output import Table, json_option, print_json
 from gem_terminal.engines import engine_names
 
 __all__ = ["engines_command"]

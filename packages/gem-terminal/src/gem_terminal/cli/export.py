@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from gem.cli.output import json_option, print_json
 from gem.errors import ArgumentError, TrajectoryError
-from gem.trajectory import Trajectory, read_trajectories
+from gem_cli.output import json_option, print_json
+from gem_rollout.trajectory import Trajectory, read_trajectories
 
 __all__ = ["export_command"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gem.cli.command_table import CommandTable
+from gem_cli.command_table import CommandTable
 
 __all__ = ["terminal_command"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from gem.cli.output import json_option, print_json
-from gem.cli.write_folder import check_target, write_files
 from gem.errors import ArgumentError
+from gem_cli.output import json_option, print_json
+from gem_cli.write_folder import check_target, write_files
 
 __all__ = ["new_command"]
 

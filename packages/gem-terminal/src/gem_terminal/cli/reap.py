@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gem.cli.output import json_option, print_json
+from gem_cli.output import json_option, print_json
 from gem_terminal.cli.options import targets_argument
 from gem_terminal.cli.task_targets import readable, tasks_of
 from gem_terminal.engines import NAMES, Engine

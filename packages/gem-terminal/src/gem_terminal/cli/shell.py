@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gem.cli.output import json_option, print_json
 from gem.errors import ArgumentError
+from gem_cli.output import json_option, print_json
 from gem_terminal.cli.options import engine_option, selection_options
 from gem_terminal.cli.task_targets import Selection, readable, tasks_of
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import click
 
-from gem.cli.output import Table, json_option, print_json
+from gem_cli.output import Table, json_option, print_json
 from gem_terminal.cli.options import engine_option, selection_options, targets_argument
 from gem_terminal.cli.proof import Proof, Prover
 from gem_terminal.cli.task_targets import Selection, tasks_of
@@ -48,7 +48,7 @@ def verify_command(
       gem terminal verify my-tasks/flaky --attempts 10
       gem terminal verify terminal-bench --filter "difficulty=easy and tag:git"
     """
-    from gem.processes.cpus import usable_cpus
+    from gem.cpus import usable_cpus
     from gem_terminal.engines import engine_by_name
     from gem_terminal.engines.base import ProgressStage
     from gem_terminal.progress import showing

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from gem.cli.output import json_option, print_json
 from gem.errors import ArgumentError
+from gem_cli.output import json_option, print_json
 from gem_terminal.cli.options import EngineChoice
 from gem_terminal.engines import NAMES
 

@@ -6,7 +6,7 @@ import os
 from threading import RLock
 
 from gem.arguments import choice
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_terminal.engines.base import Channel, Container, Engine, ExecResult, Progress
 from gem_terminal.errors import EngineError
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits, SideCar

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 
 from gem.errors import NotSupportedError
-from gem.thoughtless import THOUGHTLESS_SHARE, thoughtless_shares
+from gem_questions.thoughtless import THOUGHTLESS_SHARE, thoughtless_shares
 from gem_testing.clause import REFERENCE_POLICY, REWARD_RANGE, clauses_of
 from gem_testing.env_under_test import EnvUnderTest, Episode
 from gem_testing.episodes import acted_by_each, play, rewards_of
@@ -129,7 +129,7 @@ def garbage(under_test: EnvUnderTest) -> None:
 def thoughtless(under_test: EnvUnderTest) -> None:
     """In an environment of one turn, no rule without thought earns the declared thoughtless_share (0.4 where none is).
 
-    The rules of :mod:`gem.thoughtless` answer with a constant, a copy of the question, or its numbers. Where 1.0 is
+    The rules of ``gem.thoughtless`` answer with a constant, a copy of the question, or its numbers. Where 1.0 is
     declared, they may earn everything.
     """
     declared = under_test.spec.thoughtless_share

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gem.cli.completers import complete_targets
-from gem.cli.output import Table, json_option, print_json, progress
+from gem_cli.completers import complete_targets
+from gem_cli.output import Table, json_option, print_json, progress
 
 if TYPE_CHECKING:
     from gem_testing.record import EnvironmentResults
@@ -57,7 +57,7 @@ def check_command(
       gem check game:Sudoku-v0-easy --clause determinism
       gem check packages/my-envs --strict --report conformance.json
     """
-    from gem.processes.cpus import usable_cpus
+    from gem.cpus import usable_cpus
     from gem_testing import pool
     from gem_testing.record import EnvironmentResults, record_of
     from gem_testing.runner import chosen

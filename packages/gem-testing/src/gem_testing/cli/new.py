@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from gem.cli.output import json_option, print_json, progress
-from gem.cli.write_folder import check_target, write_files
 from gem.errors import ArgumentError
+from gem_cli.output import json_option, print_json, progress
+from gem_cli.write_folder import check_target, write_files
 from gem_testing.scaffold import names
 from gem_testing.scaffold.project import EXAMPLES, LICENCES, Project
 from gem_testing.scaffold.sources import MadeFiles, made_from

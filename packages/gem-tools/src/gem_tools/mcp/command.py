@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from gem.cli.completers import complete_ids
-from gem.cli.output import json_option, print_json
+from gem_cli.completers import complete_ids
+from gem_cli.output import json_option, print_json
 
 __all__ = ["mcp_serve_command"]
 

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from gem.processes.fork_hooks import after_fork_in_child
-from gem.processes.shared_resource import SharedResource
+from gem.fork_hooks import after_fork_in_child
+from gem_processes.shared_resource import SharedResource
 from gem_tools.mcp.config import ServerConfig
 from gem_tools.mcp.connection import ServerConnection
 from gem_tools.mcp.errors import MCPServerError

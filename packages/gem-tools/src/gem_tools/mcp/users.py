@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from gem.processes.shared_resource import ResourceHandle
+from gem_processes.shared_resource import ResourceHandle
 from gem_tools.mcp.config import ServerConfig
 from gem_tools.mcp.connection import ServerConnection
 from gem_tools.mcp.host import Host, host, is_running

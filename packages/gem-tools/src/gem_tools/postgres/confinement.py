@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
-from gem.processes.landlock import EXECUTE, MAKE_SOCKET, READ, READ_FILE, SCRATCH, WRITE_FILE, Ruleset, abi
-from gem.processes.linux import no_new_privileges
+from gem_processes.landlock import EXECUTE, MAKE_SOCKET, READ, READ_FILE, SCRATCH, WRITE_FILE, Ruleset, abi
+from gem_processes.linux import no_new_privileges
 
 __all__ = ["can_confine", "confine"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_tools.postgres.databases import ReadyDatabase
 from gem_tools.postgres.location import PROBER, ClusterAddress
 from gem_tools.postgres.session import PostgresSession

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_tools.postgres.databases import ReadyDatabase, claim, give_back
 from gem_tools.postgres.episode_database import EpisodeDatabase
 from gem_tools.postgres.errors import PostgresError

@@ -9,7 +9,7 @@ import sys
 import weakref
 from urllib.parse import quote
 
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_tools.postgres.errors import PostgresError
 from gem_tools.postgres.keeper import SUPERUSER
 from gem_tools.postgres.session import PostgresSession, import_psycopg

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gem.errors import GemError
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_tools.postgres.errors import PostgresError
 
 if TYPE_CHECKING:

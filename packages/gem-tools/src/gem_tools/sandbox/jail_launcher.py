@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gem.errors import ForkServerError
-from gem.processes.fork_server import ForkServer, bare_python
+from gem_processes.fork_server import ForkServer, bare_python
 from gem_tools.sandbox.errors import SandboxError
 from gem_tools.sandbox.inside import wire
 from gem_tools.sandbox.launcher import Launcher

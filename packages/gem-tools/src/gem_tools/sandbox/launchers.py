@@ -6,7 +6,7 @@ import atexit
 import re
 import weakref
 
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_tools.sandbox.jail_launcher import JailLauncher
 from gem_tools.sandbox.system import allowed_modules
 

@@ -15,8 +15,8 @@ import threading
 import time
 from collections.abc import Sequence
 
-from gem.processes.fork_loop import PAUSE, RESUME
-from gem.processes.fork_server import bare_python
+from gem_processes.fork_loop import PAUSE, RESUME
+from gem_processes.fork_server import bare_python
 from gem_tools.sandbox.inside import wire
 from gem_tools.sandbox.launcher import Launcher
 from gem_tools.sandbox.limits import Limits

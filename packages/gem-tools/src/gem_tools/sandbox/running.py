@@ -8,7 +8,7 @@ import select
 import socket
 from collections.abc import Callable, Iterable, Iterator
 
-from gem.processes.fork_loop import PAUSE, RESUME
+from gem_processes.fork_loop import PAUSE, RESUME
 from gem_tools.sandbox.execution import Execution
 from gem_tools.sandbox.inside import wire
 from gem_tools.sandbox.limits import Limits

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from gem.arguments import choice, integer
+from gem.cpus import usable_cpus
 from gem.errors import ArgumentError, ArgumentTypeError
-from gem.processes.cpus import usable_cpus
 from gem_tools.sandbox.errors import SandboxError, SandboxWarning
 from gem_tools.sandbox.execution import Execution
 from gem_tools.sandbox.guarantees import describe_missing

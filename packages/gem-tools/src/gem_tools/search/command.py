@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gem.cli.output import json_option
+from gem_cli.output import json_option
 
 if TYPE_CHECKING:
     from gem_tools.search.engines import CorpusIndex

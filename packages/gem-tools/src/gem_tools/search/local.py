@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from gem.errors import ArgumentTypeError
-from gem.processes.fork_hooks import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 from gem_tools.search.corpus import read_documents
 from gem_tools.search.index import LocalIndex, sortable
 from gem_tools.search.store import open_or_write

@@ -135,7 +135,7 @@ def listen(pid: int, port: int) -> socket.socket:
 
 def _in_network_of(pid: int, do: Callable[[], object]) -> None:
     """Call a function in the network namespace of a process; raises its OSError."""
-    from gem.processes import linux
+    from gem_processes import linux
 
     failures: list[OSError] = []
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from gem.processes.cpus import usable_cpus
+from gem.cpus import usable_cpus
 from gem_terminal.engines.archives import flatten, inspect_archive, unpack
 from gem_terminal.engines.base import Container, Progress, ProgressStage, report_stage
 from gem_terminal.engines.contexts import beginning_of, cache_folder, digest_of

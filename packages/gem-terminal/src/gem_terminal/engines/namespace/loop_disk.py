@@ -2,7 +2,7 @@
 
 The file has no name, and its loop device ends with its mount, so nothing is left of a container however it ends.
 :func:`disk_template` runs in this process, and keeps an empty file system of each size; :func:`mount_copy` runs in the
-fork server, so it needs only the standard library and :mod:`gem.processes`.
+fork server, so it needs only the standard library and :mod:`gem_processes`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import struct
 from contextlib import suppress
 from pathlib import Path
 
-from gem.processes import linux
+from gem_processes import linux
 
 __all__ = ["disk_template", "mount_copy"]
 

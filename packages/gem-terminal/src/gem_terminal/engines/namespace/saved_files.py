@@ -4,7 +4,7 @@ The copied folder is the upper folder of an overlay, so the copy has the marks o
 and of replaced folders (extended attributes). Contents pass from file to file inside the kernel.
 
 A copy is one file without a name: the contents, a table of all entries in JSON, and eight bytes that say where the
-table begins. The fork server imports this module, so it needs only the standard library and :mod:`gem.processes`.
+table begins. The fork server imports this module, so it needs only the standard library and :mod:`gem_processes`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import stat
 from contextlib import suppress
 from typing import NamedTuple
 
-from gem.processes import linux
+from gem_processes import linux
 
 __all__ = [
     "MARK_REPLACED",

@@ -7,8 +7,8 @@ machine, which no network namespace blocks.
 
 from __future__ import annotations
 
-from gem.processes.seccomp import ADMINISTRATION, NO_NEW_NAMESPACES, ArgumentRule, allow_program
-from gem.processes.syscall_numbers import MACHINE, NUMBERS
+from gem_processes.seccomp import ADMINISTRATION, NO_NEW_NAMESPACES, ArgumentRule, allow_program
+from gem_processes.syscall_numbers import MACHINE, NUMBERS
 from gem_terminal.errors import EngineError
 
 __all__ = ["container_filter"]

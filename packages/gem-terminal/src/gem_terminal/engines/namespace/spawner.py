@@ -1,7 +1,7 @@
 """Starts processes inside the namespaces of a container: the fork server of the namespace engine.
 
 The process stays small, so a fork takes a millisecond. As the parent of all started processes, it knows their exit
-codes. A bare interpreter runs it, so it imports only the standard library and modules of :mod:`gem.processes` that do
+codes. A bare interpreter runs it, so it imports only the standard library and modules of :mod:`gem_processes` that do
 the same. A request is JSON with four or five descriptors: the stdin, stdout and stderr of the process, a pipe
 that receives its exit status as one decimal line, and the first process of its container. A helper outside of all
 containers has its descriptor 3 in place of the latter.
@@ -28,8 +28,8 @@ from fcntl import ioctl
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gem.processes import linux, rlimits
-from gem.processes.fork_loop import Child, ForkLoop, serve
+from gem_processes import linux, rlimits
+from gem_processes.fork_loop import Child, ForkLoop, serve
 from gem_terminal.engines import netlink
 from gem_terminal.engines.namespace import loop_disk, saved_files
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gem.errors import ForkServerError
-from gem.processes.fork_server import ForkServer, bare_python
+from gem_processes.fork_server import ForkServer, bare_python
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.namespace.seccomp import container_filter
 from gem_terminal.errors import EngineError

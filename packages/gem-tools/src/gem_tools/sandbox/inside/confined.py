@@ -15,8 +15,8 @@ import socket
 import sys
 from typing import Any, NoReturn
 
-from gem.processes import linux, rlimits
-from gem.processes.fork_loop import reset_signals
+from gem_processes import linux, rlimits
+from gem_processes.fork_loop import reset_signals
 from gem_tools.sandbox.inside import jail, refused_calls
 
 __all__ = ["BEGUN", "ENDED", "FAILED", "OUT_OF_MEMORY", "main"]

@@ -10,8 +10,8 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from gem.processes import linux, rlimits
-from gem.processes.fork_loop import reset_signals
+from gem_processes import linux, rlimits
+from gem_processes.fork_loop import reset_signals
 from gem_tools.sandbox.inside import interactive, jail, script, wire
 from gem_tools.sandbox.inside.jail import BOX, HOME
 

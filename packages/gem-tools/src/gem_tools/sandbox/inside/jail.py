@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gem.processes import linux
+from gem_processes import linux
 
 __all__ = [
     "BOX",

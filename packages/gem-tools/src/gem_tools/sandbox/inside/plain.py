@@ -9,7 +9,7 @@ import os
 import socket
 import sys
 
-from gem.processes import rlimits
+from gem_processes import rlimits
 from gem_tools.sandbox.inside import allowed_imports, interactive, script
 
 __all__ = ["main"]

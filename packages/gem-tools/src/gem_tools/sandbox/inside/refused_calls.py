@@ -1,12 +1,12 @@
 """The system calls that executed code may make, as seccomp filters.
 
-A program gets :data:`gem.processes.seccomp.ORDINARY` and sockets that stay in its execution; all other calls are
+A program gets :data:`gem_processes.seccomp.ORDINARY` and sockets that stay in its execution; all other calls are
 refused, those of future kernels among them.
 """
 
 from __future__ import annotations
 
-from gem.processes.seccomp import (
+from gem_processes.seccomp import (
     NO_NEW_NAMESPACES,
     ORDINARY,
     ORDINARY_RULES,

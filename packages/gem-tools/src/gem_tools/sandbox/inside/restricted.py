@@ -24,8 +24,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from gem.processes import landlock, linux, messages, rlimits
-from gem.processes.fork_loop import ForkLoop, described, serve
+from gem_processes import landlock, linux, messages, rlimits
+from gem_processes.fork_loop import ForkLoop, described, serve
 from gem_tools.sandbox.inside import execution, restricted_calls, restricted_files, restricted_processes, wire
 from gem_tools.sandbox.inside.restricted_identity import Identity, Users, become
 from gem_tools.sandbox.inside.server import TimedExecution, warm_up

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gem.processes.seccomp import (
+from gem_processes.seccomp import (
     NO_NEW_NAMESPACES,
     ORDINARY,
     ORDINARY_RULES,
@@ -12,7 +12,7 @@ from gem.processes.seccomp import (
     ArgumentRule,
     allow_program,
 )
-from gem.processes.syscall_numbers import MACHINE
+from gem_processes.syscall_numbers import MACHINE
 
 __all__ = ["MARK", "filter_for"]
 
@@ -56,7 +56,7 @@ def filter_for(version: int, process: int, *, own_user: bool, own_files: bool, m
         process: its process id.
         own_user: whether no other process has its user.
         own_files: whether its user owns no file outside its scratch folder.
-        machine: one of :data:`gem.processes.syscall_numbers.MACHINES`.
+        machine: one of :data:`gem_processes.syscall_numbers.MACHINES`.
 
     Raises:
         OSError: on a machine with unknown system call numbers.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Sequence
 
-from gem.processes.landlock import EXECUTE, LIST, READ, READ_FILE, REMOVE_DIR, SCRATCH, WRITE_FILE, Ruleset
+from gem_processes.landlock import EXECUTE, LIST, READ, READ_FILE, REMOVE_DIR, SCRATCH, WRITE_FILE, Ruleset
 
 __all__ = ["coarse_roots", "restrict_execution", "restrict_server", "shown_roots"]
 

@@ -14,8 +14,8 @@ import os
 import signal
 from collections.abc import Sequence
 
-from gem.processes import linux
-from gem.processes.syscall_numbers import numbers_on
+from gem_processes import linux
+from gem_processes.syscall_numbers import numbers_on
 
 __all__ = ["Identity", "Users", "become"]
 

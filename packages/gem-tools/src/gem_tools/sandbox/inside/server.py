@@ -4,7 +4,7 @@ The trainer starts ``main``, which enters the jail and forks the server, the fir
 the server ends, the kernel kills all processes in the namespace. The process outside waits for the end of the trainer
 or of the server, ends the other one, and measures the memory of executions (:mod:`.watchdog`).
 
-Each execution has a process namespace, whose first process is an :class:`~gem.processes.linux.Init`; the program is the
+Each execution has a process namespace, whose first process is an :class:`~gem_processes.linux.Init`; the program is the
 second. It also has network and IPC namespaces. These serve one execution after another, because the kernel takes long
 to make and to remove them: nothing stays in them when all processes of an execution have ended.
 """
@@ -24,8 +24,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from gem.processes import linux, messages, rlimits
-from gem.processes.fork_loop import Child, ForkLoop, described, serve
+from gem_processes import linux, messages, rlimits
+from gem_processes.fork_loop import Child, ForkLoop, described, serve
 from gem_tools.sandbox.inside import allowed_imports, cgroups, execution, jail, refused_calls, watchdog, wire
 
 TYPE_CHECKING = False

@@ -1,0 +1,1 @@
+from gem_rollout.replay import *

@@ -1,0 +1,1 @@
+from gem_questions.thoughtless import *

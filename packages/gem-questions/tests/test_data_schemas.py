@@ -1,0 +1,414 @@
+r"""Rows in the shapes in which data sets are published.
+
+The rows are made up; their columns and the forms of their values are those of the sets named, see the sources in
+``gem.data.schemas``.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+import zlib
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gem.errors import DatasetError
+from gem_questions.schemas import Kind, math_gold, qa_golds, read_row, recognise
+from gem_questions.schemas.content import text_of_question
+from gem_questions.tables import Row
+
+GSM8K = {"question": "Ann has 3 hens with 6 eggs each. Eggs?", "answer": "3 * 6 = <<3*6=18>>18 eggs.\n#### 18"}
+MATH = {
+    "problem": "Half of $x=1$?",
+    "solution": "So \\boxed{1}, no: $\\boxed{\\frac{1}{2}}$.",
+    "level": "Level 1",
+    "type": "Algebra",
+}
+MINERVA = {**MATH, "type": "Introduction to Astronomy (8.282J Spring 2006)"}
+OLYMPIAD = {
+    "id": 1,
+    "subfield": "Algebra",
+    "context": None,
+    "question": "Find $x$.",
+    "solution": ["…"],
+    "final_answer": ["$4.2$"],
+    "is_multiple_answer": False,
+    "unit": "km",
+    "answer_type": "Numerical",
+    "error": "1e-1",
+}
+SQUAD = {
+    "id": "1",
+    "title": "Ann",
+    "context": "Ann lives in Bonn.",
+    "question": "Where does Ann live?",
+    "answers": {"text": ["Bonn", "in Bonn", "Bonn"], "answer_start": [13, 10, 13]},
+}
+TRIVIA = {
+    "question": "Who wrote it?",
+    "question_id": "tc_1",
+    "answer": {
+        "aliases": ["A. Lee", "Ann Lee"],
+        "normalized_aliases": ["a lee"],
+        "type": "WikipediaEntity",
+        "value": "Ann Lee",
+    },
+}
+HOTPOT = {
+    "id": "5a",
+    "question": "Were both poets?",
+    "answer": "yes",
+    "type": "comparison",
+    "level": "hard",
+    "supporting_facts": {"title": ["A"], "sent_id": [0]},
+    "context": {"title": ["A"], "sentences": [["A."]]},
+}
+NQ = {
+    "id": "7",
+    "document": {"title": "A"},
+    "question": {"text": "who is it", "tokens": ["who", "is", "it"]},
+    "annotations": [
+        {"short_answers": [], "yes_no_answer": -1},
+        {"short_answers": [{"text": ["Ann"], "start_token": [3]}], "yes_no_answer": -1},
+        {"short_answers": [], "yes_no_answer": 1},
+    ],
+}
+NQ_SIMPLIFIED = {
+    "question_text": "who is it",
+    "document_text": "it is Ann Lee .",
+    "example_id": 7,
+    "annotations": [
+        {"short_answers": [{"start_token": 2, "end_token": 4}], "yes_no_answer": "NONE"},
+    ],
+}
+TESTS = [
+    {"input": "1\n2", "output": "3", "testtype": "functional"},
+    {"input": "4\n5", "output": "9", "testtype": "functional"},
+]
+LCB = {
+    "question_title": "Add",
+    "question_content": "Add two numbers.",
+    "platform": "leetcode",
+    "question_id": "1",
+    "starter_code": "class Solution:\n    def add(self, a: int, b: int) -> int:\n        ",
+    "public_test_cases": json.dumps(TESTS[:1]),
+    "private_test_cases": base64.b64encode(zlib.compress(pickle.dumps(json.dumps(TESTS[1:])))).decode(),
+    "metadata": json.dumps({"func_name": "add"}),
+}
+APPS = {
+    "problem_id": 0,
+    "question": "Add.",
+    "solutions": "[]",
+    "input_output": json.dumps({"inputs": ["1 2"], "outputs": ["3"]}),
+}
+CONTEST = {
+    "name": "1_A",
+    "description": "Add.",
+    "public_tests": {"input": ["1 2\n"], "output": ["3\n"]},
+    "private_tests": {"input": [], "output": []},
+    "generated_tests": {"input": ["4 5\n"], "output": ["9\n"]},
+}
+MBPP = {
+    "text": "Write a function to add.",
+    "code": "def add(a,b): return a+b",
+    "task_id": 1,
+    "test_setup_code": "import math",
+    "test_list": ["assert add(1, 2) == 3", "assert set([add(4, 5)]) == set([9])"],
+    "challenge_test_list": [],
+}
+HUMAN_EVAL = {
+    "task_id": "HumanEval/0",
+    "prompt": 'def add(a, b):\n    """Add."""\n',
+    "entry_point": "add",
+    "canonical_solution": "    return a + b\n",
+    "test": "def check(candidate):\n    assert candidate(1, 2) == 3\n",
+}
+VERL = {
+    "data_source": "gsm8k",
+    "prompt": [{"role": "system", "content": "Think."}, {"role": "user", "content": "2 + 3?"}],
+    "reward_model": {"style": "rule", "ground_truth": "5"},
+}
+
+
+PUBLISHED: list[tuple[dict[str, Any], Kind, str, Any, Any]] = [
+    (GSM8K, "math", "GSM8K", GSM8K["question"], "18"),
+    (MATH, "math", "MATH", MATH["problem"], "\\frac{1}{2}"),
+    (MINERVA, "math", "Minerva", MATH["problem"], "\\frac{1}{2}"),
+    (OLYMPIAD, "math", "OlympiadBench", "Find $x$.", "$4.2$"),
+    ({**MATH, "answer": "0.5"}, "math", "problem, answer", MATH["problem"], "0.5"),
+    ({"problem": "1 + 1?", "answer": 2.0}, "math", "problem, answer", "1 + 1?", 2.0),
+    ({"problem": "1 + 1?", "answer": '["2", "two"]'}, "math", "problem, answer", "1 + 1?", ["2", "two"]),
+    ({"problem": "Where?", "answer": "[1, 2]"}, "math", "problem, answer", "Where?", "[1, 2]"),
+    ({"Body": "3 hens", "Question": "How many?", "Answer": 3.0}, "math", "SVAMP, ASDiv", "3 hens. How many?", 3.0),
+    (
+        {"body": "3 hens.", "question": "How many?", "answer": "3 (hens)"},
+        "math",
+        "SVAMP, ASDiv",
+        "3 hens. How many?",
+        "3",
+    ),
+    (VERL, "math", "prompt, reward_model", "2 + 3?", "5"),
+    (SQUAD, "qa", "SQuAD", "Ann lives in Bonn.\n\nWhere does Ann live?", ["Bonn", "in Bonn"]),
+    (TRIVIA, "qa", "TriviaQA", "Who wrote it?", ["Ann Lee", "A. Lee"]),
+    (HOTPOT, "qa", "HotpotQA", "Were both poets?", ["yes"]),
+    (NQ, "qa", "Natural Questions", "who is it", ["Ann", "yes"]),
+    (NQ_SIMPLIFIED, "qa", "Natural Questions", "who is it", ["Ann Lee"]),
+    ({"question": "Who?", "answer": ["Ann", "Lee"]}, "qa", "NQ-Open", "Who?", ["Ann", "Lee"]),
+    ({"question": "Who?", "possible_answers": '["Ann"]', "obj": "A"}, "qa", "PopQA", "Who?", ["Ann"]),
+    ({"question": "Who?", "answer": "Ann", "answer_aliases": ["A."]}, "qa", "MuSiQue", "Who?", ["Ann", "A."]),
+    ({"question": "Is it?", "answer": True, "passage": "…"}, "qa", "question, answer", "Is it?", ["True", "yes"]),
+    (APPS, "code", "APPS, TACO", "Add.", APPS["input_output"]),
+    (CONTEST, "code", "CodeContests", "Add.", {"inputs": ["1 2\n", "4 5\n"], "outputs": ["3\n", "9\n"]}),
+    ({"problem": "Add.", "tests": "[…]"}, "code", "DeepCoder", "Add.", "[…]"),
+]
+
+
+@pytest.mark.parametrize(("row", "kind", "name", "question", "gold"), PUBLISHED)
+def test_a_published_shape_is_read(row: Any, kind: Kind, name: str, question: str, gold: Any) -> None:
+    """By its columns, in whatever order they stand, and whatever other columns there are."""
+    for shuffled in (row, dict(reversed(row.items())), {"more": 1, **row}):
+        if name == "NQ-Open" and "more" in shuffled:
+            continue  # which is told by having no other column
+        schema = recognise(shuffled, kind)
+        assert schema is not None
+        assert schema.name == name
+        content = read_row(shuffled, kind)
+        assert (content.question, content.gold) == (question, gold)
+
+
+@pytest.mark.parametrize(("row", "kind"), [(row, kind) for row, kind, *_ in PUBLISHED])
+def test_a_named_question_is_its_column_alone(row: Any, kind: Kind) -> None:
+    """Whatever the schema of the row would add to it; the gold answer is the schema's."""
+    schema = recognise(row, kind)
+    assert schema is not None
+    if schema.question_key in row:
+        content = read_row(row, kind, schema.question_key, schema.gold_key)
+        assert content.question == text_of_question(row, schema.question_key)
+        assert content.gold == read_row(row, kind).gold
+
+
+def test_what_a_row_says_of_its_tolerance() -> None:
+    """OlympiadBench has an absolute error of each row, and several for several answers; Minerva one for the set."""
+    assert read_row(OLYMPIAD, "math").extras == {"error": 0.1, "unit": "km"}
+    assert read_row({**OLYMPIAD, "error": "1e-2,0.5", "unit": None}, "math").extras == {"error": 0.5}
+    assert read_row({**OLYMPIAD, "error": None, "unit": None}, "math").extras == {}
+    assert read_row(OLYMPIAD, "math", "question", "final_answer").extras["error"] == 0.1
+    assert read_row(MINERVA, "math").extras == {"tolerance": 0.01}
+    assert read_row(MATH, "math").extras == {}
+    with pytest.raises(DatasetError, match="'error' that is no number: 'small'"):
+        read_row({**OLYMPIAD, "error": "small"}, "math")
+
+
+def test_several_answers_of_an_olympiad_problem_are_all_asked_for() -> None:
+    """Where the row says that there are several; otherwise they are alternatives. The context comes first."""
+    row = {**OLYMPIAD, "final_answer": ["1", "3"], "context": "Let $x$ be prime."}
+    assert read_row({**row, "is_multiple_answer": True}, "math").gold == "1, 3"
+    assert read_row(row, "math").gold == ["1", "3"]
+    assert read_row(row, "math").question == "Let $x$ be prime.\n\nFind $x$."
+
+
+@pytest.mark.parametrize(
+    ("options", "answer"),
+    [
+        (["3", "4", "5"], "B"),
+        (["3", "4", "5"], 1),
+        (["A)3", "B)4", "C)5"], "B"),
+        ({"A": "3", "B": "4", "C": "5"}, "(B)"),
+        ("A) 3 B) 4 C) 5", "B"),
+        ({"text": ["3", "4", "5"], "label": ["A", "B", "C"]}, "B"),
+        (["3", "4", "5"], "4"),
+    ],
+)
+def test_multiple_choice(options: Any, answer: Any) -> None:
+    """The options stand in the question, and the gold answer is the letter, however the row gives it."""
+    for name in ("options", "choices"):
+        content = read_row({"question": "2 + 2?", name: options, "answer": answer}, "math")
+        assert content.gold == "B"
+        assert "A) 3\nB) 4\nC) 5" in content.question
+    assert read_row({"question": "2 + 2?", "choices": options, "answerKey": answer}, "qa").gold == ["B", "4"]
+    with pytest.raises(DatasetError, match="is none of the options A, B, C"):
+        read_row({"question": "2 + 2?", "options": options, "answer": "D"}, "math")
+
+
+@pytest.mark.parametrize("tests", [{"public_test_cases": ""}, {"private_test_cases": None}, {}])
+def test_tests_of_live_code_bench(tests: dict[str, Any]) -> None:
+    """The public and the packed private ones, with the function's name, and the code to start from in the problem."""
+    content = read_row({**LCB, **tests}, "code")
+    expected = TESTS[1:] if tests.get("public_test_cases") == "" else TESTS[:1] if tests else TESTS
+    assert content.gold == {"fn_name": "add", "test_cases": expected}
+    assert content.question.startswith("Add two numbers.\n\nStart from this code:\nclass Solution:")
+    with pytest.raises(DatasetError, match="has no tests; remove the row"):
+        read_row({**LCB, "public_test_cases": "", "private_test_cases": None}, "code")
+
+
+def test_tests_that_are_assertions() -> None:
+    """MBPP's and HumanEval's become assertions about a function; of MBPP's, the problem shows the first."""
+    mbpp = read_row(MBPP, "code")
+    assert mbpp.gold == {"assertions": MBPP["test_list"], "setup": "import math", "entry_point": "add"}
+    assert mbpp.question.endswith("pass tests like this one:\nassert add(1, 2) == 3")
+    human = read_row(HUMAN_EVAL, "code")
+    assert human.gold["entry_point"] == "add"
+    assert human.gold["assertions"] == [f"{HUMAN_EVAL['test']}\n\ncheck(candidate)"]
+    leetcode = {
+        **HUMAN_EVAL,
+        "problem_description": "Add.",
+        "starter_code": "class Solution:",
+        "entry_point": "Solution().add",
+    }
+    assert read_row(leetcode, "code").question == "Add.\n\nStart from this code:\nclass Solution:"
+    for row in ({**MBPP, "test_list": []}, {**MBPP, "test_list": None}, {**HUMAN_EVAL, "test": ""}):
+        with pytest.raises(DatasetError, match="has no tests"):
+            read_row(row, "code")
+    assert read_row({**MBPP, "test_list": ["assert sum(1, 2) == 3"]}, "code").gold["entry_point"] == "sum"
+    nested = ["assert set(g(h(1))) == set([2])", "assert g(h(2)) == g(h(3))"]
+    assert read_row({**MBPP, "test_list": nested}, "code").gold["entry_point"] == "g"
+    with pytest.raises(DatasetError, match="tests that call no function"):
+        read_row({**MBPP, "test_list": ["assert [] == 0", "assert ("]}, "code")
+
+
+@pytest.mark.parametrize(
+    ("gold", "expected"),
+    [
+        ("First #### 1\nThen #### 2", "2"),
+        ("#### 1,000 \nMore.", "1,000"),
+        ("\\boxed{1} and \\boxed{\\frac{1}{2}}", "\\frac{1}{2}"),
+        ("$\\fbox{7}$", "7"),
+        ("So it is $\\boxed 2$.", "2"),
+        ("  x + 1 ", "x + 1"),
+        ({"ground_truth": "5"}, "5"),
+        (["1", "\\boxed{2}"], ["1", "2"]),
+    ],
+)
+def test_forms_of_a_gold_of_mathematics(gold: Any, expected: Any) -> None:
+    """The last mark of a solution counts, and of a line behind ``####`` the line alone."""
+    assert math_gold({"answer": gold}, "answer") == expected
+
+
+def test_a_short_solution_is_the_answer_itself() -> None:
+    """One of a few words without a mark, without the blanks around it."""
+    assert read_row({**MATH, "solution": " 42 "}, "math").gold == "42"
+
+
+UNUSABLE = [None, float("nan"), "", "  ", [], {}, {"name": "x"}, b"x", [None], "####", "long \\boxed{} solution"]
+
+
+@pytest.mark.parametrize("gold", UNUSABLE)
+def test_an_unusable_gold_is_an_error(gold: Any) -> None:
+    """The message has the row, the column and the value. What has only blanks or a mark is a text to a reader."""
+    row = Row({"problem": "1?", "answer": gold})
+    row.index = 7
+    with pytest.raises(DatasetError, match=r"row 7 has no usable answer in 'answer': .*remove the row"):
+        read_row(row, "math")
+    if not isinstance(gold, str) or not gold.strip():
+        with pytest.raises(DatasetError, match=r"row 7 has no usable answer in 'answer': .*remove the row"):
+            read_row(row, "qa")
+
+
+@pytest.mark.parametrize(
+    "question", [None, float("nan"), "", " ", 3, [], {}, {"text": None}, [{"role": "system", "content": "x"}]]
+)
+def test_a_row_without_a_question_is_an_error(question: Any) -> None:
+    """Of every kind."""
+    for kind, gold in (("math", {"answer": "1"}), ("qa", {"answer": "1"}), ("code", {"tests": "[]"})):
+        with pytest.raises(DatasetError, match="has no question: its 'problem' is"):
+            read_row({"problem": question, **gold}, kind)  # type: ignore[arg-type]
+
+
+def test_an_unknown_shape_names_the_columns_and_the_remedy() -> None:
+    """And the arguments of the kind."""
+    with pytest.raises(DatasetError, match=r"columns are 'a', 'b'; name .* question_key and answer_key, or .* map_row"):
+        read_row({"a": "1?", "b": "1"}, "math")
+    with pytest.raises(DatasetError, match="question_key and test_key"):
+        read_row({"a": "1?", "b": "1"}, "code")
+    assert read_row({"a": "1?", "b": "1"}, "math", "a", "b").gold == "1"
+    with pytest.raises(DatasetError, match=r"no column 'c'; it has the columns 'a', 'b'"):
+        read_row({"a": "1?", "b": "1"}, "math", "a", "c")
+
+
+def test_what_a_model_said_is_no_gold() -> None:
+    """Columns of answers come before a solution, a solution before outputs, and responses of models are left aside."""
+    row = {"problem": "1?", "response": "\\boxed{7}", "output": "8", "solution": "So \\boxed{1}."}
+    assert read_row(row, "math").gold == "1"
+    assert read_row({**row, "answer": "2"}, "math").gold == "2"
+    with pytest.raises(DatasetError, match="no known shape"):
+        read_row({"problem": "1?", "response": "\\boxed{7}"}, "math")
+
+
+def test_one_named_column_leaves_the_other_recognised() -> None:
+    """The question alone, the answer alone, and a solution by its name."""
+    assert read_row(GSM8K, "math", question_key="question").gold == "18"
+    assert read_row({**GSM8K, "note": "Q"}, "math", question_key="note").question == "Q"
+    assert read_row(GSM8K, "math", gold_key="answer").question == GSM8K["question"]
+    assert read_row({**MATH, "answer": "7"}, "math", gold_key="solution").gold == "\\frac{1}{2}"
+    with pytest.raises(DatasetError, match="a solution ends in"):
+        read_row({**MATH, "solution": "It is easy to see that the set of all these is what we want."}, "math")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text() | st.binary(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["text", "value", "aliases", "x"]), inner),
+    )
+)
+def test_no_gold_crashes(gold: Any) -> None:
+    """Any value is read, as a gold that no reader would call empty, or is a DatasetError."""
+    for read in (math_gold, qa_golds):
+        try:
+            golds = read({"answer": gold}, "answer")
+        except DatasetError:
+            continue
+        for one in golds if isinstance(golds, list) else [golds]:
+            assert str(one).strip()
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            [
+                "question",
+                "answer",
+                "problem",
+                "solution",
+                "tests",
+                "context",
+                "options",
+                "answers",
+                "annotations",
+                "test_list",
+                "text",
+                "public_tests",
+                "description",
+                "final_answer",
+                "is_multiple_answer",
+                "body",
+                "choices",
+                "metadata",
+                "prompt",
+                "entry_point",
+                "test",
+                "question_content",
+                "private_test_cases",
+                "answer_aliases",
+                "possible_answers",
+                "error",
+                "unit",
+            ]
+        ),
+        st.none()
+        | st.floats()
+        | st.text(max_size=8)
+        | st.lists(st.text(max_size=3), max_size=3)
+        | st.dictionaries(st.text(max_size=5), st.text(max_size=3), max_size=2),
+    )
+)
+@example(row={"question": "Who?", "answer": "Ann", "answer_aliases": 0.0})
+def test_no_row_crashes(row: dict[str, Any]) -> None:
+    """Any row of known columns with values of any type is read, or is a DatasetError."""
+    for kind in ("math", "qa", "code"):
+        with suppress(DatasetError):
+            assert read_row(row, kind).question.strip()

@@ -1,0 +1,193 @@
+"""What one episode knows while it is played, and how it asks a policy: :class:`EpisodeProgress`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gem.core import Info
+from gem.errors import ArgumentError, EpisodeLimitError, TrajectoryError
+from gem.policies import Act, call_fitting
+from gem.vector.env_runner import describe
+from gem_rollout.environments import EnvironmentPool, PooledEnvironment
+from gem_rollout.faults import EpisodeFailedError, policy_fault
+from gem_rollout.limits import EpisodeLimits
+from gem_rollout.plan import EpisodeRequest
+from gem_rollout.policy_calls import PolicyCaller, PolicyCalls, TookTooLongError
+from gem_rollout.trajectory.json_values import json_value
+
+__all__ = ["EpisodeProgress", "PolicyMaker", "RolloutContext", "bare", "checked_act"]
+
+PolicyMaker = Callable[..., Any] | Mapping[str, Callable[..., Any]]
+"""Called with the environment; where several agents act, with the environment and the agent's name if it takes both.
+Or a mapping from the agent's name to such callables."""
+
+
+@dataclass
+class RolloutContext:
+    """What the episodes of an engine share."""
+
+    environments: EnvironmentPool
+    calls: PolicyCalls
+    make_policy: PolicyMaker
+    limits: EpisodeLimits
+    agent: str
+    strict: bool
+    asks_in_place: bool
+    """Whether the thread that steps an environment asks a plain policy: not where only one of them has a time limit."""
+    version: int | str | None
+    """Of the policy's weights; it may change at any time."""
+    stopped: bool = False
+    """Whether running episodes are being dropped."""
+
+
+class EpisodeProgress:
+    """An episode that is being played: how far it is, and what its limits leave."""
+
+    def __init__(self, context: RolloutContext, request: EpisodeRequest) -> None:
+        self.context = context
+        self.request = request
+        self.turns = 0
+        self.oldest_version: int | str | None = None
+        """The oldest version of the policy that a turn was played by."""
+        self.began = time.perf_counter()
+        self._tokens = 0
+
+    async def policy(self, place: PooledEnvironment, agent: str | None = None) -> PolicyCaller:
+        """Return the policy that acts in an environment, for one of its agents where it has several.
+
+        Raises:
+            EpisodeFailedError: if it cannot be made.
+        """
+        known = place.policies.get(agent)
+        if known is None:
+            env, calls, make_policy = place.env, self.context.calls, self.context.make_policy
+            try:
+                made = await calls.in_thread(place.index, lambda: _made(make_policy, env, agent))
+                known = place.policies[agent] = PolicyCaller(calls, place.index, made)
+            except BaseException as error:
+                if self.context.stopped:
+                    raise
+                raise EpisodeFailedError("agent", "not_made", describe(error)) from error
+        return known
+
+    async def begin(self, policy: PolicyCaller, observation: Any, info: Info) -> None:
+        """Have a policy begin the episode; raises as :meth:`act` does."""
+        _, seed, repetition = self.request.key
+        limit = self._limit()
+        try:
+            await policy.begin(seed, repetition, observation, info, limit)
+        except BaseException as error:
+            raise self._meaning(error, limit) from error
+
+    async def act(self, policy: PolicyCaller, observation: Any, info: Info) -> Any:
+        """Return a policy's action or act.
+
+        Raises:
+            EpisodeLimitError: if the policy says so, or the episode's time is up.
+            EpisodeFailedError: if the policy fails, or returns something that is no action.
+        """
+        limit = self._limit()
+        try:
+            result = await policy.act(observation, info, limit)
+        except BaseException as error:
+            raise self._meaning(error, limit) from error
+        return checked_act(result)
+
+    async def result_of(self, act: Awaitable[Any]) -> Any:
+        """Return an awaited action or act; raises as :meth:`act` does."""
+        try:
+            result = await act
+        except BaseException as error:
+            raise self._meaning(error, None) from error
+        return checked_act(result)
+
+    def note_act(self, act: Any, version: int | str | None) -> None:
+        """Count the tokens of an act, and note its version: its own, or that of the engine when it was asked for."""
+        own = version
+        if isinstance(act, Act):
+            own = version if act.version is None else act.version
+            self._tokens += _sampled_tokens(act)
+        oldest = self.oldest_version
+        if oldest is None or (isinstance(own, int) and isinstance(oldest, int) and own < oldest):
+            self.oldest_version = own
+
+    def reached(self) -> str | None:
+        """Return the limit that the episode has reached, after a turn."""
+        limits = self.context.limits
+        if limits.max_turns is not None and self.turns >= limits.max_turns:
+            return "turns"
+        if limits.max_tokens is not None and self._tokens >= limits.max_tokens:
+            return "tokens"
+        if limits.max_seconds is not None and time.perf_counter() - self.began >= limits.max_seconds:
+            return "seconds"
+        return None
+
+    def _limit(self) -> float | None:
+        """Return the seconds that the policy may take now."""
+        limits = self.context.limits
+        if limits.max_seconds is None:
+            return limits.act_timeout
+        left = max(0.0, self.began + limits.max_seconds - time.perf_counter())
+        return left if limits.act_timeout is None else min(limits.act_timeout, left)
+
+    def _meaning(self, error: BaseException, limit: float | None) -> BaseException:
+        """Return what to raise for an exception of a call of the policy.
+
+        Returns:
+            The exception itself if it ends the episode without a failure; EpisodeLimitError if the episode's time is
+            up; otherwise EpisodeFailedError.
+        """
+        if isinstance(error, EpisodeLimitError) or self.context.stopped:
+            return error
+        if isinstance(error, TookTooLongError) and limit != self.context.limits.act_timeout:
+            return EpisodeLimitError("seconds")
+        return policy_fault(error)
+
+
+def checked_act(act: Any) -> Any:
+    """Return an act or action that an environment can take and a record can hold.
+
+    Raises:
+        EpisodeFailedError: if it is neither text nor made of JSON values.
+    """
+    action = bare(act)
+    if type(action) is not str:
+        if action is None:
+            raise EpisodeFailedError("agent", "invalid_action", "the policy returned None, not an action")
+        try:
+            json_value(action, "the action")
+        except TrajectoryError as error:
+            raise EpisodeFailedError("agent", "invalid_action", str(error)) from error
+    return act
+
+
+def bare(act: Any) -> Any:
+    """Return the action of an act, or the action itself."""
+    return act.action if isinstance(act, Act) else act
+
+
+def _made(make_policy: PolicyMaker, env: Any, agent: str | None) -> Any:
+    """Return a new policy.
+
+    Raises:
+        ArgumentError: if nothing makes a policy for this agent.
+    """
+    if agent is None:
+        if isinstance(make_policy, Mapping):
+            raise ArgumentError(f"policies by agent are for environments with several agents, and {env!r} has one")
+        return make_policy(env)
+    if not isinstance(make_policy, Mapping):
+        return call_fitting(make_policy, env, agent)
+    if agent not in make_policy:
+        raise ArgumentError(f"no policy is given for the agent {agent!r}; there are {', '.join(make_policy) or 'none'}")
+    return call_fitting(make_policy[agent], env, agent)
+
+
+def _sampled_tokens(act: Act) -> int:
+    if act.token_ids is not None:
+        return len(act.token_ids)
+    count = act.usage.get("completion_tokens", 0) if isinstance(act.usage, dict) else 0
+    return count if isinstance(count, int) else 0

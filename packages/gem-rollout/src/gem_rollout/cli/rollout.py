@@ -1,0 +1,197 @@
+"""``gem rollout``."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gem_cli.completers import complete_agents, complete_ids, complete_modes, complete_wrappers
+from gem_cli.output import Table, console, json_option, print_json, progress
+
+if TYPE_CHECKING:
+    from gem_rollout import EpisodeStream
+    from gem_rollout.trajectory import Trajectory
+
+__all__ = ["rollout_command"]
+
+
+@click.command("rollout")
+@click.argument("env_ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_ids)
+@click.option(
+    "--agent",
+    default="random",
+    show_default=True,
+    help="random, reference, null, or a policy of yours: module:Class.",
+    shell_complete=complete_agents,
+)
+@click.option(
+    "--episodes", type=click.IntRange(min=1), default=16, show_default=True, help="Episodes of each environment."
+)
+@click.option("--group", type=click.IntRange(min=1), default=1, show_default=True, help="Episodes of one seed.")
+@click.option(
+    "--concurrency",
+    "--num-envs",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="Episodes at a time.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the first episode.")
+@click.option(
+    "--wrappers",
+    default="",
+    help="Names joined by commas, from the inside out: concat_with_action,…",
+    shell_complete=complete_wrappers,
+)
+@click.option("--mode", default="thread", show_default=True, help="Vectorization mode.", shell_complete=complete_modes)
+@click.option("--max-turns", type=click.IntRange(min=1), help="End an episode, truncated, after so many turns.")
+@click.option("--step-timeout", type=click.FloatRange(min=0.001), help="Seconds that a step may take.")
+@click.option(
+    "--retries",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Repetitions of an episode whose environment failed.",
+)
+@click.option("--out", type=click.Path(dir_okay=False), help="Append the episodes to this JSONL file.")
+@json_option
+def rollout_command(
+    env_ids: tuple[str, ...],
+    agent: str,
+    episodes: int,
+    group: int,
+    concurrency: int,
+    seed: int,
+    wrappers: str,
+    mode: str,
+    max_turns: int | None,
+    step_timeout: float | None,
+    retries: int,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Run an agent in many episodes at once.
+
+    Prints its results, and records the episodes with --out. Ctrl-C drops the episodes that are not finished; all others
+    are recorded and counted.
+
+    \b
+    Examples:
+      gem rollout game:Sudoku-v0-easy --agent reference --episodes 32
+      gem rollout game:Wordle-v0-easy game:Hangman-v0-easy --concurrency 64 --out runs/words.jsonl
+      gem rollout game:Wordle-v0-easy --agent my_agent:MyPolicy --episodes 64 --group 8 --max-turns 20
+    """
+    from gem.policies import make_policy
+    from gem.registry import spec as find_spec
+    from gem_rollout import EpisodeLimits, rollout, summarize
+    from gem_rollout.trajectory import TrajectoryWriter
+
+    begin, cpu_begin = time.perf_counter(), time.process_time()
+    steps = finished = 0
+    # By id, so that an environment that is named twice is played once.
+    specs = {spec.id: spec for spec in map(find_spec, env_ids)}
+    writer = nullcontext(None) if out is None else TrajectoryWriter(out)
+    with writer as sink, progress() as bar:
+        task = bar.add_task("episodes", total=episodes * len(specs), note="")
+        played = rollout(
+            specs,
+            lambda env, name=None: make_policy(agent, env, name),
+            num_envs=concurrency,
+            episodes=episodes,
+            group=group,
+            seed=seed,
+            agent=agent,
+            wrappers=wrappers,
+            mode=mode,
+            limits=EpisodeLimits(max_turns=max_turns, step_timeout=step_timeout),
+            retries=retries,
+        )
+
+        def recorded() -> Iterator[Trajectory]:
+            """Yield each episode once it is in the file, so that none has to stay in memory."""
+            nonlocal steps, finished
+            for trajectory in played:
+                if sink is not None:
+                    sink.write(trajectory)
+                steps += len(trajectory)
+                finished += 1
+                bar.update(task, advance=1, note=f"return {trajectory.episode_return:.2f}")
+                yield trajectory
+
+        with played, _stopped_by_ctrl_c(played) as interrupted:
+            results = summarize(recorded())
+    seconds, cpu_seconds = time.perf_counter() - begin, time.process_time() - cpu_begin
+    order = {env_id: position for position, env_id in enumerate(specs)}
+    summaries = sorted((asdict(item) for item in results), key=lambda item: order[item["env_id"]])
+    if as_json:
+        report = {"agent": agent, "seed": seed, "steps": steps, "seconds": seconds, "cpu_seconds": cpu_seconds}
+        report["interrupted"] = bool(interrupted)
+        print_json({**report, "out": out, "environments": [_without_nan(item) for item in summaries]})
+    else:
+        _print_summary(summaries)
+        rate = f"{steps} steps in {seconds:.2f} s: {steps / seconds:,.0f} steps per second, agent included"
+        console().print(rate, style="dim")
+        if out is not None:
+            console().print(f"recorded in {out}; read it with: gem show {out}", style="dim", markup=False)
+        if interrupted:
+            console().print(f"interrupted after {finished} of {episodes * len(specs)} episodes", style="yellow")
+    if interrupted:
+        raise SystemExit(_INTERRUPTED)
+
+
+_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it
+
+
+@contextmanager
+def _stopped_by_ctrl_c(played: EpisodeStream) -> Iterator[list[int]]:
+    """Let the first Ctrl-C stop the episodes, instead of raising in the middle of a write; a second one raises.
+
+    Yields:
+        A list that holds the signal once it has come.
+    """
+    received: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+        played.stop()
+
+    try:
+        before = signal.signal(signal.SIGINT, stop)
+    except ValueError:  # not in the main thread, which alone may set handlers
+        yield received
+        return
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _print_summary(summaries: list[dict[str, Any]]) -> None:
+    columns = ("episodes", "mean return", "std error", "success", "turns", "errors")
+    rows = Table(("environment", *columns), right=columns)
+    for item in summaries:
+        success = item["success_rate"]
+        rows.add_row(
+            item["env_id"],
+            str(item["episodes"]),
+            f"{item['mean_return']:.3f}",
+            f"{item['standard_error']:.3f}",
+            "" if success is None else f"{success:.1%}",
+            f"{item['mean_turns']:.1f}",
+            str(item["errors"]) if item["errors"] else "",
+        )
+    rows.show()
+
+
+def _without_nan(item: dict[str, Any]) -> dict[str, Any]:
+    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in item.items()}

@@ -1,0 +1,373 @@
+"""The rollout engine: :class:`RolloutEngine`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from gem.arguments import integer
+from gem.errors import VectorError
+from gem.wrappers import WrapperLike
+from gem_rollout.asking import PolicyMaker, RolloutContext
+from gem_rollout.environments import EnvironmentPool, as_tuple
+from gem_rollout.episode import EpisodeAttempt
+from gem_rollout.limits import EpisodeLimits
+from gem_rollout.plan import EpisodePlan, EpisodeRequest, FairOrder
+from gem_rollout.policy_calls import PolicyCalls
+from gem_rollout.trajectory import EpisodeKey, Failure, Trajectory
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["EngineCounts", "LiveEpisode", "RolloutEngine"]
+
+_MOST_LOST = 8  # times that an episode is played anew because its environment shared a process with one that died
+_PATIENCE = 1.0  # seconds that coroutines of policies have to end after they were cancelled
+
+
+_Finished = tuple[Trajectory, EpisodeRequest, int | str | None]
+"""An episode, what was asked for, and the oldest version of the policy that played it."""
+
+
+@dataclass(frozen=True)
+class LiveEpisode:
+    """An episode that is being played."""
+
+    key: EpisodeKey
+    turns: int
+    seconds: float
+    """Seconds since its reset."""
+
+
+@dataclass
+class EngineCounts:
+    """What an engine has done so far."""
+
+    running: int = 0
+    """Episodes that are being played."""
+    waiting: int = 0
+    """Finished episodes that were not taken yet."""
+    delivered: int = 0
+    """Finished episodes that were taken, failed ones included."""
+    failed: int = 0
+    """Those of ``delivered`` that failed."""
+    retried: int = 0
+    """Attempts that failed and were repeated."""
+    stale: int = 0
+    """Episodes that were played anew because the policy had moved on."""
+    skipped: int = 0
+    """Episodes of the plan that were done already."""
+
+
+class RolloutEngine:
+    """Plays the episodes of a plan, many at once, and delivers each when it is finished.
+
+    ::
+
+        async with RolloutEngine(plan, make_policy, concurrency=256) as engine:
+            async for trajectory in engine:
+                ...
+                engine.version = 7  # recorded at each turn from now on
+
+    The engine runs on the event loop of its caller, and only between the caller's own awaits; :func:`rollout` gives it
+    a loop in a thread of its own. Policies with ``async def act`` run on that loop, plain ``act`` in threads, and
+    ``act_many`` gets the observations of all episodes that wait for the same policy. Environments are stepped by a
+    vector environment. An exception of a policy or an environment ends its own episode and no other: the record says
+    what failed.
+
+    While the consumer is behind, no new episode starts: running and waiting episodes together never exceed
+    ``concurrency + queue_size``.
+
+    Args:
+        plan: the episodes to play. Environments of a list share the engine evenly, each with its episodes in order;
+            any other iterable is played in its order, may be endless, and is read as episodes start.
+        make_policy: called with each environment that is made, in a thread; what it returns acts in all episodes of
+            that environment, and several environments may share one policy. In environments with several agents each
+            has a policy: a callable is then called with environment and agent if it takes two arguments, and a mapping
+            has a callable for each agent.
+        concurrency: episodes at a time.
+        wrappers: as in ``gem.make``.
+        mode: the mode of the vector environment, as in ``gem.make_vec``.
+        limits: what an episode may cost.
+        retries: how many times an episode is played anew after a failure of the environment or the endpoint. Earlier
+            failures stay in the record. One that was lost because another environment ended the process of both is
+            played anew in any case.
+        queue_size: finished episodes that may wait; ``concurrency`` unless given.
+        max_staleness: an episode whose first turn was played by a version more than this number behind ``version``
+            is not delivered but played anew. Versions must then be integers.
+        version: of the policy's weights; recorded at each turn that names none itself.
+        agent: written into every trajectory.
+        done: keys of episodes that are left out.
+        strict: raise what keeps an environment or a policy from being made, where otherwise each of its episodes
+            is delivered as a failure.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: for a number out of range.
+    """
+
+    def __init__(
+        self,
+        plan: EpisodePlan,
+        make_policy: PolicyMaker,
+        *,
+        concurrency: int = 64,
+        wrappers: WrapperLike | Iterable[WrapperLike] = (),
+        mode: str = "thread",
+        limits: EpisodeLimits | None = None,
+        retries: int = 0,
+        queue_size: int | None = None,
+        max_staleness: int | None = None,
+        version: int | str | None = None,
+        agent: str = "",
+        done: Collection[EpisodeKey] = (),
+        strict: bool = False,
+    ) -> None:
+        self.concurrency = integer("concurrency", concurrency, minimum=1)
+        self.limits = EpisodeLimits() if limits is None else limits
+        self.retries = integer("retries", retries, minimum=0)
+        self.queue_size = concurrency if queue_size is None else integer("queue_size", queue_size, minimum=1)
+        self.max_staleness = None if max_staleness is None else integer("max_staleness", max_staleness, minimum=0)
+        self.agent = agent
+        self._strict = strict
+        self._version = version
+        self._context: RolloutContext
+        self._plan = FairOrder(plan) if isinstance(plan, Sequence) else iter(plan)
+        self._playing: Counter[str] = Counter()  # by label
+        self._make_policy = make_policy
+        self._wrappers = as_tuple(wrappers)
+        self._mode = mode
+        self._done = frozenset(done)
+        self._counts = EngineCounts()
+        self._again: deque[EpisodeRequest] = deque()  # stale episodes, and those that were added
+        self._running: dict[asyncio.Task[_Finished], EpisodeAttempt] = {}
+        self._finished: deque[_Finished] = deque()
+        self._taker: asyncio.Future[None] | None = None
+        self._error: BaseException | None = None
+        self._exhausted = False
+        self._stopped = False
+        self._state = "new"
+
+    @property
+    def counts(self) -> EngineCounts:
+        """What the engine has done so far."""
+        self._counts.running, self._counts.waiting = len(self._running), len(self._finished)
+        return self._counts
+
+    @property
+    def version(self) -> int | str | None:
+        """The version of the policy's weights; assign it when they change, also while episodes are running."""
+        return self._version
+
+    @version.setter
+    def version(self, version: int | str | None) -> None:
+        self._version = version
+        if self._state == "running":
+            self._context.version = version
+
+    @property
+    def live(self) -> list[LiveEpisode]:
+        """The episodes that are being played."""
+        now = time.perf_counter()
+        playing = [attempt.progress for attempt in list(self._running.values())]
+        return [LiveEpisode(one.request.key, one.turns, now - one.began) for one in playing]
+
+    async def __aenter__(self) -> Self:
+        if self._state != "new":
+            raise VectorError("an engine runs once; make another")
+        loop = asyncio.get_running_loop()
+        environments = EnvironmentPool(
+            self.concurrency,
+            wrappers=self._wrappers,
+            mode=self._mode,
+            step_timeout=self.limits.step_timeout,
+            loop=loop,
+        )
+        self._context = RolloutContext(
+            environments,
+            PolicyCalls(loop, self.concurrency),
+            self._make_policy,
+            self.limits,
+            self.agent,
+            self._strict,
+            asks_in_place=environments.run_in_threads
+            and (self.limits.act_timeout, self.limits.step_timeout, self.limits.max_seconds) == (None, None, None),
+            version=self._version,
+        )
+        self._loop = loop
+        self._state = "running"
+        self._fill()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __aiter__(self) -> AsyncIterator[Trajectory]:
+        return self
+
+    async def __anext__(self) -> Trajectory:
+        """Return a finished episode.
+
+        Raises:
+            StopAsyncIteration: after the last episode, and after ``stop`` once all finished ones are delivered.
+        """
+        (trajectory,) = await self._take(1) or (None,)
+        if trajectory is None:
+            raise StopAsyncIteration
+        return trajectory
+
+    async def take(self, most: int | None = None) -> list[Trajectory]:
+        """Return the finished episodes, at least one; an empty list after the last one.
+
+        Args:
+            most: return at most this number.
+        """
+        return await self._take(most)
+
+    def extend(self, requests: Iterable[EpisodeRequest]) -> None:
+        """Add episodes to the plan, to be played before those that it has left; also after its last one.
+
+        Raises:
+            VectorError: if the engine is not running, or was stopped.
+        """
+        if self._state != "running" or self._stopped:
+            raise VectorError("episodes can be added to an engine that is running, and was not stopped")
+        for request in requests:
+            if request.key in self._done:
+                self._counts.skipped += 1
+            else:
+                self._again.append(request)
+        self._fill()
+
+    def stop(self) -> None:
+        """Start nothing more and drop the running episodes; those that are finished can still be taken."""
+        self._exhausted = self._stopped = True
+        self._again.clear()
+        if self._state != "new":
+            self._context.stopped = True
+        for task in list(self._running):
+            task.cancel()
+
+    async def close(self) -> None:
+        """Drop the running episodes, and close policies and environments; calling it again does nothing."""
+        if self._state != "running":
+            self._state = "closed"
+            return
+        self._state = "closed"
+        self.stop()
+        context = self._context
+        context.environments.stop()
+        if self._running:
+            await asyncio.wait(set(self._running), timeout=_PATIENCE)
+        await context.calls.close(_PATIENCE)
+        await self._loop.run_in_executor(None, context.environments.close)
+        self._tell()
+
+    async def _take(self, most: int | None) -> list[Trajectory]:
+        if self._state == "new":
+            raise VectorError("the engine is not running; use 'async with engine:' around the loop")
+        taken: list[Trajectory] = []
+        while not taken:
+            while self._finished and (most is None or len(taken) < most):
+                trajectory, request, oldest = self._finished.popleft()
+                if self._is_stale(oldest):
+                    self._counts.stale += 1
+                    if not self._stopped:
+                        self._again.append(request)
+                    continue
+                self._counts.delivered += 1
+                self._counts.failed += trajectory.failure is not None
+                taken.append(trajectory)
+            self._fill()
+            if taken:
+                break
+            if self._error is not None:
+                raise self._error
+            if not self._running:
+                break
+            self._taker = self._loop.create_future()
+            await self._taker
+        return taken
+
+    def _fill(self) -> None:
+        """Start episodes as far as there is room."""
+        while (
+            len(self._running) < self.concurrency
+            and len(self._running) + len(self._finished) < self.concurrency + self.queue_size
+        ):
+            request = self._next_request()
+            if request is None:
+                break
+            attempt = EpisodeAttempt(self._context, request)
+            task = self._loop.create_task(self._play(attempt))
+            self._running[task] = attempt
+            self._playing[request.key.env] += 1
+            task.add_done_callback(self._ended)
+
+    def _next_request(self) -> EpisodeRequest | None:
+        if self._again:
+            return self._again.popleft()
+        while not self._exhausted:
+            try:
+                request = (
+                    self._plan.next(self._playing) if isinstance(self._plan, FairOrder) else next(self._plan, None)
+                )
+            except Exception as error:  # the plan is the caller's
+                self._exhausted, self._error = True, error
+                break
+            if request is None:
+                self._exhausted = True
+            elif request.key in self._done:
+                self._counts.skipped += 1
+            else:
+                return request
+        return None
+
+    async def _play(self, attempt: EpisodeAttempt) -> _Finished:
+        earlier: list[Failure] = []
+        lost = 0
+        while True:
+            trajectory = await attempt.play()
+            failure = trajectory.failure
+            if failure is None or failure.source == "agent":
+                break
+            lost += failure.kind == "lost"
+            if len(earlier) >= self.retries + min(lost, _MOST_LOST):
+                break
+            earlier.append(failure)
+            self._counts.retried += 1
+            task = asyncio.current_task()
+            assert task is not None
+            attempt = self._running[task] = EpisodeAttempt(self._context, attempt.request)
+        trajectory.earlier_failures = earlier
+        return trajectory, attempt.request, attempt.progress.oldest_version
+
+    def _ended(self, task: asyncio.Task[_Finished]) -> None:
+        attempt = self._running.pop(task)
+        self._playing[attempt.request.key.env] -= 1
+        if not task.cancelled():
+            if task.exception() is None:
+                self._finished.append(task.result())
+            else:
+                self._error, self._exhausted = task.exception(), True  # a fault of the engine itself
+        if self._state == "running":
+            self._fill()
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._taker is not None and not self._taker.done():
+            self._taker.set_result(None)
+
+    def _is_stale(self, oldest: int | str | None) -> bool:
+        return (
+            self.max_staleness is not None
+            and isinstance(oldest, int)
+            and isinstance(self.version, int)
+            and self.version - oldest > self.max_staleness
+        )

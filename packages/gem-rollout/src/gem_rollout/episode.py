@@ -1,0 +1,163 @@
+"""One episode's life: from the environment that it gets to its finished record."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+from typing import Any
+
+from gem.core import Info
+from gem.errors import EpisodeLimitError
+from gem.vector.env_runner import StepResult
+from gem_rollout.asking import EpisodeProgress, RolloutContext, bare, checked_act
+from gem_rollout.environments import PooledEnvironment
+from gem_rollout.faults import EpisodeFailedError, environment_fault, policy_fault
+from gem_rollout.joint_turns import play_joint_turns
+from gem_rollout.plan import EpisodeRequest
+from gem_rollout.planned_turn import PlannedTurn
+from gem_rollout.policy_calls import PolicyCaller
+from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
+
+__all__ = ["EpisodeAttempt"]
+
+_INSTANT = 0.0001
+"""Seconds in which no model answers."""
+
+_PlayedTurn = tuple[Any, StepResult, float, float]
+"""Act or action, the result of the step, and the seconds that policy and environment took."""
+
+
+class EpisodeAttempt:
+    """One attempt to play an episode.
+
+    Args:
+        context: what it shares with other episodes.
+        request: the episode to play.
+    """
+
+    def __init__(self, context: RolloutContext, request: EpisodeRequest) -> None:
+        self.request = request
+        self.progress = EpisodeProgress(context, request)
+        self._context = context
+
+    async def play(self) -> Trajectory:
+        """Play the episode to its end and return its record; a failure is part of the record."""
+        environments = self._context.environments
+        place = environments.take(self.request.spec)
+        try:
+            return await self._play_in(place)
+        finally:
+            environments.give_back(place)
+
+    async def _play_in(self, place: PooledEnvironment) -> Trajectory:
+        environments, (label, seed, repetition) = self._context.environments, self.request.key
+        builder = TrajectoryBuilder(
+            self.request.spec, seed, repetition=repetition, label=label, agent=self._context.agent
+        )
+        stop_reason: str | None = None
+        try:
+            if place.wanted is not self.request.spec and place.wanted != self.request.spec:
+                await environments.make(place, self.request.spec)
+            observation, info = await environments.reset(place, seed)
+            builder.trajectory.spec = place.spec
+            self.progress.began = time.perf_counter()
+            if place.joint:
+                stop_reason = await play_joint_turns(self.progress, place, builder, observation, info)
+            else:
+                stop_reason = await self._turns(place, builder, observation, info)
+        except EpisodeFailedError as fault:
+            if self._context.strict and fault.kind == "not_made":
+                raise fault.__cause__ or fault from None
+            if builder.trajectory.started_at is None:
+                builder.begin("", {"error": str(fault)})
+            builder.fail(fault.source, fault.kind, str(fault))
+        record = builder.finish(stop_reason)
+        if record.failure is not None:
+            environments.forget_policies(place)
+        elif stop_reason is not None:
+            # Of each agent the last turn, where there are several.
+            for turn in {turn.agent: turn for turn in record.transitions}.values():
+                turn.truncated = turn.truncated or not turn.terminated
+        return record
+
+    async def _turns(
+        self, place: PooledEnvironment, builder: TrajectoryBuilder, observation: Any, info: Info
+    ) -> str | None:
+        """Play turn by turn; return the limit that ended the episode, if one did."""
+        context, progress = self._context, self.progress
+        builder.begin(observation, info)
+        try:
+            policy = None if builder.over else await progress.policy(place)
+            while policy is not None and not builder.over:
+                version = context.version
+                if policy.plain and context.asks_in_place:
+                    played = await self._planned_turn(policy, place, observation, info)
+                else:
+                    played = await self._turn(policy, place, observation, info)
+                act, (observation, reward, terminated, truncated, info), act_seconds, step_seconds = played
+                progress.note_act(act, version)
+                if (terminated or truncated) and "error" in info:
+                    fault = environment_fault(str(info["error"]))
+                    builder.fail(
+                        fault.source,
+                        fault.kind,
+                        str(fault),
+                        action=act,
+                        act_seconds=act_seconds,
+                        step_seconds=step_seconds,
+                        version=version,
+                    )
+                    return None
+                builder.add(
+                    act,
+                    observation,
+                    reward,
+                    terminated,
+                    truncated,
+                    info,
+                    act_seconds=act_seconds,
+                    step_seconds=step_seconds,
+                    version=version,
+                )
+                progress.turns += 1
+                reached = None if builder.over else progress.reached()
+                if reached is not None:
+                    return reached
+        except EpisodeLimitError as reached:
+            return str(reached.limit)
+        return None
+
+    async def _turn(self, policy: PolicyCaller, place: PooledEnvironment, observation: Any, info: Info) -> _PlayedTurn:
+        """Ask the policy, then step the environment."""
+        begin = time.perf_counter()
+        if self.progress.turns == 0:
+            await self.progress.begin(policy, observation, info)
+        act = await self.progress.act(policy, observation, info)
+        acted = time.perf_counter()
+        if acted - begin < _INSTANT:
+            await asyncio.sleep(0)  # neither policy nor environment may have waited: others must have their turn
+        result = await self._context.environments.step(place, bare(act))
+        return act, result, acted - begin, time.perf_counter() - acted
+
+    async def _planned_turn(
+        self, policy: PolicyCaller, place: PooledEnvironment, observation: Any, info: Info
+    ) -> _PlayedTurn:
+        """Have the policy asked where the environment is stepped."""
+        if self.progress.turns:
+            turn = PlannedTurn(partial(policy.act_here, observation, info))
+        else:
+            _, seed, repetition = self.request.key
+            turn = PlannedTurn(partial(policy.begin_and_act, seed, repetition, observation, info))
+        result = await self._context.environments.step(place, turn)
+        if turn.error is not None:
+            if isinstance(turn.error, EpisodeLimitError):
+                raise turn.error
+            raise policy_fault(turn.error) from turn.error
+        if turn.played:
+            return turn.act, result, turn.act_seconds, time.perf_counter() - turn.acted
+        begin = time.perf_counter()
+        act = await self.progress.result_of(policy.resolve(turn.act)) if turn.awaits else checked_act(turn.act)
+        acted = time.perf_counter()
+        result = await self._context.environments.step(place, bare(act))
+        return act, result, turn.act_seconds + acted - begin, time.perf_counter() - acted

@@ -1,0 +1,68 @@
+"""The figures of a set of episodes: :func:`summarize`."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gem_rollout.trajectory import Trajectory
+
+__all__ = ["Summary", "summarize"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The figures of a set of episodes of one environment. Failed episodes count only in ``errors``."""
+
+    env_id: str
+    episodes: int
+    mean_return: float
+    standard_error: float
+    """Standard error of the mean: the sample standard deviation over √episodes; 0.0 for fewer than two."""
+    success_rate: float | None
+    """Share of episodes with ``info["success"]`` or ``info["correct"]``; None if no episode has either."""
+    mean_turns: float
+    errors: int
+
+
+@dataclass
+class _Figures:
+    """The figures of one environment's episodes: a few numbers each, so that no trajectory stays in memory."""
+
+    returns: list[float] = field(default_factory=list)
+    successes: list[bool] = field(default_factory=list)
+    turns: int = 0
+    errors: int = 0
+
+    def add(self, trajectory: Trajectory) -> None:
+        if trajectory.error is not None:
+            self.errors += 1
+            return
+        self.returns.append(trajectory.episode_return)
+        self.turns += len(trajectory)
+        if trajectory.success is not None:
+            self.successes.append(trajectory.success)
+
+    def summary(self, env_id: str) -> Summary:
+        episodes = len(self.returns)
+        return Summary(
+            env_id=env_id,
+            episodes=episodes,
+            mean_return=statistics.fmean(self.returns) if episodes else float("nan"),
+            standard_error=statistics.stdev(self.returns) / episodes**0.5 if episodes > 1 else 0.0,
+            success_rate=statistics.fmean(self.successes) if self.successes else None,
+            mean_turns=self.turns / episodes if episodes else float("nan"),
+            errors=self.errors,
+        )
+
+
+def summarize(trajectories: Iterable[Trajectory]) -> list[Summary]:
+    """Return one summary for each environment, in order of first appearance.
+
+    Takes the trajectories one by one and keeps none of them.
+    """
+    by_id: dict[str, _Figures] = {}
+    for trajectory in trajectories:
+        by_id.setdefault(trajectory.spec.id if trajectory.spec else "unknown", _Figures()).add(trajectory)
+    return [figures.summary(env_id) for env_id, figures in by_id.items()]
