@@ -50,7 +50,7 @@ def test_the_wheel_holds_the_guides(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
     subprocess.run([*build, "-t", "sdist", "-t", "wheel"], cwd=PROJECT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
-    expected = {f"gem/guides/{name}.md" for name in pages()}
+    expected = {f"gem_cli/guides/{name}.md" for name in pages()}
     assert expected <= set(zipfile.ZipFile(wheel).namelist())
     (source,) = tmp_path.glob("*.tar.gz")
     subprocess.run(["tar", "xzf", str(source), "-C", str(tmp_path)], check=True)

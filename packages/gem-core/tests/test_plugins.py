@@ -122,7 +122,7 @@ def test_what_gem_core_has_is_found_without_loading_plugins(site: PluginSite) ->
 
 def test_a_missing_mode_says_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     """The modes of this project's packages are known by name, without the package."""
-    monkeypatch.setattr(plugins, "names", lambda hook: {})
+    monkeypatch.setattr(plugins, "entry_points", lambda group: ())
     with pytest.raises(MissingPluginError, match="'ray' comes with gem-ray; run: pip install gem-ray"):
         gem.make_vec(gem.EnvSpec("a:B", "json:loads"), mode="ray")
 

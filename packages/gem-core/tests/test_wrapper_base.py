@@ -14,14 +14,19 @@ from typing import Any
 import pytest
 
 import gem
-from gem.built_in import WRAPPERS as BUILT_IN
+from gem import built_in
 from gem.core import Env, Info, Wrapper
 from gem.discovery.official import WRAPPERS
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentTypeError, MissingPluginError, StateError, UnknownArgumentError
 from gem.tools import ToolEnvWrapper, tool
 from gem.wrappers import WrapperLike, apply_wrappers
+from gem_questions import plugin as questions
 from gem_questions.rewards import Reward, Score
+from gem_rollout import plugin as rollout
+
+BUILT_IN = {**built_in.WRAPPERS, **rollout.gem_wrappers(), **questions.gem_wrappers()}
+"""The wrappers of gem-core and of the libraries on it."""
 
 WrapperFunction = Callable[[Env[Any, Any]], Env[Any, Any]]
 

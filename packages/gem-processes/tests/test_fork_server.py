@@ -290,7 +290,7 @@ def test_a_bare_interpreter_imports_nothing_but_the_standard_library(tmp_path: P
         "def main():\n"
         "    for name in sys.argv[1:]: importlib.import_module('gem_processes.' + name)\n"
         "    files = {name: getattr(module, '__file__', None) or '' for name, module in sys.modules.items()}\n"
-        "    print(json.dumps([sorted(name for name in files if name.startswith('gem.')),\n"
+        "    print(json.dumps([sorted(name for name in files if name.startswith('gem_processes')),\n"
         "        [file for file in files.values() if '-packages' in file]]))\n"
     )
     stub = types.ModuleType("bare_imports")

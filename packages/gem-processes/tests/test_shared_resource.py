@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gem_processes import SharedResource, after_fork_in_child, fork_hooks, usable_cpus
+from gem import fork_hooks
+from gem_processes import SharedResource, after_fork_in_child, usable_cpus
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 

@@ -127,7 +127,7 @@ def install(site: Any) -> None:
     files = {"sums_envs/__init__.py": PACKAGE, "sums_envs/environments.toml": MANIFEST, "sums_envs/sums.jsonl": lines}
     site.add("sums-envs", {"sums": "sums_envs"}, files)
     (site.folder / "sums_envs-1.0.dist-info" / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: sums-envs\nVersion: 1.0\nRequires-Dist: gem-core\n"
+        "Metadata-Version: 2.1\nName: sums-envs\nVersion: 1.0\nRequires-Dist: gem-core\nRequires-Dist: gem-questions\n"
     )
 
 

@@ -228,7 +228,7 @@ def dict_maker() -> dict[str, int]:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The name of a reward of another package leads to the line that installs it."""
-    monkeypatch.setattr("gem.plugins.names", lambda hook: {})
+    monkeypatch.setattr("gem.plugins.entry_points", lambda group: ())
     with pytest.raises(MissingPluginError, match="pip install gem-envs-math"):
         make_reward("math")
 

@@ -21,6 +21,7 @@ __all__ = [
     "MOVED",
     "OLD_ARGUMENTS",
     "RENAMED",
+    "distribution_of",
     "install",
     "moved_attribute",
     "moved_member",
@@ -202,6 +203,26 @@ OLD_ARGUMENTS = {
 _PARENTS = {module.rsplit(".", depth)[0] for module in MOVED for depth in range(1, module.count("."))} - MOVED.keys()
 
 
+def distribution_of(module: str) -> str:
+    """Return the distribution that brings a module of ``gem``, such as ``"gem-questions"`` for ``gem.data.rows``."""
+    found = _renamed(module)
+    return "gem-core" if found is None else found[0]
+
+
+def _renamed(name: str) -> tuple[str, str] | None:
+    """Return the distribution that brings a module of :data:`RENAMED` and its new name; None for all others."""
+    if not name.startswith("gem."):
+        return None
+    old, rest = name, ""
+    while old not in RENAMED:
+        old, dot, last = old.rpartition(".")
+        if not dot:
+            return None
+        rest = f".{last}{rest}"
+    distribution, new = RENAMED[old]
+    return distribution, new + rest
+
+
 def moved_attribute(module: str, name: str) -> Any:
     """Return the object behind a name of an old module.
 
@@ -259,18 +280,12 @@ class _RenamedFinder:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if not name.startswith("gem."):
+        found = _renamed(name)
+        if found is None:
             return None
-        old, rest = name, ""
-        while old not in RENAMED:
-            old, dot, last = old.rpartition(".")
-            if not dot:
-                return None
-            rest = f".{last}{rest}"
         from importlib.machinery import ModuleSpec
 
-        distribution, new = RENAMED[old]
-        return ModuleSpec(name, _RenamedLoader(distribution, new + rest), is_package=True)  # type: ignore[arg-type]
+        return ModuleSpec(name, _RenamedLoader(*found), is_package=True)  # type: ignore[arg-type]
 
 
 class _RenamedLoader:

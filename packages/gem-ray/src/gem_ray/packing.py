@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gem.vector import packing
+from gem_processes.process_mode import packing
 
 __all__ = ["pack", "pack_code", "unpack"]
 

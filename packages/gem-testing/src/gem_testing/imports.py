@@ -14,13 +14,18 @@ __all__ = ["ImportStatement", "imports_of"]
 class ImportStatement(NamedTuple):
     """One import statement of one file."""
 
-    top: str
-    """The top-level module."""
+    module: str
+    """The module, with its packages."""
     file: str
     """Path below the package."""
     line: int
     late: bool
     """Whether it runs only when a function is called."""
+
+    @property
+    def top(self) -> str:
+        """The top-level module."""
+        return self.module.partition(".")[0]
 
 
 def imports_of(package: Path) -> Iterator[ImportStatement]:
@@ -46,10 +51,10 @@ def _imports_of_file(file: Path, name: str, _changed: int, _size: int) -> tuple[
 def _imports_in(body: list[ast.stmt], file: str, late: bool) -> Iterator[ImportStatement]:
     for node in body:
         if isinstance(node, ast.Import):
-            yield from (ImportStatement(alias.name.partition(".")[0], file, node.lineno, late) for alias in node.names)
+            yield from (ImportStatement(alias.name, file, node.lineno, late) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             if node.level == 0 and node.module:
-                yield ImportStatement(node.module.partition(".")[0], file, node.lineno, late)
+                yield ImportStatement(node.module, file, node.lineno, late)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from _imports_in(node.body, file, late=True)
         elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):

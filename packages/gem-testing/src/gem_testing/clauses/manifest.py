@@ -10,6 +10,7 @@ from gem.core import Env
 from gem.entry_points import load, name_of
 from gem.errors import GemError
 from gem.ids import normalized_distribution, parse_id
+from gem.migration import distribution_of
 from gem_testing.clause import IMPORTABLE, NAMESPACES, REQUIREMENTS, clauses_of
 from gem_testing.clauses.residue import changed_setting, changed_variable
 from gem_testing.env_under_test import EnvUnderTest
@@ -94,11 +95,15 @@ def dependencies(under_test: EnvUnderTest) -> None:
         if found.top == own or found.top in sys.stdlib_module_names:
             continue
         allowed = somehow if found.late else always
-        likely = "gem-core" if found.top == "gem" else normalized_distribution(found.top)
-        if likely not in allowed and not (providers := _providers(found.top)) & allowed:
+        if found.top == "gem":  # a module of it may be the front door of another package
+            providers, likely = set(), distribution_of(found.module)
+        else:
+            providers, likely = _providers(found.top), normalized_distribution(found.top)
+        if likely not in allowed and not providers & allowed:
             who = " or ".join(sorted(providers)) or likely
+            name = found.module if found.top == "gem" else found.top
             raise Violation(
-                f"{found.file}, line {found.line} imports {found.top}, and the package does not declare that it "
+                f"{found.file}, line {found.line} imports {name}, and the package does not declare that it "
                 f"depends on {who}; add it to the dependencies in pyproject.toml"
             )
 

@@ -103,7 +103,9 @@ class Project(NamedTuple):
         rows = [f"| `{env_id}` | {variants} | {row} |" for env_id, variants, row in self._rows()]
         changes = [f"- `{env_id}`, with its variants `-easy` and `-hard`." for env_id in self.environments()]
         pin = f">={major}.{minor},<{major}.{int(minor) + 1}"
-        dependencies = [f"gem-core{pin}", *(() if self.made is None else self.made.dependencies)]
+        # The example of questions needs gem-questions; a package made from a description has its own list.
+        others = [f"gem-questions{pin}"] if self.made is None else self.made.dependencies
+        dependencies = [f"gem-core{pin}", *others]
         return {
             "distribution": self.distribution,
             "wheel_name": self.distribution.replace("-", "_"),
