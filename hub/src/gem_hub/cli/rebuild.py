@@ -12,7 +12,7 @@ from gem_hub.errors import HubRefusal
 from gem_hub.hosting import Settings
 from gem_hub.records import reasons
 from gem_hub.store import Store
-from gem_hub_client.cli.output import json_option, print_json, progress
+from gem_hub_client.cli.output import ProgressLine, json_option, print_json
 
 __all__ = ["rebuild_command"]
 
@@ -58,9 +58,8 @@ def rebuild_command(
                 f"--check changes nothing, so it cannot take --{next(iter(given)).replace('_', '-')}"
             )
         _set(store, given)
-    with progress() as bar:
-        task = bar.add_task("deriving", total=None, note="packages")
-        differing = store.rebuild(check, lambda done, total: bar.update(task, completed=done, total=total))
+    with ProgressLine("deriving packages") as line:
+        differing = store.rebuild(check, line.update)
     if as_json:
         print_json({"check": check, "differing": differing})
     else:

@@ -6,7 +6,7 @@ import click
 
 from gem_hub.cli.options import hub_option
 from gem_hub.store import Store
-from gem_hub_client.cli.output import json_option, print_json, progress
+from gem_hub_client.cli.output import ProgressLine, json_option, print_json
 
 __all__ = ["site_command"]
 
@@ -28,9 +28,9 @@ def site_command(check: bool, store: Store, as_json: bool) -> None:
     """
     from gem_hub.site.write import write_site
 
-    with progress() as bar:
-        task = bar.add_task("rendering", total=len(store.packages()), note="packages")
-        differing = write_site(store.truth, check, lambda done: bar.update(task, completed=done))
+    total = len(store.packages())
+    with ProgressLine("rendering packages") as line:
+        differing = write_site(store.truth, check, lambda done: line.update(done, total))
     if as_json:
         print_json({"check": check, "differing": differing})
     else:

@@ -6,7 +6,8 @@ import platform
 
 import click
 
-from gem_cli.output import console, json_option, print_json, progress
+from gem_cli.output import json_option, print_json, print_prose
+from gem_hub_client.cli.output import ProgressLine
 
 __all__ = ["doctor_command"]
 
@@ -29,9 +30,15 @@ def doctor_command(as_json: bool) -> None:
 
     groups = (discovery.ENVIRONMENT_GROUP, discovery.PLUGIN_GROUP)
     packages = sorted({(a.distribution, a.version) for group in groups for a in discovery.entry_points(group)})
-    with progress() as bar:
-        task = bar.add_task("importing packages", total=len(packages), note="")
-        findings = diagnose(lambda name: bar.update(task, advance=1, note=name))
+    done = 0
+    with ProgressLine("importing packages") as line:
+
+        def imported(name: str) -> None:
+            nonlocal done
+            done += 1
+            line.update(done, len(packages), name)
+
+        findings = diagnose(imported)
     if as_json:
         print_json(
             {
@@ -42,15 +49,16 @@ def doctor_command(as_json: bool) -> None:
             }
         )
     else:
-        out = console()
-        out.print(f"gem-core {gem.__version__}, Python {platform.python_version()}, {platform.platform()}")
+        print_prose(f"gem-core {gem.__version__}, Python {platform.python_version()}, {platform.platform()}")
         for name, version in packages:
-            out.print(f"  {name} {version}", markup=False)
+            print_prose(f"  {name} {version}")
         for finding in findings:
-            out.print(f"[red]✗[/red] [bold]{finding.subject}[/bold]")
-            out.print(f"  {finding.problem}", markup=False)
-            out.print(f"  → {finding.advice}", markup=False, style="cyan")
+            print_prose("✗ ", style="red", end="")
+            print_prose(finding.subject, style="bold")
+            print_prose(f"  {finding.problem}")
+            print_prose(f"  → {finding.advice}", style="cyan")
         if not findings:
-            out.print("[green]✓[/green] nothing is wrong")
+            print_prose("✓ ", style="green", end="")
+            print_prose("nothing is wrong")
     if findings:
         raise click.exceptions.Exit(1)

@@ -9,7 +9,7 @@ import click
 
 from gem.arguments import nearest
 from gem.errors import ArgumentError
-from gem_cli.output import Table, console, json_option, print_json
+from gem_cli.output import Table, json_option, print_json
 
 __all__ = ["guide_command", "pages"]
 
@@ -46,11 +46,7 @@ def guide_command(name: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"name": name, "title": _title(found[name]), "text": text})
     elif sys.stdout.isatty():
-        from rich.markdown import Markdown
-
-        out = console()
-        with out.pager(styles=True):
-            out.print(Markdown(text))
+        click.echo_via_pager(text)
     else:
         click.echo(text)
 

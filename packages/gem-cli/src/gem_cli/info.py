@@ -9,7 +9,7 @@ import click
 
 from gem.env_spec import EnvSpec
 from gem_cli.completers import complete_ids
-from gem_cli.output import as_text, console, json_option, print_json, print_prose
+from gem_cli.output import as_text, json_option, print_json, print_prose
 
 __all__ = ["info_command"]
 
@@ -37,21 +37,22 @@ def info_command(env_id: str, seed: int, as_json: bool) -> None:
     if as_json:
         print_json({**found.to_dict(), "arguments": _arguments(cls, found), "example_observation": observation})
         return
-    out = console()
-    out.print(f"[bold]{found.id}[/bold]  {found.distribution or 'this process'} {found.version or ''}")
-    print_prose(out, found.description)
-    out.print()
+    print_prose(f"{found.id}  ", style="bold", end="")
+    print_prose(f"{found.distribution or 'this process'} {found.version or ''}")
+    print_prose(found.description)
+    print_prose()
     for name, value in _facts(found).items():
-        out.print(f"[dim]{name:<18}[/dim]", end="")
-        print_prose(out, value, indent=18)
-    out.print()
+        print_prose(f"{name:<18}", style="dim", end="")
+        print_prose(value, indent=18)
+    print_prose()
     if cls.__doc__:
-        print_prose(out, inspect.cleandoc(cls.__doc__))
-        out.print()
-    out.print(f"[bold]First observation[/bold] [dim](seed {seed})[/dim]")
-    print_prose(out, as_text(observation))
-    out.print()
-    out.print(f"Try it: gem play {found.id}", style="dim")
+        print_prose(inspect.cleandoc(cls.__doc__))
+        print_prose()
+    print_prose("First observation ", style="bold", end="")
+    print_prose(f"(seed {seed})", style="dim")
+    print_prose(as_text(observation))
+    print_prose()
+    print_prose(f"Try it: gem play {found.id}", style="dim")
 
 
 def _facts(spec: EnvSpec) -> dict[str, str]:

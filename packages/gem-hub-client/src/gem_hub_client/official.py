@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gem_hub_client.errors import HubError
+from gem_hub_client.locking import exclusive
 from gem_hub_client.names import ROOT_PATH
 
 __all__ = ["INPUTS", "MIRROR", "official_root", "published_address", "snapshot_folder", "stamp"]
@@ -85,11 +86,9 @@ def _is_stale() -> bool:
 
 def _derive_once(script: Path) -> None:
     """Derive the snapshot, unless another process has done so by the time that this one may."""
-    from filelock import FileLock
-
     _SNAPSHOT.mkdir(exist_ok=True)  # git ignores what is inside
     # A run clears the folder of files that no snapshot names, among them what another run is about to rename.
-    with FileLock(_SNAPSHOT / "lock"):
+    with exclusive(_SNAPSHOT / "lock"):
         if _is_stale():
             _derive(script)
 

@@ -23,6 +23,7 @@ from gem_hub_client.catalogue import Catalogue
 from gem_hub_client.catalogue_reader import read_lines
 from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
+from gem_hub_client.locking import exclusive
 from gem_hub_client.names import ROOT_PATH
 from gem_hub_client.root import ROOT_LIMIT, File, Root, parse_root
 from gem_hub_client.seen_digests import forget_digests
@@ -360,17 +361,12 @@ def _rewritten(state: State, root: Root) -> bool:
 
 @contextmanager
 def _locked(folder: Path, wait: float) -> Iterator[None]:
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(folder / "lock")
-    try:
-        lock.acquire(timeout=wait)
-    except Timeout as error:
-        raise SyncBusyError(f"{folder}: another process is updating this catalogue; try again later") from error
-    try:
+    with ExitStack() as held:
+        try:
+            held.enter_context(exclusive(folder / "lock", wait))
+        except TimeoutError as error:
+            raise SyncBusyError(f"{folder}: another process is updating this catalogue; try again later") from error
         yield
-    finally:
-        lock.release()
 
 
 def _sweep(folder: Path, database: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gem_cli.output import Table, json_option, print_json
+from gem_cli.output import Table, json_option, print_json, print_prose
 
 if TYPE_CHECKING:
     from gem_eval.runs import RunFolder
@@ -60,37 +60,37 @@ def _identity(run: RunFolder) -> dict[str, str]:
 
 
 def _print(a: RunFolder, b: RunFolder, comparison: RunComparison, warnings: list[str]) -> None:
-    from gem_eval.cli.run_table import one_line, print_line
+    from gem_eval.cli.run_table import one_line
     from gem_eval.statistics import in_words
 
     for letter, run in (("A", a), ("B", b)):
         agent = f", agent {one_line(run.config.agent)}" if run.config.agent else ""
-        print_line(f"{letter}  {one_line(run.name)}{agent}")
+        print_prose(f"{letter}  {one_line(run.name)}{agent}")
     for item in comparison.environments:
-        print_line()
-        print_line(one_line(item.env), "bold")
+        print_prose()
+        print_prose(one_line(item.env), "bold")
         if item.result is None:
-            print_line(f"No episode of one of the runs has the metric {one_line(item.metric)}.")
+            print_prose(f"No episode of one of the runs has the metric {one_line(item.metric)}.")
             continue
         _print_means(item.metric, item.result)
-        print_line(one_line(in_words(item.result, item.metric)))
+        print_prose(one_line(in_words(item.result, item.metric)))
         for note in item.result.notes:
-            print_line(f"note: {note}", "dim")
+            print_prose(f"note: {note}", "dim")
     if comparison.overall is not None:
-        print_line()
-        print_line(f"all {len(comparison.environments)} environments, equal weights", "bold")
+        print_prose()
+        print_prose(f"all {len(comparison.environments)} environments, equal weights", "bold")
         _print_means("success", comparison.overall)
-        print_line(in_words(comparison.overall, "success"))
-    print_line()
+        print_prose(in_words(comparison.overall, "success"))
+    print_prose()
     if not comparison.environments:
-        print_line("The runs have no environment in common.", "yellow")
+        print_prose("The runs have no environment in common.", "yellow")
     for letter, names in (("A", comparison.only_a), ("B", comparison.only_b)):
         if names:
-            print_line(f"only in {letter}: {', '.join(map(one_line, names))}", "yellow")
+            print_prose(f"only in {letter}: {', '.join(map(one_line, names))}", "yellow")
     for warning in warnings:
-        print_line(f"warning: {one_line(warning)}", "yellow")
+        print_prose(f"warning: {one_line(warning)}", "yellow")
     for note in comparison.notes:
-        print_line(f"note: {note}", "dim")
+        print_prose(f"note: {note}", "dim")
 
 
 def _print_means(metric: str, result: ComparedMeans) -> None:

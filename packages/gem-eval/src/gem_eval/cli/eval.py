@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gem_cli.completers import complete_ids
-from gem_cli.output import Table, console, json_option, print_json, print_prose, progress
+from gem_cli.output import Table, json_option, print_json, print_prose
+from gem_cli.progress import progress
 from gem_cli.terminal_text import printable
 from gem_eval.cli.settings import build_config, evaluation_options
 
@@ -128,7 +129,7 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
         )
     else:
         print_run_summary(summary)
-        print_prose(console(), f"recorded in {path}", style="dim")
+        print_prose(f"recorded in {path}", style="dim")
     if last.failed:
         share = "every episode" if all_failed else f"{last.failed} episodes"
         click.secho(f"Warning: {share} failed and counts in no mean. The first of each kind:", fg="yellow", err=True)
@@ -172,9 +173,8 @@ def _show_plan(config: EvaluationConfig, as_json: bool) -> None:
             "unknown" if count is None else f"{count:,}",
         )
     table.show()
-    out = console()
     plays = f"{run.agent} at {run.base_url}" if run.base_url else run.agent
-    print_prose(out, f"agent: {printable(plays)}")
+    print_prose(f"agent: {printable(plays)}")
     if len(known) < len(requests):
-        out.print("An environment of several turns has no declared limit; --max-turns sets one.", style="dim")
-    out.print("Nothing was played (--dry-run).", style="dim")
+        print_prose("An environment of several turns has no declared limit; --max-turns sets one.", style="dim")
+    print_prose("Nothing was played (--dry-run).", style="dim")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gem_cli.output import Table, json_option, print_json
+from gem_cli.output import Table, json_option, print_json, print_prose
 
 if TYPE_CHECKING:
     from gem_eval.runs import EpisodeRow, RunFolder
@@ -102,7 +102,7 @@ def _print(runs: Sequence[RunFolder]) -> None:
 
 
 def _print_by(run: RunFolder, by: str) -> None:
-    from gem_eval.cli.run_table import mean_text, one_line, print_line, share_text
+    from gem_eval.cli.run_table import mean_text, one_line, share_text
     from gem_eval.statistics.estimates import estimate_mean, estimate_share
     from gem_eval.statistics.run_summary import by_seed
 
@@ -114,7 +114,7 @@ def _print_by(run: RunFolder, by: str) -> None:
     parts: dict[str, dict[Any, list[EpisodeRow]]] = {}
     for row in run.rows():
         parts.setdefault(row.env, {}).setdefault(key(row), []).append(row)
-    print_line(one_line(run.name), "bold")
+    print_prose(one_line(run.name), "bold")
     columns = ("episodes", "failed", "mean return", "success")
     for env, groups in parts.items():
         table = Table((by, *columns), right=columns, title=one_line(env))

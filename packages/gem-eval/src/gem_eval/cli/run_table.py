@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gem_cli.output import Table, console
+from gem_cli.output import Table, print_prose
 from gem_cli.terminal_text import printable
 
 if TYPE_CHECKING:
     from gem_eval.statistics.estimates import Estimate
     from gem_eval.statistics.run_summary import Distribution, EnvironmentSummary, RunSummary
 
-__all__ = ["mean_text", "one_line", "print_line", "print_run_summary", "print_runs_side_by_side", "share_text"]
+__all__ = ["mean_text", "one_line", "print_run_summary", "print_runs_side_by_side", "share_text"]
 
 
 _SHOWN_REASONS, _LONGEST_REASON = 10, 60  # servers and wrappers may invent any number of reasons, of any length
@@ -25,7 +24,7 @@ _LONGEST_NAME = 12
 
 def print_run_summary(summary: RunSummary) -> None:
     """Print the figures of one run, how its episodes ended and failed, its price, and all notes."""
-    print_line(_heading(summary), "bold")
+    print_prose(_heading(summary), "bold")
     if len(summary.environments) == 1:
         _print_environment(summary.environments[0])
     else:
@@ -35,18 +34,18 @@ def print_run_summary(summary: RunSummary) -> None:
         _print_effort(summary)
     stops = _merged(item.stop_reasons for item in summary.environments)
     if stops:
-        print_line(f"ended: {_counts(stops)}")
+        print_prose(f"ended: {_counts(stops)}")
     failures = _merged(
         {f"{failure.source}/{failure.kind}": failure.count for failure in item.failures}
         for item in summary.environments
     )
     if failures:
-        print_line(f"failed: {_counts(failures)}", "red")
+        print_prose(f"failed: {_counts(failures)}", "red")
     costs = [item.cost for item in summary.environments if item.cost is not None]
     if costs:
-        print_line(f"cost: {sum(costs):.4g}")
+        print_prose(f"cost: {sum(costs):.4g}")
     for note in _notes(summary):
-        print_line(f"note: {note}", "dim")
+        print_prose(f"note: {note}", "dim")
 
 
 def print_runs_side_by_side(summaries: Sequence[RunSummary]) -> None:
@@ -54,8 +53,8 @@ def print_runs_side_by_side(summaries: Sequence[RunSummary]) -> None:
     names = [one_line(summary.name) for summary in summaries]
     if max(map(len, names), default=0) > _LONGEST_NAME:
         for number, (name, summary) in enumerate(zip(names, summaries, strict=True), start=1):
-            print_line(f"{number}  {name}{f', agent {one_line(summary.agent)}' if summary.agent else ''}")
-        print_line()
+            print_prose(f"{number}  {name}{f', agent {one_line(summary.agent)}' if summary.agent else ''}")
+        print_prose()
         names = [str(number) for number in range(1, len(names) + 1)]
     columns = ("episodes", "failed", "mean return", "success", "turns")
     for env in dict.fromkeys(item.env for summary in summaries for item in summary.environments):
@@ -74,12 +73,7 @@ def print_runs_side_by_side(summaries: Sequence[RunSummary]) -> None:
         table.show()
     for name, summary in zip(names, summaries, strict=True):
         for note in _notes(summary):
-            print_line(f"note: {name}: {note}", "dim")
-
-
-def print_line(text: str = "", style: str = "") -> None:
-    """Print a line: wrapped between words on a terminal, in one piece into a pipe."""
-    console().print(text, style=style, markup=False, soft_wrap=not sys.stdout.isatty())
+            print_prose(f"note: {name}: {note}", "dim")
 
 
 def one_line(text: object) -> str:

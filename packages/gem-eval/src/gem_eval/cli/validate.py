@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gem_cli.completers import complete_targets
-from gem_cli.output import Table, console, json_option, print_json, print_prose, progress
+from gem_cli.output import Table, json_option, print_json, print_prose
+from gem_cli.progress import progress
 from gem_cli.terminal_text import printable
 
 if TYPE_CHECKING:
@@ -68,14 +69,13 @@ def validate_command(
         print_json({"environments": [verdict.to_dict() for verdict in verdicts], "left_out": omitted})
     else:
         _print(verdicts)
-        out = console()
         if left_out:
             needs = ", ".join(sorted({need for spec in left_out for need in spec.requires or ("several agents",)}))
             line = f"left out: {len(left_out)} environments that need {needs}; name their ids to play them"
-            print_prose(out, line, style="dim")
+            print_prose(line, style="dim")
         wrong = sum(not verdict.valid for verdict in verdicts)
         line = f"{len(verdicts) - wrong} of {len(verdicts)} environments are valid"
-        out.print(line, style="red bold" if wrong else "bold", markup=False)
+        print_prose(line, style="red bold" if wrong else "bold")
     if not all(verdict.valid for verdict in verdicts):
         click.get_current_context().exit(1)
 
@@ -93,16 +93,15 @@ def _print(verdicts: list[EnvironmentValidation]) -> None:
         )
     if table.rows:
         table.show()
-    out = console()
     for verdict in verdicts:
         for problem in verdict.problems:
-            print_prose(out, f"{verdict.env}: {printable(problem)}", style="red")
+            print_prose(f"{verdict.env}: {printable(problem)}", style="red")
     notes: dict[str, int] = {}
     for verdict in verdicts:
         for note in verdict.notes:
             notes[note] = notes.get(note, 0) + 1
     for note, count in notes.items():
-        print_prose(out, f"note: {note} ({count} of {len(verdicts)})", style="dim")
+        print_prose(f"note: {note} ({count} of {len(verdicts)})", style="dim")
 
 
 def _mean(returns: AgentReturns | None) -> str:

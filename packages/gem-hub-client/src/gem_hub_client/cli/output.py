@@ -1,39 +1,34 @@
-"""Common output of the ``gem hub`` commands: tables drawn without rich, cells on packages, notes on stderr."""
+"""Common output of the ``gem hub`` commands: tables, cells on packages, notes and progress on stderr."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from gem_hub_client.sanitize import sanitize
+from gem_hub_client.terminal_table import Table
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as ProgressBar
-
     from gem_hub_client.sync import Progress
 
 __all__ = [
+    "ProgressLine",
     "conformance",
     "first_load",
     "install_line",
     "json_option",
     "note",
     "print_json",
-    "progress",
     "several",
     "show_table",
     "warned_version",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_GAP = "  "
 
 
 def json_option(command: F) -> F:
@@ -46,48 +41,47 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def progress() -> ProgressBar:
-    """Return a progress bar on stderr that is silent where stderr is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+class ProgressLine:
+    """A progress bar on stderr, which is silent where stderr is no terminal.
 
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        disable=not sys.stderr.isatty(),
-        transient=True,
-    )
+    ::
+
+        with ProgressLine("loading") as line:
+            line.update(done, total)
+
+    Args:
+        label: the words in front of it.
+    """
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._note = ""
+        self._bar: Any = None
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.render_finish()
+
+    def update(self, done: int, total: int | None = None, note: str = "") -> None:
+        """Show that ``done`` of ``total`` units are done, with a note behind the bar."""
+        if not sys.stderr.isatty():
+            return
+        self._note = note
+        if self._bar is None:
+            self._bar = click.progressbar(
+                length=total or 0, label=self._label, file=sys.stderr, item_show_func=lambda _: sanitize(self._note)
+            )
+            self._bar.render_progress()
+        self._bar.length = total
+        self._bar.update(done - self._bar.pos, note)
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], whole: Collection[str] = ()) -> None:
-    """Print a table, folded to the width of a terminal, or one line a row into a pipe.
-
-    No word is broken, and no cell of the columns in ``whole``, which hold commands to copy. Where the words do not fit
-    side by side, each row becomes a paragraph.
-
-    It does without rich, whose import takes as long as everything else that a search does.
-    """
-    terminal = sys.stdout.isatty()
-    widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
-    if terminal:
-        available = shutil.get_terminal_size((80, 24)).columns - 1
-        fitting = _shrunk(columns, rows, widths, whole, available)
-        if fitting is None:
-            click.echo("\n".join(line for cells in rows for line in _paragraph(columns, cells, whole, available)))
-            return
-        widths = fitting
-    header = _GAP.join(name.ljust(width) for name, width in zip(columns, widths, strict=True)).rstrip()
-    lines = [click.style(header, bold=True) if terminal else header]
-    for cells in rows:
-        folded = [_folded(cell, width) for cell, width in zip(cells, widths, strict=True)]
-        for number in range(max(map(len, folded))):
-            parts = [(cell[number : number + 1] or [""])[0] for cell in folded]
-            lines.append(_GAP.join(part.ljust(width) for part, width in zip(parts, widths, strict=True)).rstrip())
-    click.echo("\n".join(lines))
+    """Print a table; no cell of the columns in ``whole``, which hold commands to copy, is broken."""
+    Table(tuple(columns), rows=[tuple(cells) for cells in rows], whole=whole).show()
 
 
 def note(text: str) -> None:
@@ -138,35 +132,3 @@ def several(items: Iterable[str], most: int) -> str:
     known = list(items)
     more = [f"… {len(known) - most} more"] if len(known) > most else []
     return ", ".join([*known[:most], *more])
-
-
-def _shrunk(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], widths: list[int], whole: Collection[str], available: int
-) -> list[int] | None:
-    """Return widths that fit, taken from the widest columns; None if whole words do not fit."""
-    widths = list(widths)
-    narrowest = [
-        width if name in whole else max((len(word) for cell in cells for word in cell.split()), default=0)
-        for name, width, cells in zip(columns, widths, zip(columns, *rows, strict=True), strict=True)
-    ]
-    excess = sum(widths) + len(_GAP) * (len(widths) - 1) - available
-    while excess > 0:
-        slack, widest = max((w - n, i) for i, (w, n) in enumerate(zip(widths, narrowest, strict=True)))
-        if slack == 0:
-            return None
-        widths[widest] -= 1
-        excess -= 1
-    return widths
-
-
-def _folded(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(width, 1), break_long_words=False, break_on_hyphens=False) or [""]
-
-
-def _paragraph(columns: Sequence[str], cells: Sequence[str], whole: Collection[str], width: int) -> list[str]:
-    """Return a row as lines: its first cell, the others with their names, and commands on lines of their own."""
-    named = [(name, cell) for name, cell in zip(columns, cells, strict=True) if cell]
-    rest = ", ".join(f"{name} {cell}".strip() for name, cell in named[1:] if name not in whole)
-    folded = textwrap.wrap(rest, width - 2, break_long_words=False, break_on_hyphens=False)
-    commands = [f"{name}: {cell}" for name, cell in named if name in whole]
-    return [click.style(cells[0], bold=True), *(f"  {line}" for line in [*folded, *commands])]

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from gem_hub_client.cli.by_address import CommandByAddress
-from gem_hub_client.cli.output import json_option, print_json, progress
+from gem_hub_client.cli.output import ProgressLine, json_option, print_json
 from gem_hub_client.cli.registry_options import package_path, registry_option
 from gem_hub_client.config import hubs
 from gem_hub_client.errors import HubError
@@ -125,9 +125,15 @@ def _token(hub: str, wheels: list[LocalWheel], trusted_publishing: str) -> Itera
 
 
 def _uploaded(registry: RegistryClient, wheel: LocalWheel) -> dict[str, Any]:
-    with progress() as bar:
-        task = bar.add_task(f"uploading {wheel.path.name}", total=wheel.size, note="bytes")
-        return upload(registry, wheel, lambda length: bar.advance(task, length))
+    sent = 0
+    with ProgressLine(f"uploading {wheel.path.name}") as line:
+
+        def advance(length: int) -> None:
+            nonlocal sent
+            sent += length
+            line.update(sent, wheel.size)
+
+        return upload(registry, wheel, advance)
 
 
 def _refresh_catalogue(hub: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gem_hub_client.cli.output import json_option, note, print_json, progress
+from gem_hub_client.cli.output import ProgressLine, json_option, note, print_json
 from gem_hub_client.config import Hub, hubs, published_hub
 from gem_hub_client.errors import HubError
 from gem_hub_client.official import MIRROR
@@ -72,9 +72,9 @@ def _current(hub: Hub) -> Hub:
 
 
 def _updated(hub: Hub, reset: bool) -> SyncResult:
-    with progress() as bars:
-        tasks = {what: bars.add_task(f"{hub.name}: {what}", total=None, note="") for what in ("loading", "indexing")}
-        done = update(hub, lambda what, done, total: bars.update(tasks[what], completed=done, total=total), reset=reset)
+    with ProgressLine(f"{hub.name}: loading") as loading, ProgressLine(f"{hub.name}: indexing") as indexing:
+        lines = {"loading": loading, "indexing": indexing}
+        done = update(hub, lambda what, done, total: lines[what].update(done, total), reset=reset)
     state = State.read(hub.cache)
     if state.expired:  # what was loaded can be searched
         raise HubError(state.problem or f"{hub.name}: was valid until {state.expires}")

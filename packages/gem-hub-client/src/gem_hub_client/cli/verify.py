@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gem_hub_client.cli.output import json_option, note, print_json, progress
+from gem_hub_client.cli.output import ProgressLine, json_option, note, print_json
 from gem_hub_client.config import hub_at, hubs
 
 __all__ = ["verify_command"]
@@ -30,9 +30,8 @@ def verify_command(ctx: click.Context, address: str | None, as_json: bool) -> No
     from gem_hub_client.verify import verify
 
     hub = hub_at(address) if address is not None else hubs()[0]
-    with progress() as bar:
-        task = bar.add_task(f"{hub.name}", total=None, note="")
-        found = verify(hub, lambda done, total, name: bar.update(task, completed=done, total=total, note=name))
+    with ProgressLine(hub.name) as line:
+        found = verify(hub, line.update)
     for text in found.notes:
         note(text)
     if as_json:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from gem_hub_client.config import config_file
 from gem_hub_client.errors import HubError
+from gem_hub_client.locking import exclusive
 
 __all__ = ["Login", "credentials_file", "forget", "login_of", "logins", "prepare", "remember"]
 
@@ -107,14 +108,12 @@ def forget(address: str) -> bool:
 @contextmanager
 def _locked() -> Iterator[Path]:
     """Hold the lock without which two commands at once could lose one of two logins."""
-    from filelock import FileLock
-
     path = credentials_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with FileLock(path.with_name(f".{path.name}.lock"), timeout=10):
+        with exclusive(path.with_name(f".{path.name}.lock"), timeout=10):
             yield path
-    except OSError as error:  # filelock's Timeout is one
+    except OSError as error:  # TimeoutError is one
         raise HubError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 

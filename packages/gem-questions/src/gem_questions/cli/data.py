@@ -11,7 +11,8 @@ import click
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, DatasetError, GemError
 from gem_cli.completers import complete_ids
-from gem_cli.output import Table, json_option, print_json, progress
+from gem_cli.output import Table, json_option, print_json
+from gem_cli.progress import progress
 from gem_questions.cli.data_check import check_command
 
 __all__ = ["data_command"]

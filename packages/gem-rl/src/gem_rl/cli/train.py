@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gem.errors import ArgumentError, MissingPluginError
-from gem_cli.output import Table, json_option, print_json, progress
+from gem_cli.output import Table, json_option, print_json
+from gem_cli.progress import progress
 
 if sys.version_info >= (3, 11):
     import tomllib

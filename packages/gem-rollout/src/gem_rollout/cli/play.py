@@ -14,7 +14,7 @@ from gem.errors import GemError, NotSupportedError
 from gem.policies import Policy, make_policy
 from gem.text import TERMINAL_STATE
 from gem_cli.completers import complete_ids
-from gem_cli.output import as_text, console, json_option, print_json, print_prose
+from gem_cli.output import as_text, json_option, print_json, print_prose
 from gem_rollout.trajectory import Trajectory, TrajectoryWriter, Transition
 
 __all__ = ["play_command"]
@@ -69,7 +69,6 @@ class _Screen:
         self.env = env
         self.quiet = quiet
         self.strict = strict
-        self.console = console()
 
     def play_episode(self, seed: int | None) -> Trajectory | None:
         """Play to the end and return the record; None if the person leaves."""
@@ -136,9 +135,9 @@ class _Screen:
         record = Trajectory(self.env.spec, seed, reset_info=info, final_observation=observation, agent="human")
         return record, _Hints(self.env, observation, info)
 
-    def show(self, text: str = "", style: str | None = None) -> None:
+    def show(self, text: str = "", style: str = "") -> None:
         if not self.quiet:
-            print_prose(self.console, text, style=style)
+            print_prose(text, style=style)
 
     def _ask(self, hint: str, boxed: bool) -> str:
         while True:

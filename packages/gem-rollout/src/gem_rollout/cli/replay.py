@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gem.errors import ArgumentError, TrajectoryError
-from gem_cli.output import Table, console, json_option, print_json, print_prose, progress
+from gem_cli.output import Table, json_option, print_json, print_prose
+from gem_cli.progress import progress
 from gem_rollout.trajectory import Trajectory, read_trajectories
 
 if TYPE_CHECKING:
@@ -97,14 +98,13 @@ def _print(items: list[dict[str, Any]]) -> None:
     for item in items:
         rows.add_row(str(item["episode"]), str(item["id"]), str(item["seed"]), str(item["turns"]), str(item["result"]))
     rows.show()
-    out = console()
     for item in items:
         if item["result"] != "same":
             reason = item["problem"] or item["difference"]["message"]
-            print_prose(out, f"episode {item['episode']}: {reason}")
+            print_prose(f"episode {item['episode']}: {reason}")
     # Most notes hold for all episodes of an environment.
     for note, count in Counter(note for item in items for note in item["notes"]).items():
         which = "" if count == len(items) else f" ({count} of {len(items)} episodes)"
-        print_prose(out, f"note: {note}{which}", style="dim")
+        print_prose(f"note: {note}{which}", style="dim")
     results = Counter(item["result"] for item in items)
-    out.print(", ".join(f"{count} {result}" for result, count in sorted(results.items(), reverse=True)), style="bold")
+    print_prose(", ".join(f"{count} {result}" for result, count in sorted(results.items(), reverse=True)), style="bold")

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gem_cli.completers import complete_agents, complete_ids, complete_modes, complete_wrappers
-from gem_cli.output import Table, console, json_option, print_json, progress
+from gem_cli.output import Table, json_option, print_json, print_prose
+from gem_cli.progress import progress
 
 if TYPE_CHECKING:
     from gem_rollout import EpisodeStream
@@ -138,11 +139,11 @@ def rollout_command(
     else:
         _print_summary(summaries)
         rate = f"{steps} steps in {seconds:.2f} s: {steps / seconds:,.0f} steps per second, agent included"
-        console().print(rate, style="dim")
+        print_prose(rate, style="dim")
         if out is not None:
-            console().print(f"recorded in {out}; read it with: gem show {out}", style="dim", markup=False)
+            print_prose(f"recorded in {out}; read it with: gem show {out}", style="dim")
         if interrupted:
-            console().print(f"interrupted after {finished} of {episodes * len(specs)} episodes", style="yellow")
+            print_prose(f"interrupted after {finished} of {episodes * len(specs)} episodes", style="yellow")
     if interrupted:
         raise SystemExit(_INTERRUPTED)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import islice, takewhile
 from pathlib import Path
 from statistics import fmean
@@ -10,7 +11,7 @@ from typing import Any
 import click
 
 from gem.errors import ArgumentError, TrajectoryError
-from gem_cli.output import Table, as_text, console, json_option, print_json, print_prose
+from gem_cli.output import Table, as_text, json_option, print_json, print_prose
 from gem_cli.terminal_text import printable
 from gem_rollout.trajectory import Trajectory, Transition, read_trajectories
 
@@ -129,47 +130,49 @@ def _print_agents(summaries: list[dict[str, Any]]) -> None:
 
 
 def _print_episode(trajectory: Trajectory, only: int | None) -> None:
-    from rich.markup import escape
-
-    out = console()
     name = "unknown environment" if trajectory.spec is None else trajectory.spec.id
     repetition = f", repetition {trajectory.repetition}" if trajectory.repetition else ""
     about = f"{name}  seed {trajectory.seed}{repetition}, agent {trajectory.agent or 'unknown'}"
-    out.print(printable(about), style="bold", markup=False)
+    print_prose(printable(about), style="bold")
     before: Any = None
     for number, transition in enumerate(trajectory.transitions, start=1):
         observation = transition.observation
         if only is None or number == only:
             agent = "" if transition.agent is None else f" of {printable(transition.agent)}"
-            out.rule(escape(f"turn {number}{agent}"), style="dim", align="left")
-            _print_observation(out, observation, before if only is None else None)
-            _print_turn(out, transition)
+            _rule(f"turn {number}{agent}")
+            _print_observation(observation, before if only is None else None)
+            _print_turn(transition)
         before = observation
     if only is None:
-        out.rule("end", style="dim", align="left")
-        _print_observation(out, trajectory.final_observation, before)
-        out.print()
+        _rule("end")
+        _print_observation(trajectory.final_observation, before)
+        print_prose()
         ending = f"return {trajectory.episode_return:.4g} in {len(trajectory)} turns, {_ending(trajectory)}"
-        out.print(printable(ending), style="bold", markup=False)
+        print_prose(printable(ending), style="bold")
         if trajectory.error is not None:
-            out.print(f"error   {printable(trajectory.error)}", style="red", markup=False)
+            print_prose(f"error   {printable(trajectory.error)}", style="red")
 
 
-def _print_turn(out: Any, turn: Transition) -> None:
-    out.print()
+def _rule(title: str) -> None:
+    """Print a line across the terminal that begins with a title."""
+    print_prose(f"─ {title} ".ljust(shutil.get_terminal_size().columns, "─"), style="dim")
+
+
+def _print_turn(turn: Transition) -> None:
+    print_prose()
     if turn.reasoning:
-        print_prose(out, f"thought {printable(turn.reasoning)}", style="dim")
-    out.print("action  ", style="bold cyan", end="")
-    print_prose(out, as_text(turn.action), style="cyan")
+        print_prose(f"thought {printable(turn.reasoning)}", style="dim")
+    print_prose("action  ", style="bold cyan", end="")
+    print_prose(as_text(turn.action), style="cyan")
     for call in turn.tool_calls:
-        print_prose(out, f"tool    {printable(str(call))}")
+        print_prose(f"tool    {printable(str(call))}")
     colour = "green" if turn.reward > 0 else "red" if turn.reward < 0 else "dim"
-    out.print(f"reward  {turn.reward:+.4g}", style=colour)
+    print_prose(f"reward  {turn.reward:+.4g}", style=colour)
     about = _about_the_call(turn)
     if about:
-        out.print(f"model   {printable(about)}", style="dim", markup=False)
+        print_prose(f"model   {printable(about)}", style="dim")
     if turn.info.get("error"):
-        out.print(f"error   {printable(str(turn.info['error']))}", style="red", markup=False)
+        print_prose(f"error   {printable(str(turn.info['error']))}", style="red")
 
 
 def _about_the_call(turn: Transition) -> str:
@@ -188,32 +191,32 @@ def _about_the_call(turn: Transition) -> str:
     return ", ".join(word for word in words if word)
 
 
-def _print_observation(out: Any, observation: Any, before: Any = None) -> None:
+def _print_observation(observation: Any, before: Any = None) -> None:
     """Print an observation, without a beginning that it has in common with the one before."""
     if isinstance(observation, str):
         if isinstance(before, str) and len(before) >= _LONG and observation.startswith(before):
-            out.print(f"… {len(before):,} characters as before", style="dim")
+            print_prose(f"… {len(before):,} characters as before", style="dim")
             observation = observation[len(before) :]
-        print_prose(out, as_text(observation))
+        print_prose(as_text(observation))
     elif isinstance(observation, list):
         known = before if isinstance(before, list) else []
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(known, observation, strict=False)))
         if same > 1:
-            out.print(f"… {same} messages as before", style="dim")
+            print_prose(f"… {same} messages as before", style="dim")
         for part in observation[same if same > 1 else 0 :]:
-            _print_part(out, part)
+            _print_part(part)
     else:
-        print_prose(out, as_text(observation))
+        print_prose(as_text(observation))
 
 
-def _print_part(out: Any, part: Any) -> None:
+def _print_part(part: Any) -> None:
     if not isinstance(part, dict):
-        out.print(as_text(part), markup=False)
+        print_prose(as_text(part))
     elif "role" in part:  # a chat message
-        out.print(printable(f"{part['role']}:"), style="dim", markup=False)
-        _print_observation(out, part.get("content") or part.get("tool_calls"))
+        print_prose(printable(f"{part['role']}:"), style="dim")
+        _print_observation(part.get("content") or part.get("tool_calls"))
     else:
-        out.print(as_text([part]) if "type" in part else printable(str(part)), markup=False)
+        print_prose(as_text([part]) if "type" in part else printable(str(part)))
 
 
 def _ending(trajectory: Trajectory) -> str:

@@ -49,8 +49,8 @@ def to_dataset(trajectories: Iterable[Trajectory]) -> Any:
     Columns and their types are always the same. ``episode`` and ``turn`` count from 0; ``env_id``, ``seed``,
     ``repetition``, ``agent``, ``stop_reason``, ``failure`` and ``spec`` belong to the episode, the others to the turn
     and are named as in :class:`~gem_rollout.trajectory.Transition`; ``acting_agent`` is its ``agent``. Text stays text;
-    other observations and actions, ``info``, ``usage``, ``failure`` and ``spec`` are JSON, and ``version`` is text. Each
-    row has the whole observation, so under a history wrapper the data set is far larger than the file of episodes.
+    other observations and actions, ``info``, ``usage``, ``failure`` and ``spec`` are JSON, and ``version`` is text.
+    Each row has the whole observation, so under a history wrapper the data set is far larger than the file of episodes.
 
     Raises:
         MissingPluginError: if the library ``datasets`` is not installed.

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gem_cli.completers import complete_targets
-from gem_cli.output import Table, json_option, print_json, progress
+from gem_cli.output import Table, json_option, print_json
+from gem_cli.progress import progress
 
 if TYPE_CHECKING:
     from gem_testing.record import EnvironmentResults

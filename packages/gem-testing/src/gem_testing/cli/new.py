@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 
 from gem.errors import ArgumentError
-from gem_cli.output import json_option, print_json, progress
+from gem_cli.output import json_option, print_json
+from gem_cli.progress import progress
 from gem_cli.write_folder import check_target, write_files
 from gem_testing.scaffold import names
 from gem_testing.scaffold.project import EXAMPLES, LICENCES, Project

@@ -28,6 +28,8 @@ class ExampleEnvironment(NamedTuple):
     """Name of its class and id, and in lower case of its module and its folder of templates."""
     row: str
     """The agent's action and the reward: two cells of the README's table."""
+    needs: tuple[str, ...] = ()
+    """The distributions that it imports beside gem-core, in versions of gem-core's."""
 
     @property
     def module(self) -> str:
@@ -37,7 +39,9 @@ class ExampleEnvironment(NamedTuple):
 EXAMPLES = {
     "single": ExampleEnvironment("Arithmetic", r"answers a question with `\boxed{number}` | 1 right, 0 wrong"),
     "multi": ExampleEnvironment("Treasure", r"digs with `\boxed{row column}` | 1 found, 0 else, -0.1 no move"),
-    "picture": ExampleEnvironment("Squares", r"counts in a picture, `\boxed{number}` | 1 right, 0 wrong"),
+    "picture": ExampleEnvironment(
+        "Squares", r"counts in a picture, `\boxed{number}` | 1 right, 0 wrong", ("gem-questions",)
+    ),
 }
 """Single turn, several turns, or pictures → the example that shows it."""
 
@@ -103,9 +107,9 @@ class Project(NamedTuple):
         rows = [f"| `{env_id}` | {variants} | {row} |" for env_id, variants, row in self._rows()]
         changes = [f"- `{env_id}`, with its variants `-easy` and `-hard`." for env_id in self.environments()]
         pin = f">={major}.{minor},<{major}.{int(minor) + 1}"
-        # The example of questions needs gem-questions; a package made from a description has its own list.
-        others = [f"gem-questions{pin}"] if self.made is None else self.made.dependencies
-        dependencies = [f"gem-core{pin}", *others]
+        needs = sorted({name for example in self.examples for name in example.needs})
+        others = () if self.made is None else self.made.dependencies
+        dependencies = [*(f"{name}{pin}" for name in ("gem-core", *needs)), *others]
         return {
             "distribution": self.distribution,
             "wheel_name": self.distribution.replace("-", "_"),

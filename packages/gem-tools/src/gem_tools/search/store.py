@@ -152,7 +152,7 @@ class _Digested:
 @contextmanager
 def _progress(corpus: Path) -> Iterator[Callable[[int], None]]:
     """A progress bar of the indexed part of a corpus in megabytes; a compressed corpus has an unknown size."""
-    from gem_cli.output import progress
+    from gem_cli.progress import progress
 
     total = None if corpus.suffix == ".gz" else max(corpus.stat().st_size // 10**6, 1)
     done = 0
