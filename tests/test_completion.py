@@ -74,7 +74,7 @@ def test_a_completion_loads_manifests_and_no_environment() -> None:
         "import atexit, sys; sys.argv = ['gem']\n"
         "heavy = {'pydantic', 'numpy', 'rich', 'gem_envs_games', 'asyncio', 'pluggy', 'jinja2'}\n"
         "atexit.register(lambda: print('HEAVY', sorted(heavy & set(sys.modules))))\n"
-        "from gem_command import run; run()"
+        "from gem_cli.start import run; run()"
     )
     asked = {"COMP_WORDS": "gem info game:Sudoku-v0-e", "_GEM_COMPLETE": "bash_complete"}
     done = subprocess.run(

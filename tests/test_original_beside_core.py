@@ -47,7 +47,7 @@ def run(site: Path, code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", start + code], capture_output=True, text=True, check=False)
 
 
-COMMAND = "sys.argv = ['gem', 'list']; from gem_command import run; run()"
+COMMAND = "sys.argv = ['gem', 'list']; from gem_cli.start import run; run()"
 
 
 @pytest.mark.parametrize("original_last", [True, False])

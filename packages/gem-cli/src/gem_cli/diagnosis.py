@@ -70,7 +70,7 @@ def _command_is_taken() -> list[Diagnosis]:
         return []
     try:
         # Only a script of pip's with our entry point in it is ours; RubyGems' command has the same name.
-        if b"gem_command" in Path(command).read_bytes()[:4096]:
+        if b"gem_cli" in Path(command).read_bytes()[:4096]:
             return []
     except OSError:
         return []

@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 from gem.errors import NotSupportedError
-from gem_processes import after_fork_in_child
+from gem.fork_hooks import after_fork_in_child
 
 __all__ = ["LOOP", "LoopThread"]
 
