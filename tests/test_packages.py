@@ -63,6 +63,22 @@ def output_of(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
+PLAY = """
+import gem
+
+env = gem.make("game:Sudoku-v0-easy")
+policy = gem.make_policy("reference", env)
+observation, info = env.reset(seed=0)
+policy.reset(observation, info)
+total, over = 0.0, False
+while not over:
+    observation, reward, terminated, truncated, info = env.step(policy.act(observation, info))
+    total, over = total + reward, terminated or truncated
+print(round(total, 6))
+"""
+"""A loop without any other package; the reference policy's return."""
+
+
 @pytest.fixture(scope="module")
 def core_alone(
     tmp_path_factory: pytest.TempPathFactory, wheels: dict[str, Path], make_environment: Callable[..., Path]
@@ -77,7 +93,7 @@ def core_and_games(
 ) -> Path:
     """An environment into which an installer has put the folders of two packages, started in another folder."""
     cwd = tmp_path_factory.mktemp("games")
-    folders = [FOLDERS[name] for name in ("gem-hub-client", "gem-core", "gem-envs-games")]
+    folders = [FOLDERS[name] for name in ("gem-hub-client", "gem-cli", "gem-core", "gem-envs-games")]
     if request.param == "uv":
         make_environment(cwd / "venv", *folders)
     else:
@@ -248,25 +264,22 @@ def test_gem_core_alone_says_how_to_get_environments(core_alone: Path, tmp_path:
     assert {"gem-envs-games", "gem-envs-reasoning"} <= {package["name"] for package in found}
     assert json.loads(output_of(core_alone / "bin" / "python", "-m", "gem", "doctor", "--json", cwd=tmp_path))
     failed = subprocess.run(
-        [gem, "rollout", "game:Sudoku-v0-easy"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [gem, "info", "game:Sudoku-v0-easy"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert failed.returncode == 1
-    assert "pip install gem-rollout" in failed.stderr
+    assert "pip install gem-envs-games" in failed.stderr
     assert "Traceback" not in failed.stderr
-    for command in ("check", "new"):
+    for command, package in (("check", "gem-testing"), ("rollout", "gem-rollout"), ("data", "gem-questions")):
         missing = subprocess.run([gem, command], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert (missing.returncode, "pip install gem-testing" in missing.stderr) == (2, True)
+        assert (missing.returncode, f"pip install {package}" in missing.stderr) == (2, True)
 
 
 def test_installed_games_are_found_and_played(core_and_games: Path, tmp_path: Path) -> None:
-    """Once the folders are installed, the games are listed, and the reference policy solves Sudoku."""
+    """Once the folders are installed, the games are listed, the hub is searched, and the reference policy solves Sudoku."""
     gem = core_and_games / "bin" / "gem"
     listed = {item["id"]: item for item in json.loads(output_of(gem, "list", "--json", cwd=tmp_path))}
     manifest = FOLDERS["gem-envs-games"] / "src" / "gem_envs_games" / FILE_NAME
     assert list(listed) == sorted(spec.id for spec in read_specs(manifest))
     assert listed["game:Sudoku-v0-easy"]["package"] == "gem-envs-games"
-    record = tmp_path / "sudoku.jsonl"
-    command = ("rollout", "game:Sudoku-v0-easy", "--agent", "reference", "--episodes", "4", "--out", record, "--json")
-    report: dict[str, Any] = json.loads(output_of(gem, *command, cwd=tmp_path))
-    assert [item["mean_return"] for item in report["environments"]] == [pytest.approx(1.0)]
-    assert len(record.read_text(encoding="utf-8").splitlines()) == 4
+    assert "gem-envs-games" in output_of(gem, "hub", "search", "sudoku", cwd=tmp_path)
+    assert output_of(core_and_games / "bin" / "python", "-c", PLAY, cwd=tmp_path) == "1.0\n"

@@ -33,7 +33,10 @@ def harbor_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip(f"Harbor cannot be had without uv; {WITH_HARBOR} names a Python that has it")
     folder = tmp_path_factory.mktemp("harbor")
     python = folder / "bin" / "python"
-    local = [str(PACKAGES / name) for name in ("gem-hub-client", "gem-core", "gem-terminal")]
+    local = [
+        str(PACKAGES / name)
+        for name in ("gem-hub-client", "gem-cli", "gem-core", "gem-processes", "gem-rollout", "gem-terminal")
+    ]
     for command in (
         [uv, "venv", "--no-python-downloads", "--python", ">=3.12", str(folder), "--clear"],
         [uv, "pip", "install", "--python", str(python), "harbor", *(part for path in local for part in ("-e", path))],
