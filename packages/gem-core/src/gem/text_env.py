@@ -170,18 +170,13 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
     """The last sentences of the instructions: what the form forgives, and what an action without a move costs. Empty
     where ``_instructions`` says it."""
 
+    _required: ClassVar[tuple[str, ...]] = ("_instructions", "_play")
+
     max_turns: int = 10
     _turn: int = 0
     _phase: EpisodePhase = EpisodePhase.NOT_BEGUN
     _read: Callable[[str], MoveT | None] | None = None
     """``form.read`` while an episode is in play, else None, so that a step looks up both at once."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._missing = tuple(
-            name for name in ("_instructions", "_play") if getattr(cls, name) is getattr(TextEnv, name)
-        )
-        cls._refuse_incomplete()
 
     def __init__(self, max_turns: int = 10) -> None:
         self.max_turns = integer("max_turns", max_turns, minimum=1, maximum=MAX_TURNS)
@@ -350,6 +345,3 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
         if options and not known:
             raise ArgumentError(f"{name} has no reset options, got {sorted(map(str, options))}")
         check_names(f"reset of {name}", (key if isinstance(key, str) else repr(key) for key in options), known)
-
-
-TextEnv._missing = ("_instructions", "_play")  # Python calls __init_subclass__ for the subclasses alone
