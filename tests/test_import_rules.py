@@ -122,7 +122,7 @@ def test_a_package_imports_only_what_it_may(package: str) -> None:
 
 
 def test_every_package_has_a_layer_and_may_import_lower_ones_alone() -> None:
-    """No rule above allows an arrow back; what a rule does not allow, no import does, those inside functions included."""
+    """No rule above allows an arrow back; imports inside functions keep to the rules too."""
     order = [package for layer in LAYERS.values() for package in layer]
     assert sorted(order) == sorted(PACKAGES)
     for package in order:

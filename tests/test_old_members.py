@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import inspect
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -56,6 +59,73 @@ def test_a_member_without_a_counterpart_is_an_attribute_error(name: str) -> None
     assert not hasattr(Bare(), name)
     with pytest.raises(AttributeError, match=name):
         getattr(Bare(), name)
+
+
+class Owner(Env[str, str]):
+    """Has two of the names itself: one of the class, one of the instance."""
+
+    dataset = "the class's"
+
+    def __init__(self) -> None:
+        self.seed = 7
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+        return "", {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
+        return "", 0.0, True, False, {}
+
+
+class Resourceful(Owner):
+    """Answers for a missing name itself."""
+
+    def __getattr__(self, name: str) -> str:
+        return f"{name} of its own"
+
+
+def test_an_environments_own_attributes_win() -> None:
+    """Attributes of the instance, of the class and of its __getattr__ come before the original's members."""
+    env, resourceful = Owner(), Resourceful()
+    wrapped: Any = gem.Wrapper(gem.Wrapper(env))
+    for one in (env, wrapped):
+        assert (one.dataset, one.seed) == ("the class's", 7)
+    assert not hasattr(wrapped, "idx")
+    env.seed = 8
+    assert wrapped.seed == 8
+    assert (resourceful.env_id, gem.Wrapper(resourceful).idx) == ("env_id of its own", "idx of its own")
+
+
+def test_the_base_class_leaves_missing_attributes_to_python() -> None:
+    """A __getattr__ on Env would slow every attribute of every environment, and its file knows nothing of the past."""
+    assert not hasattr(Env, "__getattr__")
+    assert not any(hasattr(Env, name) for name in MEMBERS)
+    assert "migration" not in inspect.getsource(gem.core)
+
+
+@pytest.mark.parametrize(
+    "first_import",
+    [
+        "import gem.core",
+        "from gem.core import Env",
+        "import gem; gem.Env",
+        "import gem; gem.make",
+        "from gem.core import EnvWrapper, ObsType, ActType",
+        "import importlib, gem.core; importlib.reload(gem.core)",
+        "import pickle; pickle.loads(PICKLED)",
+    ],
+)
+def test_the_members_are_there_by_every_way_to_the_base_class(first_import: str) -> None:
+    """However a process comes to gem.core, environments have the original's members, and the module its own loader."""
+    code = f"PICKLED = {pickle.dumps(Env)!r}\n{first_import}\n"
+    code += (
+        "import gem, inspect\n"
+        "env = gem.make('game:GuessTheNumber-v0-easy')\n"
+        "assert env.env_id == 'game:GuessTheNumber-v0-easy' and not hasattr(env, 'dataset')\n"
+        "assert isinstance(env, gem.core.Env) and gem.core.EnvWrapper is gem.Wrapper\n"
+        "assert gem.core.__loader__ is gem.core.__spec__.loader\n"
+        "assert 'class Env' in gem.core.__loader__.get_source('gem.core')\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
 import pytest
@@ -94,6 +95,32 @@ def test_choice_takes_options_of_their_own_type(value: Any) -> None:
     else:
         with pytest.raises(ArgumentError, match="c must be one of 1, 'easy', None"):
             choice("c", value, options)
+
+
+class Index:
+    """An int of another library, as NumPy has them."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __index__(self) -> int:
+        return self.number
+
+
+class Small(IntEnum):
+    THREE = 3
+
+
+@pytest.mark.parametrize("value", [Index(3), Small.THREE])
+def test_anything_that_says_it_is_an_int_becomes_one(value: Any) -> None:
+    """Seeds and numbers are plain ints afterwards, which JSON can hold."""
+    for found in (seed_value(value), integer("n", value, minimum=3, maximum=3)):
+        assert type(found) is int
+        assert found == 3
+    with pytest.raises(ArgumentError, match="n must be at least 4, got 3"):
+        integer("n", value, minimum=4)
+    with pytest.raises(ArgumentError, match="got -1"):
+        seed_value(Index(-1))
 
 
 @given(ANYTHING)

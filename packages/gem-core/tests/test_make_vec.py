@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pickle
 import subprocess
 import sys
@@ -95,6 +96,26 @@ def test_a_list_gives_one_each_or_is_gone_through_again_and_again() -> None:
     assert ids_of(make_vec(both)) == ["test:Board-v0", "test:Questions-v0"]
     names = ids_of(make_vec(both, num_envs=5))
     assert names == ["test:Board-v0", "test:Questions-v0"] * 2 + ["test:Board-v0"]
+
+
+def test_numbers_of_numpy_are_ints() -> None:
+    """Seeds from np.arange, one or all of them, and a number of environments; records and specs hold plain ints."""
+    numpy: Any = pytest.importorskip("numpy")
+    seeds = numpy.arange(3, 5)
+    with make_vec("test:Board-v0", num_envs=seeds[0] - 1, seed=seeds[1]) as envs:
+        plain, _ = envs.reset(seed=[3, 4])
+        assert envs.reset(seed=seeds)[0] == envs.reset(seed=list(seeds))[0] == envs.reset(seed=seeds[0])[0] == plain
+        assert envs.reset(seed=numpy.array(3))[0] == plain
+        with pytest.raises(ArgumentError, match="3 entries for 2"):
+            envs.reset(seed=numpy.arange(3))
+        wrongs: list[Any] = [numpy.array([0.5, 1.5]), numpy.bool_(True), seeds - 4, {3, 4}]
+        for wrong in wrongs:
+            with pytest.raises((ArgumentError, ArgumentTypeError), match="seed must be a non-negative int"):
+                envs.reset(seed=wrong)
+    env = gem.make("test:Board-v0", seed=seeds[0])
+    assert env.reset()[0] == env.reset(seed=seeds[0])[0] == plain[0]
+    assert env.spec is not None
+    json.dumps(env.spec.to_dict())
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import random
 import re
 import subprocess
 import sys
@@ -58,6 +59,23 @@ def test_a_name_that_the_original_never_had_is_missing() -> None:
         importlib.import_module("gem.utils.nothing")
     with pytest.raises(AttributeError, match="nothing"):
         _ = gem.nothing
+
+
+def test_seeding_as_the_original_did_makes_both_global_generators_repeat() -> None:
+    """set_seed seeds random and numpy.random; np_random returns a generator and the seed that makes it again."""
+    numpy = pytest.importorskip("numpy")
+    from gem.utils.seeding import RNG, np_random, set_seed  # type: ignore[import-not-found]  # served by the finder
+
+    draws = []
+    for _ in range(2):
+        set_seed(3)
+        draws.append((random.random(), float(numpy.random.random())))
+    assert draws[0] == draws[1]
+    generator, seed = np_random()
+    assert isinstance(generator, RNG)
+    assert generator.random() == np_random(seed)[0].random()
+    with pytest.raises(gem.errors.ArgumentError, match="non-negative"):
+        np_random(-1)
 
 
 def test_real_modules_win() -> None:

@@ -154,3 +154,12 @@ def test_a_subclass_adds_fields() -> None:
     assert repr(both) == "StateFields(a=<class 'int'>, b=<class 'str'>)"
     with pytest.raises(TypeError):
         _ = both | StateFields(a=int)
+
+
+def test_a_number_of_numpy_is_saved_as_an_int() -> None:
+    """JSON holds what the state holds, also inside a list and a union."""
+    numpy: Any = pytest.importorskip("numpy")
+    fields = StateFields(turn=int, best=int | None, row=list[int])
+    three = numpy.int64(3)
+    saved = fields.save(SimpleNamespace(turn=three, best=three, row=[three]))
+    assert json.loads(json.dumps(saved)) == {"turn": 3, "best": 3, "row": [3]}

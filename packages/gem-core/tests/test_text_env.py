@@ -291,6 +291,59 @@ def test_a_malformed_action_ends_the_episode_for_the_documented_reward() -> None
     assert short.step("I take two.")[2:4] == (True, True)
 
 
+class PartsEnv(gem.TextEnv[int]):
+    """Shows each part of its first observation as the options of the reset say."""
+
+    form = BoxedNumber(1, 3)
+    saved = StateFields(rules=str, form_note=str, board=str, request=str, max_turns=int)
+
+    def _begin(self, rules: str = "R", note: str = "N", board: str = "B", request: str = "Q", turns: int = 3) -> None:
+        self.rules, self.form_note, self.board, self.request, self.max_turns = rules, note, board, request, turns
+
+    def _instructions(self) -> str:
+        return self.rules
+
+    def _board(self) -> str:
+        return self.board
+
+    def _play(self, move: int) -> MoveResult:
+        return legal("Well.")
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ({"rules": "r"}, "r N\n\nB\nQ"),
+        ({"note": ""}, "R\n\nB\nQ"),
+        ({"board": ""}, "R N\n\nQ"),
+        ({"request": ""}, "R N\n\nB"),
+        ({"board": "", "request": ""}, "R N"),
+    ],
+)
+def test_a_first_observation_follows_its_parts_from_reset_to_reset(option: dict[str, str], expected: str) -> None:
+    """One changed part changes the text, and going back to it gives the first text again."""
+    env = PartsEnv()
+    first = env.reset()[0]
+    assert first == "R N\n\nB\nQ"
+    assert env.reset(options=option)[0] == expected
+    assert env.reset()[0] == first
+    assert env.reset()[0] == first
+
+
+def test_the_announced_turns_follow_the_reset_and_the_state() -> None:
+    """A number of turns that a reset or a state brings is in the next observations, whatever was there before."""
+    env, other = PartsEnv(), PartsEnv()
+    other.reset(options={"turns": 7})
+    env.reset()
+    assert env.step("\\boxed{1}")[0].startswith("Turn 1 of 3. ")
+    env.set_state(other.get_state())
+    assert env.step("\\boxed{1}")[0].startswith("Turn 1 of 7. ")
+    env.reset()
+    assert env.step("\\boxed{1}")[0].startswith("Turn 1 of 3. ")
+    env.reset(options={"turns": 4})
+    assert env.step("\\boxed{1}")[0].startswith("Turn 1 of 4. ")
+
+
 def test_options_are_the_arguments_of_begin() -> None:
     """Declared ones reach it; an unknown one is refused with the nearest name."""
     env = ScriptedEnv()

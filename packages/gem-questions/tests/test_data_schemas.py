@@ -1,7 +1,7 @@
 r"""Rows in the shapes in which data sets are published.
 
 The rows are made up; their columns and the forms of their values are those of the sets named, see the sources in
-``gem.data.schemas``.
+``gem_questions.schemas``.
 """
 
 from __future__ import annotations

@@ -581,3 +581,9 @@ def test_a_damaged_record_is_an_error_or_another_record(number: int, damage: Any
         return
     assert isinstance(trajectory.episode_return, float)
     assert trajectory.success in (None, True, False)
+
+
+def test_a_seed_of_numpy_is_recorded_as_an_int() -> None:
+    """Files hold the seed as JSON does."""
+    numpy: Any = pytest.importorskip("numpy")
+    assert type(TrajectoryBuilder(seed=numpy.int64(7)).trajectory.seed) is int

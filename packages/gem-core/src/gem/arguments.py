@@ -7,6 +7,7 @@ Each function returns its value, so that a constructor reads as a list of assign
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from math import inf, isfinite
 from typing import Any, TypeVar
@@ -32,16 +33,17 @@ _VARIADIC_KEYWORD = 0x08  # a code flag, documented in the inspect module
 
 
 def integer(name: str, value: object, *, minimum: int | None = None, maximum: int | None = None) -> int:
-    """Return ``value`` if it is an int (not a bool) within the closed range.
+    """Return ``value`` as an int if it is one (or one of NumPy, not a bool) within the closed range.
 
     Raises:
         ArgumentTypeError: if ``value`` is not an int.
         ArgumentError: if it lies outside ``minimum`` … ``maximum``.
     """
-    if not isinstance(value, int) or isinstance(value, bool):
+    number = _exact_int(value)
+    if number is None:
         raise ArgumentTypeError(f"{name} must be an int, got {_show(value)}")
-    _check_range(name, value, minimum, maximum)
-    return value
+    _check_range(name, number, minimum, maximum)
+    return number
 
 
 def real(name: str, value: object, *, minimum: float | None = None, maximum: float | None = None) -> float:
@@ -94,17 +96,18 @@ def choice(name: str, value: T, options: Iterable[T]) -> T:
 
 
 def seed_value(seed: object) -> int:
-    """Return ``seed`` if it is a seed: any non-negative int, of any size.
+    """Return ``seed`` as an int if it is a seed: any non-negative int of any size, or one of NumPy.
 
     Raises:
-        ArgumentTypeError: if it is not an int (a bool or a NumPy integer is not one; use ``int(seed)``).
+        ArgumentTypeError: if it is not an int (a bool is not one).
         ArgumentError: if it is negative.
     """
-    if not isinstance(seed, int) or isinstance(seed, bool):
+    number = _exact_int(seed)
+    if number is None:
         raise ArgumentTypeError(f"seed must be a non-negative int or None, got {_show(seed)}")
-    if seed < 0:
-        raise ArgumentError(f"seed must be a non-negative int or None, got {_show_number(seed)}")
-    return seed
+    if number < 0:
+        raise ArgumentError(f"seed must be a non-negative int or None, got {_show_number(number)}")
+    return number
 
 
 def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -147,6 +150,16 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
     matches = difflib.get_close_matches(name, list(known), n=1)
     return matches[0] if matches else None
+
+
+def _exact_int(value: object) -> int | None:
+    """Return a value that says by ``__index__`` that it is an int; None for any other, and for a bool."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def _check_range(name: str, value: float, minimum: float | None, maximum: float | None) -> None:

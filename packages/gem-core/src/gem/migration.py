@@ -2,10 +2,11 @@
 
 Trainers import the original by path, and entry-point strings name its classes. :data:`MOVED` is the one
 table of such paths; the import finder below serves it lazily, for imports and for entry points alike. A path
-whose distribution is not installed raises ``ModuleNotFoundError`` with the ``pip install`` line.
+whose distribution is not installed raises ``ModuleNotFoundError`` with the ``pip install`` line. The finder of
+:mod:`gem.core` adds to that module, once it is loaded, the old names and the :data:`MEMBERS` of every environment.
 
 No other module knows about the original, except :mod:`gem.migration_adapters`, which holds the few classes whose
-arguments have changed.
+arguments have changed, and :mod:`gem.migration_seeding`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ __all__ = [
     "distribution_of",
     "install",
     "moved_attribute",
-    "moved_member",
     "without_old_argument",
 ]
 
@@ -45,7 +45,10 @@ _GAMES = {
 }
 
 MOVED: dict[str, tuple[str, dict[str, str]]] = {
-    "gem.core": ("gem-core", {"EnvWrapper": "gem.core:Wrapper"}),
+    "gem.core": (
+        "gem-core",
+        {"ActType": "gem.core:ActT", "EnvWrapper": "gem.core:Wrapper", "ObsType": "gem.core:ObsT"},
+    ),
     "gem.envs.registration": (
         "gem-core",
         {
@@ -89,6 +92,10 @@ MOVED: dict[str, tuple[str, dict[str, str]]] = {
             "extract_last_boxed_answer": "gem.text:extract_last_boxed_answer",
             "extract_last_tagged_answer": "gem.text:extract_last_tagged_answer",
         },
+    ),
+    "gem.utils.seeding": (
+        "gem-core",
+        {name: f"gem.migration_seeding:{name}" for name in ("RNG", "RandomNumberGenerator", "np_random", "set_seed")},
     ),
     "gem.vector.async_vector_env": ("gem-core", {"AsyncVectorEnv": f"{_ADAPTERS}:AsyncVectorEnv"}),
     "gem.vector.sync_vector_env": ("gem-core", {"SyncVectorEnv": f"{_ADAPTERS}:SyncVectorEnv"}),
@@ -237,25 +244,27 @@ def moved_attribute(module: str, name: str) -> Any:
     return load(target)
 
 
-def moved_member(env: Any, name: str) -> Any:
-    """Return what the original had under the name of a missing attribute of an environment.
-
-    Raises:
-        AttributeError: if it had nothing, or if this environment has no counterpart.
-    """
-    if name in MEMBERS:
-        from gem.entry_points import load
-
-        return load(f"{_ADAPTERS}:member")(env, name)
-    raise AttributeError(f"{type(env).__name__!r} object has no attribute {name!r}")
-
-
 def without_old_argument(owner: str, kwargs: Any, name: str) -> dict[str, Any]:
     """Return arguments without one of :data:`OLD_ARGUMENTS`, and warn of it."""
     import warnings
 
     warnings.warn(f"{owner} ignores the argument {name!r} of gem-llm; {OLD_ARGUMENTS[name]}", stacklevel=4)
     return {other: value for other, value in kwargs.items() if other != name}
+
+
+class _Member:
+    """What the original's environments had under one of :data:`MEMBERS`, for classes that have nothing of the name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, env: Any, owner: type) -> Any:
+        # After the error Python calls the owner's __getattr__, so a wrapper asks the environment inside.
+        if env is None or hasattr(owner, "__getattr__"):
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
+        from gem.entry_points import load
+
+        return load(f"{_ADAPTERS}:member")(env, self.name)
 
 
 class _Finder:
@@ -269,6 +278,42 @@ class _Finder:
 
         is_package = name in _PARENTS or any(other.startswith(f"{name}.") for other in MOVED)
         return ModuleSpec(name, _Loader(), is_package=is_package)  # type: ignore[arg-type]  # an abc would cost an import
+
+
+class _CoreFinder:
+    """Finds :mod:`gem.core` where the other finders find it; comes before them."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name != "gem.core":
+            return None
+        import sys
+
+        for finder in sys.meta_path:
+            spec = finder.find_spec(name, path, target) if finder is not _CoreFinder else None  # type: ignore[arg-type]
+            if spec is not None:
+                spec.loader = _CoreLoader(spec.loader)  # type: ignore[assignment]
+                return spec
+        return None
+
+
+class _CoreLoader:
+    """Loads :mod:`gem.core` with its own loader, and adds what code for the original looks for in it."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self.loader.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        module.__spec__.loader = module.__loader__ = self.loader  # tools read sources through it
+        self.loader.exec_module(module)
+        module.__getattr__ = lambda name: moved_attribute(module.__name__, name)  # type: ignore[method-assign]
+        for name in MEMBERS:
+            setattr(module.Env, name, _Member(name))
 
 
 class _RenamedFinder:
@@ -376,5 +421,5 @@ def install() -> None:
         if sentence is not None:
             warnings.warn(sentence, stacklevel=3)
     if _Finder not in sys.meta_path:
-        sys.meta_path.insert(0, _RenamedFinder)
+        sys.meta_path[:0] = [_CoreFinder, _RenamedFinder]
         sys.meta_path.append(_Finder)

@@ -103,7 +103,7 @@ def _copied(value: Any) -> Any:
 
 _PLAIN = {
     bool: _Codec(_same, lambda value: boolean("it", value)),
-    int: _Codec(_same, lambda value: integer("it", value)),
+    int: _Codec(lambda value: integer("it", value), lambda value: integer("it", value)),
     float: _Codec(_same, lambda value: real("it", value)),
     str: _Codec(_same, lambda value: _require(str, value)),
     NoneType: _Codec(_same, _nothing),

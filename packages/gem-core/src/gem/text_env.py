@@ -51,7 +51,7 @@ from gem.action_forms import ActionForm
 from gem.arguments import check_names, integer, keyword_names
 from gem.core import Env, Info
 from gem.errors import ArgumentError, ArgumentTypeError, StateError
-from gem.phases import EpisodePhase, out_of_order, unchanged_on_error
+from gem.phases import NOT_BEGUN, OVER, PLAYING, EpisodePhase, out_of_order, unchanged_on_error
 from gem.state_fields import StateFields
 from gem.text import action_text
 
@@ -170,18 +170,15 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
     """The last sentences of the instructions: what the form forgives, and what an action without a move costs. Empty
     where ``_instructions`` says it."""
 
+    _required: ClassVar[tuple[str, ...]] = ("_instructions", "_play")
+
     max_turns: int = 10
     _turn: int = 0
-    _phase: EpisodePhase = EpisodePhase.NOT_BEGUN
+    _phase: EpisodePhase = NOT_BEGUN
     _read: Callable[[str], MoveT | None] | None = None
     """``form.read`` while an episode is in play, else None, so that a step looks up both at once."""
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._missing = tuple(
-            name for name in ("_instructions", "_play") if getattr(cls, name) is getattr(TextEnv, name)
-        )
-        cls._refuse_incomplete()
+    _opening_parts: tuple[Any, ...] = ()
+    """What the texts of the last reset were made of; many environments begin most episodes alike."""
 
     def __init__(self, max_turns: int = 10) -> None:
         self.max_turns = integer("max_turns", max_turns, minimum=1, maximum=MAX_TURNS)
@@ -198,16 +195,19 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
         """
         if seed is not None:
             super().reset(seed=seed)
-        self._phase, self._read = EpisodePhase.NOT_BEGUN, None
+        self._phase, self._read = NOT_BEGUN, None
         if options is None:
             self._begin()
         else:
             self._check_options(options)
             self._begin(**options)
         self._turn = 0
-        self._of_turns = f" of {self.max_turns}. "
-        self._phase, self._read = EpisodePhase.PLAYING, self.form.read
-        return self._opening(), {"turn": 0}
+        parts = (self.max_turns, self._instructions(), self.form_note, self._board(), self.request)
+        if parts != self._opening_parts:
+            self._opening_parts, self._first_observation = parts, _join_opening(*parts[1:])
+            self._of_turns = f" of {self.max_turns}. "
+        self._phase, self._read = PLAYING, self.form.read
+        return self._first_observation, {"turn": 0}
 
     def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
         """Play the move in ``action``; see the module for what each kind of move does.
@@ -231,7 +231,7 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
             if board := self._board():
                 return f"Turn {turn}{self._of_turns}{message}\n{board}\n{self.request}", reward, False, False, info
             return f"Turn {turn}{self._of_turns}{message}\n{self.request}", reward, False, False, info
-        self._phase, self._read = EpisodePhase.OVER, None
+        self._phase, self._read = OVER, None
         info["success"] = ending is _SUCCESS
         if ending is None:
             observation = self._show(message, self.closings["turns"])
@@ -249,7 +249,7 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
             ResetNeededError: before the first reset.
             NotSupportedError: if the form has no examples and the subclass no ``_random_action``.
         """
-        if self._phase is EpisodePhase.NOT_BEGUN:
+        if self._phase is NOT_BEGUN:
             raise out_of_order(self, self._phase)
         return self._random_action()
 
@@ -259,7 +259,7 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
             "environment": type(self).__name__,
             "phase": self._phase.value,
             "turn": self._turn,
-            "episode": None if self._phase is EpisodePhase.NOT_BEGUN else self._save(),
+            "episode": None if self._phase is NOT_BEGUN else self._save(),
             **self.generator_state(),
         }
 
@@ -270,11 +270,11 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
             raise StateError(f"not a state of {name}")
         with unchanged_on_error(self):
             self._phase = EpisodePhase(state["phase"])
-            if self._phase is not EpisodePhase.NOT_BEGUN:
+            if self._phase is not NOT_BEGUN:
                 self._load(state["episode"])
                 integer("max_turns", self.max_turns, minimum=1, maximum=MAX_TURNS)
-                self._of_turns = f" of {self.max_turns}. "
-            playing = self._phase is EpisodePhase.PLAYING
+                self._of_turns, self._opening_parts = f" of {self.max_turns}. ", ()
+            playing = self._phase is PLAYING
             # The last move may have cost more turns than were left.
             last = self.max_turns - 1 if playing else MAX_TURNS
             self._turn = integer("turn", state["turn"], minimum=0, maximum=last)
@@ -323,14 +323,6 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
         """
         self.saved.load(self, episode)
 
-    def _opening(self) -> str:
-        """Return the first observation."""
-        instructions, board, request = self._instructions(), self._board(), self.request
-        if self.form_note:
-            instructions = f"{instructions} {self.form_note}"
-        situation = f"{board}\n{request}" if board and request else board or request
-        return f"{instructions}\n\n{situation}" if situation else instructions
-
     def _show(self, message: str, closing: str) -> str:
         """Return the observation after a move."""
         board = self._board()
@@ -352,4 +344,8 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
         check_names(f"reset of {name}", (key if isinstance(key, str) else repr(key) for key in options), known)
 
 
-TextEnv._missing = ("_instructions", "_play")  # Python calls __init_subclass__ for the subclasses alone
+def _join_opening(instructions: str, form_note: str, board: str, request: str) -> str:
+    if form_note:
+        instructions = f"{instructions} {form_note}"
+    situation = f"{board}\n{request}" if board and request else board or request
+    return f"{instructions}\n\n{situation}" if situation else instructions

@@ -122,7 +122,7 @@ class CodeEnv(JudgedEnv):
         dataset_name: name on the Hugging Face hub.
         split: split of the data set.
         dataset: a path or rows that replace the one on the hub; see :func:`gem_questions.open_rows`.
-        question_key: column of the problem. None: recognised, like that of the tests; see :mod:`gem.data.schemas`.
+        question_key: column of the problem. None: recognised, like that of the tests; see :mod:`gem_questions.schemas`.
         test_key: column of the tests; see :func:`gem_envs_code.suite.read_suite` for its forms.
         seed: seed of the order, until a reset gives another.
         max_workers: number of tests that run side by side; None: one for each processor.

@@ -72,7 +72,7 @@ def read_suite(value: Any, name: str = "tests") -> Suite:
       ``"func_name"`` in their ``"metadata"``, or in the object around them, names; LiveCodeBench's private tests may be
       packed (see :mod:`gem_questions.schemas.packed_text`);
     * ``{"assertions": […], "entry_point": …}``, with ``"setup"`` where they need one: assertions about a function, as
-      :mod:`gem.data.schemas` makes them of the rows of MBPP, HumanEval and LeetCodeDataset;
+      :mod:`gem_questions.schemas` makes them of the rows of MBPP, HumanEval and LeetCodeDataset;
     * an optional ``"checker"`` beside them.
 
     Raises:

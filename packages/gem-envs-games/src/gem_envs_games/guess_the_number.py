@@ -60,7 +60,7 @@ class GuessTheNumberEnv(Game[re.Match[str]]):
             self._set_range(low, high)
 
     def _set_range(self, low: int, high: int) -> None:
-        self.min_number, self.max_number = low, high
+        self.min_number, self.max_number, self._size = low, high, high - low + 1
         if self._turns_drawn:
             self.max_turns = _enough_turns(high - low)
         self.request = f"Enter your guess from {low} to {high}."
@@ -77,7 +77,7 @@ class GuessTheNumberEnv(Game[re.Match[str]]):
             low = rng.randint(1, 10)
             self._set_range(low, low + rng.randint(5, 50))
         # Cheaper than randint, and for ranges of up to 10⁹ indistinguishable from uniform.
-        self._number = self.min_number + int(rng.random() * (self.max_number - self.min_number + 1))
+        self._number = self.min_number + int(rng.random() * self._size)
         self._guessed: set[int] = set()
 
     def _instructions(self) -> str:

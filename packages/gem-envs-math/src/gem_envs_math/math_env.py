@@ -116,7 +116,7 @@ class MathEnv(BoxedMathEnv):
         split: the split; None: ``"train"``.
         dataset: a path (parquet, jsonl, arrow, csv, or a folder of them) or rows, instead of ``dataset_name``.
         question_key: the column with the question. None: recognised, like the answer's; see
-            :mod:`gem.data.schemas`.
+            :mod:`gem_questions.schemas`.
         answer_key: the column with the answer: text, a number, or a list of accepted answers. Of a worked solution, the
             answer is what follows the last ``####``, or the content of the last box.
         use_format_error_reward: reward -0.1 instead of 0.0 for an action without ``\boxed{…}``.

@@ -76,7 +76,7 @@ class QaEnv(ShortAnswerEnv):
         split: the split; None: ``"train"``.
         dataset: a path (parquet, jsonl, arrow, csv, or a folder of them) or rows, instead of ``dataset_name``.
         question_key: the column with the question. None: recognised, like the answer's; see
-            :mod:`gem.data.schemas`.
+            :mod:`gem_questions.schemas`.
         answer_key: the column with the answer: text, a number, a list of accepted answers, or one of the objects in
             which SQuAD, TriviaQA and Natural Questions hold them.
         seed: seed of the order, until ``reset`` gives another.

@@ -53,17 +53,19 @@ def chosen_actions(actions: Sequence[Any] | Mapping[int, Any], num_envs: int) ->
 
 
 def seed_list(name: str, seed: int | Sequence[int | None] | None, num_envs: int) -> list[int | None]:
-    """Return the seed of each environment: ``seed + i`` or ``seed[i]``.
+    """Return the seed of each environment: ``seed + i`` or, for a list or an array, ``seed[i]``.
 
     Raises:
         ArgumentError, ArgumentTypeError: if one is not a seed, or the list has another length.
     """
     if seed is None:
         return [None] * num_envs
-    if isinstance(seed, Sequence) and not isinstance(seed, (str, bytes)):
-        if len(seed) != num_envs:
-            raise ArgumentError(f"{name} has {len(seed)} entries for {num_envs} environments")
-        return [None if value is None else seed_value(value) for value in seed]
+    # An array has a shape; that of a single number is empty.
+    if getattr(seed, "shape", ()) or (isinstance(seed, Sequence) and not isinstance(seed, (str, bytes))):
+        seeds: list[Any] = list(seed)  # type: ignore[arg-type]
+        if len(seeds) != num_envs:
+            raise ArgumentError(f"{name} has {len(seeds)} entries for {num_envs} environments")
+        return [None if value is None else seed_value(value) for value in seeds]
     first = seed_value(seed)
     return [first + index for index in range(num_envs)]
 
@@ -86,7 +88,7 @@ def all_reset_arguments(
         own = arguments[names.index(name)]
         own.update(_mapping(name, extra))
         if own["seed"] is not None:
-            seed_value(own["seed"])
+            own["seed"] = seed_value(own["seed"])
     return arguments
 
 

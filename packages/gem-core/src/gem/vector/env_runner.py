@@ -375,7 +375,7 @@ def check_single_agent(env: Env[Any, Any] | None) -> None:
     """Raise ArgumentError for an environment of several agents, whose steps take and return dicts."""
     if env is not None and hasattr(env.unwrapped, "active_agents"):
         raise ArgumentError(
-            f"{env!r} is for several agents, and a vector environment steps one agent each; gem.rollout plays it, or "
+            f"{env!r} is for several agents, and a vector environment steps one agent each; gem_rollout plays it, or "
             "reset and step it in a loop of its own"
         )
 

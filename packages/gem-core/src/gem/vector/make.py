@@ -95,7 +95,7 @@ def make_vec(
     for index, (spec, own) in enumerate(zip(specs, kwargs_of_each, strict=True)):
         own_seed = own.pop("seed", None if first_seed is None else first_seed + index)
         if own_seed is not None:
-            seed_value(own_seed)
+            own_seed = seed_value(own_seed)
             if takes_seed(load(spec.entry_point)):
                 own["seed"] = own_seed
         makers.append(EnvMaker(spec.with_kwargs({**own, **kwargs}), applied))

@@ -63,6 +63,7 @@ class TrajectoryBuilder:
         agent: str = "",
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
+        seed = json_value(seed, "seed")
         self.trajectory = Trajectory(spec, seed, agent=agent, repetition=repetition, metadata=dict(metadata or {}))
         """The record so far; it can be read at any time."""
         if label is not None and (spec is None or label != spec.id):
