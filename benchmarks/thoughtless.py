@@ -3,7 +3,7 @@
     python benchmarks/thoughtless.py math qa logic code rg --questions 1000
 
 Prints a line for each environment that needs nothing outside its package: the declared limit, what the best rule earns
-of the highest reward, that rule, and what the best constant answer of each kind earns; gem_questions.thoughtless has the rules.
+of the highest reward, that rule, and what the best constant answer of each kind earns; gem.thoughtless has the rules.
 The conformance kit holds every environment to its limit on a small sample; this measures what the manifests declare.
 """
 

@@ -3,7 +3,7 @@ r"""Measures recording: size on file and CPU time of an episode under each histo
     python benchmarks/trajectories.py
 
 An episode has 800 turns with actions of 2 kB and short answers. The CPU time is that of
-:class:`gem_rollout.trajectory.TrajectoryBuilder` and of the encoding, without the environment and its wrapper. Beside it stand
+:class:`gem.trajectory.TrajectoryBuilder` and of the encoding, without the environment and its wrapper. Beside it stand
 the size of all observations as they are, which schema 1 stored, and the CPU time of encoding them with :mod:`json`; and
 above the table the size of the conversation alone, one JSON list of its messages. Every episode is read back and
 compared with what the environment returned.

@@ -275,7 +275,7 @@ def test_gem_core_alone_says_how_to_get_environments(core_alone: Path, tmp_path:
 
 
 def test_installed_games_are_found_and_played(core_and_games: Path, tmp_path: Path) -> None:
-    """Once the folders are installed, the games are listed, the hub searched, and the reference policy solves Sudoku."""
+    """Once the folders are installed, games are listed, the hub searched, and the reference policy solves Sudoku."""
     gem = core_and_games / "bin" / "gem"
     listed = {item["id"]: item for item in json.loads(output_of(gem, "list", "--json", cwd=tmp_path))}
     manifest = FOLDERS["gem-envs-games"] / "src" / "gem_envs_games" / FILE_NAME

@@ -55,11 +55,11 @@ class Hooks:
 
     @hookspec
     def gem_rewards(self) -> Named:  # type: ignore[empty-body]
-        """Return rewards by name: callables that take keyword arguments and return a ``gem_questions.rewards.Reward``."""
+        """Return rewards by name: callables that take keyword arguments and return a ``gem.rewards.Reward``."""
 
     @hookspec
     def gem_graders(self) -> Named:  # type: ignore[empty-body]
-        """Return graders by name: callables without required arguments that return a ``gem_questions.rewards.Grader``."""
+        """Return graders by name: callables without required arguments that return a ``gem.rewards.Grader``."""
 
     @hookspec
     def gem_run_trackers(self) -> Named:  # type: ignore[empty-body]

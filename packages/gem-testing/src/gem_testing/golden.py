@@ -3,7 +3,7 @@
 After an intended change of an environment the author updates its golden files; their diff shows the change as an
 agent sees it. After an unintended change, a test fails with the first difference.
 
-The files have the format of :func:`gem_rollout.trajectory.read_trajectories`, ``gem show`` and ``gem replay``, without the
+The files have the format of :func:`gem.trajectory.read_trajectories`, ``gem show`` and ``gem replay``, without the
 fields that change while the behaviour stays the same: times, versions, digests and descriptions.
 """
 

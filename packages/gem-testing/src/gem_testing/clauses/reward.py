@@ -129,7 +129,7 @@ def garbage(under_test: EnvUnderTest) -> None:
 def thoughtless(under_test: EnvUnderTest) -> None:
     """In an environment of one turn, no rule without thought earns the declared thoughtless_share (0.4 where none is).
 
-    The rules of ``gem_questions.thoughtless`` answer with a constant, a copy of the question, or its numbers. Where 1.0 is
+    The rules of ``gem.thoughtless`` answer with a constant, a copy of the question, or its numbers. Where 1.0 is
     declared, they may earn everything.
     """
     declared = under_test.spec.thoughtless_share
