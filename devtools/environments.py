@@ -6,6 +6,7 @@ version gets its own in a folder of ``.hatch``, so that neither removes the othe
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import re
@@ -170,7 +171,11 @@ def uncompilable() -> Path | None:
     if os.name == "nt" or (any(map(shutil.which, ("cc", "gcc", "clang"))) and header.is_file()):
         return None
     say("there is no C compiler with the headers of Python: pycosat is left out, and rg:zebra_puzzles cannot be used")
-    overrides = HOME / "overrides.txt"
+    folder = HOME
+    if " " in str(folder):  # which separates paths in uv's variable
+        folder = Path(tempfile.mkdtemp(prefix="gem-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    overrides = folder / "overrides.txt"
     overrides.parent.mkdir(parents=True, exist_ok=True)
     overrides.write_text("pycosat ; python_version < '0'\n", encoding="utf-8")
     return overrides

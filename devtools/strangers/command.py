@@ -10,7 +10,6 @@ import shlex
 import shutil
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -25,10 +24,11 @@ from devtools.strangers.machine import MachineError, Mount, OverlayMachine, busy
 from devtools.strangers.machine_settings import environment_variables, local_paths, pip_configuration
 from devtools.strangers.outcome import PYTEST_REPORT, CellOutcome, CommandOutcome, TestCounts, format_table, read_counts
 
-__all__ = ["strangers"]
+__all__ = ["CACHE", "strangers"]
 
 LOAD = 20
 """The number of processes that keep the processors busy beside a loaded cell."""
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "gem-strangers"
 _CHECK_OUT = f"""
 set -eu
 case "$2" in {PRIVATE}/*) install -d -m 700 -o "$1" -g "$1" {PRIVATE} ;; esac
@@ -54,7 +54,7 @@ def strangers(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options.cache.mkdir(parents=True, exist_ok=True)
     cache = options.cache.resolve()
-    logs = Path(tempfile.mkdtemp(prefix=time.strftime("%Y%m%d-%H%M%S-"), dir=_folder(cache / "logs")))
+    logs = _folder(cache / "logs" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
     say(f"{len(cells)} of {len(all_cells())} cells; logs in {logs}")
     reason = missing_rights(cache)
     if reason is None:
@@ -92,14 +92,15 @@ def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--only", choices=("demo", "test"), help="run one of the README's two commands")
     parser.add_argument("--command", help="a command of the shell in place of the README's second one")
     parser.add_argument("--limit", type=float, default=180, help="minutes for each command (default: 180)")
-    cache = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "gem-strangers"
-    parser.add_argument("--cache", type=Path, default=cache, help=f"folder of root file systems (default: {cache})")
+    parser.add_argument("--cache", type=Path, default=CACHE, help=f"folder of root file systems (default: {CACHE})")
     parser.add_argument("--json", action="store_true", help="for programs")
     options = parser.parse_args(own)
-    if more and (options.command or options.only == "demo"):
-        parser.error("arguments after -- go to the README's second command, which is not run here")
-    if options.command and options.only:
-        parser.error("--command stands in place of the README's second command; leave --only out")
+    if options.only == "demo" and (more or options.command):
+        parser.error(
+            "--command and arguments after -- concern the README's second command, which --only demo leaves out"
+        )
+    if more and options.command:
+        parser.error("arguments after -- go to the README's second command; write them into --command")
     return options, more
 
 

@@ -22,6 +22,7 @@ __all__ = ["LayerStore"]
 
 SUITE = "bookworm"
 """Debian 12: its Python is 3.11."""
+_DEBIAN = f"debian-{SUITE}"
 GIVEN = "GEM_TERMINAL_TEST_ROOT"
 """The variable that names the root file system of Debian that .ci/machine made."""
 
@@ -71,55 +72,70 @@ class LayerStore:
         Raises:
             MachineError: if one of them cannot be made here.
         """
-        with self._locked():
-            debian = self._debian()
-            nothing = self._layer("nothing", [debian], _NOTHING, None)
-            if software == "nothing":
-                return [nothing, debian]
-            everything = self._layer("everything", [nothing, debian], _EVERYTHING, ROOT / ".ci" / "machine")
-            return [everything, nothing, debian]
+        debian = self._debian_layer()
+        nothing = self._layer("nothing", [debian], _NOTHING, None)
+        if software == "nothing":
+            return [nothing, debian]
+        everything = self._layer("everything", [nothing, debian], _EVERYTHING, ROOT / ".ci" / "machine")
+        return [everything, nothing, debian]
 
-    def _debian(self) -> str:
-        """Return the folder of the lowest layer: the one that .ci/machine has made, or one of our own."""
-        given = os.environ.get(GIVEN, f"/var/tmp/gem-ci-{os.getuid()}/{SUITE}")  # noqa: S108  # as .ci/machine has it
-        own = self._cache / f"debian-{SUITE}"
-        if not own.is_dir() and Path(given, "etc", "debian_version").exists():
-            link = self._cache / "given"
+    def debian(self) -> Path | None:
+        """Return the root file system of Debian that is here already, None if there is none."""
+        made_for_tests = os.environ.get(GIVEN, f"/var/tmp/gem-ci-{os.getuid()}/{SUITE}")  # noqa: S108  # as in .ci/machine
+        folders = (self._cache / _DEBIAN, Path(made_for_tests))
+        return next((folder for folder in folders if (folder / "etc" / "debian_version").exists()), None)
+
+    def _debian_layer(self) -> str:
+        """Return the lowest layer: what is here already, or what debootstrap makes."""
+        own = self._cache / _DEBIAN
+        if self.debian() is None:
+            with self._locked():
+                if not own.is_dir():
+                    self._bootstrap(own)
+        found = self.debian()
+        if found in (own, None):
+            return own.name
+        link = self._cache / "given"
+        if not link.is_symlink() or link.readlink() != found:
             link.unlink(missing_ok=True)
-            link.symlink_to(given)
-            return link.name
-        if not own.is_dir():
-            if shutil.which("debootstrap") is None:
-                raise MachineError("there is no debootstrap (Debian: apt install debootstrap)")
-            say(f"making a root file system of Debian {SUITE} (once)")
-            new = own.with_suffix(".new")
-            shutil.rmtree(new, ignore_errors=True)
-            log = self._logs / "debian.log"
-            # A killed debootstrap leaves its mounts behind, unless they are its own.
-            command = ("unshare", "--mount", "debootstrap", "--variant=minbase", SUITE, str(new))
-            with log.open("wb") as output:
-                done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)
-            if done.returncode:
-                raise MachineError(f"debootstrap failed: {_last_line(log)} (see {log})")
-            new.rename(own)
-        return own.name
+            link.symlink_to(found)
+        return link.name
+
+    def _bootstrap(self, folder: Path) -> None:
+        if shutil.which("debootstrap") is None:
+            raise MachineError("there is no debootstrap (Debian: apt install debootstrap)")
+        say(f"making a root file system of Debian {SUITE} (once)")
+        new = folder.with_suffix(".new")
+        shutil.rmtree(new, ignore_errors=True)  # of a run that was killed
+        log = self._logs / "debian.log"
+        # A killed debootstrap leaves its mounts behind, unless they are its own.
+        command = ("unshare", "--mount", "debootstrap", "--variant=minbase", SUITE, str(new))
+        with log.open("wb") as output:
+            done = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)
+        if done.returncode:
+            raise MachineError(f"debootstrap failed: {_last_line(log)} (see {log})")
+        new.rename(folder)
 
     def _layer(self, name: str, below: list[str], recipe: str, script: Path | None) -> str:
         """Return the folder of a layer, which a shell script makes in a machine on the layers below."""
         digest = hashlib.sha256("\0".join((*below, recipe, script.read_text("utf-8") if script else "")).encode())
         made = self._cache / f"{name}-{digest.hexdigest()[:12]}"
-        if not made.is_dir():
-            for old in self._cache.glob(f"{name}-*"):
-                shutil.rmtree(old)
-            say(f"making the layer of machines with {name} installed (once)")
-            log = self._logs / f"{name}.log"
-            machine = OverlayMachine(self._cache, below, f"{name}-new")
-            with machine:
-                given = self._archive(script) if script else None
-                if machine.run("sh", "-c", recipe, log=log, stdin=given):
-                    raise MachineError(f"{name} could not be installed: {_last_line(log)} (see {log})")
-                (self._cache / f"{name}-new" / "upper").rename(made)
+        if not made.is_dir():  # cells of layers that are made do not wait for those that are not
+            with self._locked():
+                if not made.is_dir():
+                    self._make(name, made, below, recipe, script)
         return made.name
+
+    def _make(self, name: str, made: Path, below: list[str], recipe: str, script: Path | None) -> None:
+        new = self._cache / f"{name}.new"
+        shutil.rmtree(new, ignore_errors=True)  # of a run that was killed
+        say(f"making the layer of machines with {name} installed (once)")
+        log = self._logs / f"{name}.log"
+        with OverlayMachine(self._cache, below, new.name) as machine:
+            given = self._archive(script) if script else None
+            if machine.run("sh", "-c", recipe, log=log, stdin=given):
+                raise MachineError(f"{name} could not be installed: {_last_line(log)} (see {log})")
+            (new / "upper").rename(made)
 
     def _archive(self, script: Path) -> Path:
         """Return a tar archive with the folder of a script."""
