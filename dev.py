@@ -11,6 +11,10 @@
     python3 dev.py touched [--base COMMIT | --everything] [--json]
                                           the packages and tests that the branch touches
     python3 dev.py mutants [ARGS]         change the code in small ways, count the changes that the tests notice
+    python3 dev.py strangers [OPTIONS] [-- PYTEST ARGS]
+                                          the README's two commands on bare machines of many kinds, each in namespaces
+                                          of its own: as root and as an ordinary user, with nothing and with everything
+                                          installed, in five folders, idle and beside a busy neighbour (root, Linux)
     python3 dev.py site [--play]          the documents, the reference and a page for each environment, as web pages;
                                           with --play the pages of environments have scores and an episode
     python3 dev.py release prepare|build|rehearse
@@ -55,6 +59,10 @@ def main(arguments: list[str]) -> int:
         return show_touched(rest)
     if command == "mutants":
         return environments.hatch_run("mutants", "mutants", *rest)
+    if command == "strangers":
+        from devtools.strangers.command import strangers  # which needs Linux
+
+        return strangers(rest)
     if command == "site":
         return environments.hatch_run("default", "site", *rest)
     if command == "release":

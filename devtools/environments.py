@@ -6,6 +6,7 @@ version gets its own in a folder of ``.hatch``, so that neither removes the othe
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import re
@@ -132,23 +133,29 @@ def bootstrap_uv(scratch: Path) -> Path:
     return uv
 
 
+def pip_settings() -> dict[str, str]:
+    """Return what pip's configuration files and environment variables set for installing; values keep their blanks."""
+    said = output_of(sys.executable, "-m", "pip", "config", "list") or ""
+    # Later lines win, as in pip: global, user, site, environment variables.
+    found = re.findall(r"^(?:global|install|:env:)\.([\w-]+)='(.*)'$", said, re.MULTILINE)
+    return {name: value.replace("\\n", " ") for name, value in found}
+
+
 def uv_variables() -> dict[str, str]:
     """Return the environment variables that give uv the package indexes that pip's configuration names.
 
     The user's own settings for uv come first.
     """
-    said = output_of(sys.executable, "-m", "pip", "config", "list") or ""
-    # Later lines win, as in pip: global, user, site, environment variables.
-    settings = dict(re.findall(r"^(?:global|install|:env:)\.([\w-]+)='(.*)'$", said, re.MULTILINE))
-    links = settings.get("find-links", "").replace("\\n", " ").split()
-    extra = settings.get("extra-index-url", "").replace("\\n", " ").split()
+    settings = pip_settings()
+    links = settings.get("find-links", "").split()
+    extra = settings.get("extra-index-url", "").split()
     found = {
         "UV_DEFAULT_INDEX": settings.get("index-url", ""),
         "UV_INDEX": " ".join(extra),
         # As pip does, take the best version that any of the indexes has.
         "UV_INDEX_STRATEGY": "unsafe-best-match" if extra else "",
         "UV_FIND_LINKS": ",".join(links),
-        "UV_CONSTRAINT": settings.get("constraint", "").replace("\\n", " "),
+        "UV_CONSTRAINT": settings.get("constraint", ""),
         "SSL_CERT_FILE": settings.get("cert", ""),
     }
     return {name: value for name, value in found.items() if value and not os.environ.get(name)}
@@ -164,7 +171,11 @@ def uncompilable() -> Path | None:
     if os.name == "nt" or (any(map(shutil.which, ("cc", "gcc", "clang"))) and header.is_file()):
         return None
     say("there is no C compiler with the headers of Python: pycosat is left out, and rg:zebra_puzzles cannot be used")
-    overrides = HOME / "overrides.txt"
+    folder = HOME
+    if " " in str(folder):  # which separates paths in uv's variable
+        folder = Path(tempfile.mkdtemp(prefix="gem-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    overrides = folder / "overrides.txt"
     overrides.parent.mkdir(parents=True, exist_ok=True)
     overrides.write_text("pycosat ; python_version < '0'\n", encoding="utf-8")
     return overrides

@@ -14,7 +14,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", ".github/workflows/ci.yml", ".ci/run"]
-COMMANDS = {"demo", "test", "quick", "lint", "package", "touched", "mutants", "release", "setup", "site"}
+COMMANDS = {
+    *("demo", "test", "quick", "lint", "package", "touched"),
+    *("mutants", "release", "setup", "site", "strangers"),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -224,6 +227,19 @@ def test_without_a_compiler_everything_else_is_installed(
         assert overrides.read_text(encoding="utf-8") == "pycosat ; python_version < '0'\n"
         variables = environments.hatch_variables(tmp_path / ".hatch" / "default")
         assert variables["UV_OVERRIDE"] == str(overrides)
+
+
+def test_uv_is_told_what_to_leave_out_below_a_path_with_a_blank(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blanks separate the files of uv's variable, so the list lies in a folder without any."""
+    from devtools import environments
+
+    home = tmp_path / "with a blank" / ".hatch"
+    monkeypatch.setattr(environments, "HOME", home)
+    monkeypatch.setattr(environments.shutil, "which", lambda name: None)
+    (overrides,) = environments.hatch_variables(home / "default")["UV_OVERRIDE"].split()
+    assert Path(overrides).read_text(encoding="utf-8").startswith("pycosat ")
 
 
 def test_the_environments_are_those_of_the_workspace() -> None:
