@@ -25,7 +25,7 @@ def test_a_table_beside_a_module_is_read_by_the_format_of_its_name(module_file: 
 def test_a_table_of_another_format_is_refused(module_file: str) -> None:
     """What is not of the format that its name says raises ValueError."""
     Path(module_file).with_name("wrong.json").write_text("greeting = 1", encoding="utf-8")
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="Expecting value"):
         read_table(module_file, "wrong.json")
 
 
