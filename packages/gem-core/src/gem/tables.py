@@ -17,13 +17,13 @@ def read_table(module_file: str, name: str) -> Any:
 
     Args:
         module_file: the ``__file__`` of the module.
-        name: a name that ends with ``.json`` or ``.toml``.
+        name: its path from there, which ends with ``.json`` or ``.toml``.
 
     Raises:
         OSError: if the file cannot be read.
         ValueError: if it is not of the format that its name says.
     """
-    text = Path(module_file).with_name(name).read_text(encoding="utf-8")
+    text = (Path(module_file).parent / name).read_text(encoding="utf-8")
     if name.endswith(".json"):
         from json import loads
 
