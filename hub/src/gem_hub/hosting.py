@@ -6,6 +6,8 @@ stay hidden in a cache. Digests name the files of the catalogue and the wheels, 
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -86,51 +88,13 @@ def nginx(settings: Settings) -> bytes:
         "add_header X-Content-Type-Options nosniff always;\n    "
         f'add_header Content-Security-Policy "{_CONTENT_POLICY}" always;\n    '
     )
-    changing = f'{always}add_header Cache-Control "{_REVALIDATE}";'
-    kept = f'{always}add_header Cache-Control "{_FOR_EVER}";'
-    return f"""# Include this in a server block whose root is the hub's folder.
-add_header X-Content-Type-Options nosniff always;
-add_header Content-Security-Policy "{_CONTENT_POLICY}" always;
-location /simple/ {{
-    index index.html;
-    rewrite ^(/simple/[^/.]+)$ $1/ permanent;
-    try_files $uri $uri/index.html {unknown};
-    {changing}
-}}
-location ~ ^/simple/(?:[^/]+/)?index\\.json$ {{
-    types {{ }}
-    default_type {SIMPLE_JSON};
-    {changing}
-}}
-{fallback}location = /root.json {{
-    {changing}
-}}
-location /badges/ {{
-    {changing}
-}}
-location /provenance/ {{
-    {changing}
-}}
-location /envs/ {{
-    {changing}
-}}
-location /trust/ {{
-    {changing}
-}}
-location /log/ {{
-    {changing}
-}}
-location /catalog/ {{
-    types {{ }}
-    default_type application/gzip;
-    {kept}
-}}
-location /files/ {{
-    types {{ }}
-    default_type application/octet-stream;
-    {kept}
-}}
-location ~ /\\. {{
-    deny all;
-}}
-""".encode()
+    words = {
+        "unknown": unknown,
+        "fallback": fallback,
+        "changing": f'{always}add_header Cache-Control "{_REVALIDATE}";',
+        "kept": f'{always}add_header Cache-Control "{_FOR_EVER}";',
+        "simple_json": SIMPLE_JSON,
+        "content_policy": _CONTENT_POLICY,
+    }
+    text = Path(__file__).with_name("nginx.conf.tmpl").read_text(encoding="utf-8")
+    return re.sub("<([a-z_]+)>", lambda name: words[name[1]], text).encode()

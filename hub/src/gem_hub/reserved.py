@@ -38,33 +38,14 @@ OFFICIAL = frozenset(
 """The packages of GEM itself."""
 
 # Distributions that every installation of an environment package has, and the installers.
-_BESIDE = {
-    "click": "click",
-    "filelock": "filelock",
-    "importlib-metadata": "importlib_metadata",
-    "numpy": "numpy",
-    "packaging": "packaging",
-    "pip": "pip",
-    "pluggy": "pluggy",
-    "pydantic": "pydantic",
-    "pydantic-core": "pydantic_core",
-    "pytest": "pytest",
-    "rich": "rich",
-    "setuptools": "setuptools",
-    "tomli": "tomli",
-    "typing-extensions": "typing_extensions",
-    "uv": "uv",
-    "wheel": "wheel",
-}
+_BESIDE = (
+    "click filelock importlib-metadata numpy packaging pip pluggy pydantic pydantic-core pytest rich setuptools tomli "
+    "typing-extensions uv wheel"
+)
 
-_STANDARD_LIBRARY = sys.stdlib_module_names | {
-    "compression",
-    "annotationlib",
-    "distutils",
-    "imp",
-    "asynchat",
-    "asyncore",
-}
+_FORMER = "compression annotationlib distutils imp asynchat asyncore"
+"""Modules that only some versions of Python have."""
+_STANDARD_LIBRARY = sys.stdlib_module_names | frozenset(_FORMER.split())
 _COMMON_FOLDERS = (
     "benchmarks bin build config data dist doc docs env envs environments example examples include lib lib64 "
     "scripts share site src test testing tests tools utils"
@@ -73,7 +54,7 @@ _COMMON_FOLDERS = (
 IMPORTS: dict[str, str] = {
     **dict.fromkeys(_COMMON_FOLDERS.split(), "a name that many packages would put their files under"),
     **dict.fromkeys(_STANDARD_LIBRARY, "a module of Python's standard library"),
-    **{module: f"what {name} is imported as" for name, module in _BESIDE.items()},
+    **{import_name_of(name): f"what {name} is imported as" for name in _BESIDE.split()},
     **dict.fromkeys(
         ("pkg_resources", "_distutils_hack", "sitecustomize", "usercustomize"), "run at every start of Python"
     ),
@@ -83,7 +64,7 @@ IMPORTS: dict[str, str] = {
 
 PACKAGES: dict[str, str] = {
     **dict.fromkeys((name.replace("_", "-").strip("-").lower() for name in _STANDARD_LIBRARY), "a module of Python"),
-    **dict.fromkeys(_BESIDE, "a package that GEM builds on"),
+    **dict.fromkeys(_BESIDE.split(), "a package that GEM builds on"),
     **dict.fromkeys(("gem", "gem-envs", "python", "hub"), "a name of GEM or Python itself"),
 }
 """Package name → its owner."""

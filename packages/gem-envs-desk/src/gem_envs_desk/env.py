@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
-import gem
 from gem.arguments import boolean, choice, integer, real, string
 from gem.core import Info
 from gem.errors import ArgumentError
+from gem.numbered_tasks import NumberedTaskEnv
 from gem.plugins import lookup
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, illegal, legal, malformed, success
@@ -35,8 +35,6 @@ LEVELS = (1, 2, 3)
 END_TOOL = "end_conversation"
 """The tool with which the agent ends the episode."""
 
-_TASKS = 1 << 48
-"""Number of tasks of a level and a split."""
 _MOST_CALLS = 100_000
 """Calls of a state."""
 _LONGEST_MESSAGE = 8000
@@ -94,7 +92,7 @@ class _DeskForm:
         return str(rng.choice(("What can I do for you?", "Shall I proceed?", "Is there anything else?")))
 
 
-class DeskEnv(gem.TextEnv[DeskMove], ABC):
+class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
     """One contact at a desk per episode: the agent talks to a user, calls tools, and keeps to a policy.
 
     A subclass sets ``domain``. The episode ends when the user leaves or the agent calls ``end_conversation``. The
@@ -155,7 +153,6 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
         self.user_model = None if user_model is None else string("user_model", user_model)
         self._client: Any = None
         self._world: DeskWorld | None = None
-        self._score: Info = {}
 
     @property
     def current(self) -> DeskTask:
@@ -180,7 +177,6 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
         """Send a message or call tools; an assistant message may call them natively."""
         if not isinstance(action, str) and (calls := native_calls(action)):
             action = "".join(map(_as_text, calls))
-        self._score = {}
         observation, reward, terminated, truncated, info = super().step(action)
         if terminated or truncated:
             if not self._score:
@@ -204,10 +200,7 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
             world.close()
 
     def _begin(self, task: int | None = None) -> None:
-        if task is None:
-            self.task = self.rng.getrandbits(48)
-        else:
-            self.task = integer("task", task, minimum=0, maximum=_TASKS - 1)
+        super()._begin(task)
         self._discard_world()
         self.calls: list[dict[str, Any]] = []
         self._set_task()
@@ -343,7 +336,6 @@ class DeskEnv(gem.TextEnv[DeskMove], ABC):
 
     def _load(self, episode: dict[str, Any]) -> None:
         super()._load(episode)
-        integer("task", self.task, minimum=0, maximum=_TASKS - 1)
         integer("number of calls", len(self.calls), maximum=_MOST_CALLS)
         self._set_task()
         integer("number of facts", len(self.told), minimum=len(self._task.facts), maximum=len(self._task.facts))

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from gem.errors import ProcessCallError, ProcessTimeoutError
+from gem.tables import read_table
 from gem_envs_reasoning import corrections
 from gem_envs_reasoning.encoding import decode, encode
 from gem_envs_reasoning.items import DataSet, catalogue, load_data_set
@@ -26,81 +27,9 @@ LONGEST_IN_PROCESS = 2_000
 LONGEST = 1 << 20
 """Maximum number of characters; a longer answer is not scored."""
 
-_EXACT = "inherits the library's comparison: equal, or contained in the answer"
-_TEXT = "compares text, once through"
-_ONE_NUMBER = "reads one number of at most 2,000 characters"
-_CELLS = "reads single digits or the words of a grid, once through"
 
 IN_PROCESS: dict[str, str] = {
-    **dict.fromkeys(
-        [
-            "acre",
-            "aiw",
-            "arc_1d",
-            "base_conversion",
-            "basic_arithmetic",
-            "bf",
-            "binary_alternation",
-            "caesar_cipher",
-            "count_bits",
-            "count_primes",
-            "course_schedule",
-            "gcd",
-            "isomorphic_strings",
-            "largest_island",
-            "lcm",
-            "leg_counting",
-            "letter_counting",
-            "list_functions",
-            "mahjong_puzzle",
-            "maze",
-            "modulo_grid",
-            "number_filtering",
-            "number_sequence",
-            "ransom_note",
-            "rotate_matrix",
-            "rotten_oranges",
-            "simple_equations",
-            "simple_geometry",
-            "string_manipulation",
-            "string_splitting",
-            "string_synthesis",
-            "syllogism",
-            "word_sequence_reversal",
-        ],
-        _EXACT,
-    ),
-    **dict.fromkeys(
-        [
-            "ab",
-            "circuit_logic",
-            "color_cube_rotation",
-            "dice",
-            "emoji_mystery",
-            "family_relationships",
-            "figlet_font",
-            "game_of_life_halting",
-            "knights_knaves",
-            "letter_jumble",
-            "manipulate_matrix",
-            "needle_haystack",
-            "palindrome_generation",
-            "path_star",
-            "self_reference",
-            "sentence_reordering",
-            "spell_backward",
-            "tsumego",
-            "word_ladder",
-            "word_sorting",
-            "zebra_puzzles",
-            "shortest_path",
-        ],
-        _TEXT,
-    ),
-    **dict.fromkeys(
-        ["chain_sum", "products", "number_format", "gsm_symbolic", "rectangle_count", "coin_flip"], _ONE_NUMBER
-    ),
-    **dict.fromkeys(["sudoku", "mini_sudoku", "futoshiki", "survo", "kakurasu", "arc_agi", "rearc"], _CELLS),
+    name: reason for reason, names in read_table(__file__, "in_process.json").items() for name in names
 }
 """Data set → the reason that its scorer may run in the caller's process."""
 

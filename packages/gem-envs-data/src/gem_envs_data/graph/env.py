@@ -9,9 +9,10 @@ import re
 from typing import Any, ClassVar
 
 import gem
-from gem.arguments import boolean, choice, integer
+from gem.arguments import boolean, choice
 from gem.core import Info
 from gem.counts import counted
+from gem.numbered_tasks import NumberedTaskEnv
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, illegal, legal, malformed, success
 from gem_envs_data.graph.questions import LEVELS, GraphTask, task_of
@@ -26,8 +27,6 @@ EXACT_MATCH, F1 = "exact_match", "f1"
 _ACTION = re.compile(r"^[ \t]*Action[^:\n]*:[ \t]*(\w+)\(([^\n]*)\)", re.MULTILINE)
 _FINAL = re.compile(r"(?:Find|Final) Answer: *(#[0-9]+)")
 _ANSWER_TOOL = "final_answer"
-_TASKS = 1 << 48
-"""Number of tasks of a level and a split."""
 
 _INSTRUCTIONS = """Answer a question about a knowledge graph. You cannot see the graph; these tools read it:
 
@@ -62,7 +61,7 @@ class _CallForm:
         return f"Final Answer: #{rng.randrange(3)}"
 
 
-class GraphEnv(gem.TextEnv[Call]):
+class GraphEnv(NumberedTaskEnv[Call]):
     """One question about a generated knowledge graph per episode.
 
     The answer is a set of entities, or a number, which a variable must hold. Rewards: 1.0 for exactly that set, 0.0 for
@@ -84,11 +83,9 @@ class GraphEnv(gem.TextEnv[Call]):
     saved = StateFields(task=int, calls=list[list[str]])
     request = ""
     closings: ClassVar[dict[str, str]] = {
+        **NumberedTaskEnv.closings,
         "success": "That is the right answer.",
         "failure": "That is not the right answer.",
-        "turns": "No turns are left.",
-        "malformed": "The episode is over.",
-        "fault": "The episode is broken off.",
     }
 
     def __init__(
@@ -104,7 +101,6 @@ class GraphEnv(gem.TextEnv[Call]):
         self.split = choice("split", split, SPLITS)
         self.metric = choice("metric", metric, (EXACT_MATCH, F1))
         self.look_first = boolean("look_first", look_first)
-        self._score: Info = {}
 
     @property
     def current(self) -> GraphTask:
@@ -126,16 +122,10 @@ class GraphEnv(gem.TextEnv[Call]):
             call = native_call(action)
             if call is not None:
                 action = _as_text(call.name, call.arguments)
-        self._score = {}
-        observation, reward, terminated, truncated, info = super().step(action)
-        info.update(self._score)
-        return observation, reward, terminated, truncated, info
+        return super().step(action)
 
     def _begin(self, task: int | None = None) -> None:
-        if task is None:
-            self.task = self.rng.getrandbits(48)
-        else:
-            self.task = integer("task", task, minimum=0, maximum=_TASKS - 1)
+        super()._begin(task)
         self.calls: list[list[str]] = []
         self._open()
 
@@ -194,7 +184,6 @@ class GraphEnv(gem.TextEnv[Call]):
 
     def _load(self, episode: dict[str, Any]) -> None:
         super()._load(episode)
-        self.task = integer("task", self.task, minimum=0, maximum=_TASKS - 1)
         self._open()
         for name, *arguments in self.calls:
             try:

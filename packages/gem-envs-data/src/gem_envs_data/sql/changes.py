@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gem.tables import read_table
 from gem_envs_data.sql.content import Content, Row
 from gem_envs_data.sql.queries import Condition, such, where_sql
 
@@ -91,54 +93,7 @@ def change_statements(content: Content, change: Change) -> list[str]:
     ]
 
 
-_WORDING = {
-    "set": (
-        "Set the {column} of the {noun} '{value}' to {number}.",
-        "The {column} of the {noun} '{value}' must be {number}; correct it.",
-        "Change the {noun} '{value}' so that its {column} is {number}.",
-    ),
-    "raise": (
-        "Raise the {column} by {number} for all {such}.",
-        "Add {number} to the {column} of each of the {such}.",
-        "The {column} goes up by {number} for the {such}; update the table.",
-    ),
-    "remove": ("Delete the {such}.", "Remove from the database all {such}.", "The {such} must go; delete them."),
-    "insert": (
-        "Add a row to the table {table}: {values}. Its id is one more than the highest id of the table so far.",
-        "Record a new {noun}: {values}. As id, use the highest id of the table {table} plus one.",
-        "Insert into {table} this {noun}, with the next id after the highest: {values}.",
-    ),
-    "counts": (
-        "Add an integer column {column} to the table {parent} that holds, for each {parent_noun}, the number of its "
-        "{plural} (0 where it has none).",
-        "The table {parent} needs a new integer column {column}: the number of {plural} of each {parent_noun}, "
-        "with 0 for those without. Add "
-        "it and fill it.",
-    ),
-    "archive": (
-        "Move the {such} into a new table {column} with the same columns as {table}, so that they are no longer "
-        "in {table}.",
-        "Archive the {such}: a new table {column} with all columns of {table} holds them, and {table} no longer does.",
-    ),
-    "merge": (
-        "The {plural} '{from}' and '{into}' are one and the same. Make all rows that refer to '{from}' refer to "
-        "'{into}', and delete "
-        "'{from}' from {table}.",
-        "'{from}' was entered into {table} by mistake and is a duplicate of '{into}'. Let everything that "
-        "refers to it refer to "
-        "'{into}' instead, and remove it.",
-    ),
-    "normalise": (
-        "Normalise the column {column} of the table {table}: create a table {table}_{column} with the columns "
-        "id and name, one row for "
-        "each value of {column}, numbered from 1 in alphabetical order; add an integer column "
-        "{table}_{column}_id to {table} that "
-        "holds the number of its value; and drop the column {column}.",
-        "The values of {table}.{column} get a table of their own, {table}_{column} (id, name), numbered 1, 2, … in the "
-        "order of the alphabet. Replace the column {column} of {table} by an integer column {table}_{column}_id "
-        "with those numbers.",
-    ),
-}  # fmt: skip
+_WORDING: Mapping[str, Sequence[str]] = read_table(__file__, "changes.json")
 
 
 def change_words(content: Content, change: Change, rng: random.Random) -> str:

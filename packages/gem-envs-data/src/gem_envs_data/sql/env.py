@@ -4,15 +4,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import gem
 from gem.arguments import choice, integer
 from gem.core import Info
 from gem.counts import counted
 from gem.errors import GemError
+from gem.numbered_tasks import NumberedTaskEnv
 from gem.state_fields import StateFields
-from gem.text_env import MoveResult, failure, fault, illegal, legal, malformed, success
+from gem.text_env import MoveResult, fault, illegal, legal, malformed
 from gem_envs_data.names import SPLITS
 from gem_envs_data.native_calls import function_schema, native_call
 from gem_envs_data.sql.answers import is_right
@@ -24,8 +25,6 @@ from gem_envs_data.sql.tasks import KINDS, LEVELS, MIXED, SqlTask, task_of
 __all__ = ["SqlEnv", "SqlMove", "SqlPolicy"]
 
 _SQL, _ANSWER = "sql", "answer"
-_TASKS = 1 << 48
-"""Number of tasks of a level, a split and a kind."""
 _MOST_STATEMENTS = 100_000
 """Writing statements of a state."""
 
@@ -81,7 +80,7 @@ class _TagForm:
         return f"<answer>{rng.randrange(40)}</answer>"
 
 
-class SqlEnv(gem.TextEnv[SqlMove]):
+class SqlEnv(NumberedTaskEnv[SqlMove]):
     """One task on a generated database per episode: a question to answer, or a change to make.
 
     A question is graded by comparing the answer with that of the gold SQL, which was executed. A change is graded by
@@ -104,13 +103,6 @@ class SqlEnv(gem.TextEnv[SqlMove]):
     form = _TagForm()
     saved = StateFields(task=int, statements=list[str])
     request = ""
-    closings: ClassVar[dict[str, str]] = {
-        "success": "That is right.",
-        "failure": "That is not right.",
-        "turns": "No turns are left.",
-        "malformed": "The episode is over.",
-        "fault": "The episode is broken off.",
-    }
 
     def __init__(
         self,
@@ -126,7 +118,6 @@ class SqlEnv(gem.TextEnv[SqlMove]):
         self.tasks = choice("tasks", tasks, KINDS)
         self.engine = choice("engine", engine, tuple(_DIALECTS))
         self._database: SqliteDatabase | PostgresDatabase | None = None
-        self._score: Info = {}
 
     @property
     def current(self) -> SqlTask:
@@ -149,9 +140,7 @@ class SqlEnv(gem.TextEnv[SqlMove]):
                 tag = _ANSWER if call.name == "final_answer" else _SQL
                 text = next((value for value in call.arguments.values() if isinstance(value, str)), "")
                 action = f"<{tag}>{text}</{tag}>"
-        self._score = {}
         observation, reward, terminated, truncated, info = super().step(action)
-        info.update(self._score)
         if terminated or truncated:
             self.close()
         return observation, reward, terminated, truncated, info
@@ -167,10 +156,7 @@ class SqlEnv(gem.TextEnv[SqlMove]):
             from gem_tools.postgres import require_postgres
 
             require_postgres()
-        if task is None:
-            self.task = self.rng.getrandbits(48)
-        else:
-            self.task = integer("task", task, minimum=0, maximum=_TASKS - 1)
+        super()._begin(task)
         self.statements: list[str] = []
         self.close()
         self._task = task_of(self.task, self.level, self.split, self.tasks)
@@ -219,8 +205,7 @@ class SqlEnv(gem.TextEnv[SqlMove]):
                 correct = database.dump() == task.end
             else:
                 correct = is_right(move.text, task.answer, task.is_ordered)
-            self._score = {"correct": correct}
-            return success("You answer.") if correct else failure("You answer.")
+            return self._answered(correct)
         try:
             result = database.execute(move.text)
         except StatementError as error:
@@ -254,7 +239,6 @@ class SqlEnv(gem.TextEnv[SqlMove]):
 
     def _load(self, episode: dict[str, Any]) -> None:
         super()._load(episode)
-        integer("task", self.task, minimum=0, maximum=_TASKS - 1)
         integer("number of statements", len(self.statements), maximum=_MOST_STATEMENTS)
         self._task = task_of(self.task, self.level, self.split, self.tasks)
         self._database = None

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from gem.tables import read_table
 from gem_envs_data.sql.content import CODES, Content
 from gem_envs_data.sql.domains import Column
 
@@ -202,72 +204,7 @@ def such(content: Content, table: str, conditions: tuple[Condition, ...], rng: r
     return f"{plural} {lead} {joint.join(words)}"
 
 
-_WORDING = {
-    "count": ("How many {such} are there?", "What is the number of {such}?", "Count the {such}."),
-    "total": (
-        "What is the total {column} of all {such}?",
-        "Add up the {column} of the {such}.",
-        "What is the sum of the {column} over the {such}?",
-    ),
-    "distinct": (
-        "How many different values of {column} occur among the {such}?",
-        "Among the {such}, how many distinct values does {column} have?",
-        "Count the different values of {column} of the {such}.",
-    ),
-    "lookup": (
-        "What is the {column} of the {noun} '{value}'?",
-        "Look up the {column} of the {noun} '{value}'.",
-        "Which {column} does the {noun} '{value}' have?",
-    ),
-    "names": ("Which {such} are there? Give each {label}.", "List the {labels} of the {such}.",
-              "I need the {labels} of all {such}."),
-    "extreme": (
-        "Among the {such}, which has the {most} {column}? Give the {label}.",
-        "Give the {label} of the one with the {most} {column} among the {such}.",
-        "Of the {such}, find the one with the {most} {column}, and give its {label}.",
-    ),
-    "first": (
-        "Of the {such}, give the {labels} of the three with the {most} {column}, beginning with the {most}.",
-        "Among the {such}, which three have the {most} {column}? Give each {label}, the {most} first.",
-        "Sort the {such} by {column}, the {most} first, and give the {labels} of the first three.",
-    ),
-    "top count": (
-        "Which {parent} has {place} {such}? Give the {parent_label}.",
-        "Give the {parent_label} of the {parent} that has {place} {such}.",
-        "For each {parent}, count the {such}. Give the {parent_label} of the {parent} with {place} of them.",
-    ),
-    "top total": (
-        "Which {parent} has the {place} total {column}, counting only {such}? Give the {parent_label}.",
-        "For each {parent}, add up the {column} of the {such}. Give the {parent_label} of the {parent} with the "
-        "{place} sum.",
-        "Counting only {such}, give the {parent_label} of the {parent} with the {place} total {column}.",
-    ),
-    "at_least": (
-        "Which {parents} have at least {number} {such}? Give each {parent_label}.",
-        "Give the {parent_label} of every {parent} with {number} or more {such}.",
-        "For each {parent}, count the {such}. List the {parent_labels} of the {parents} with {number} or more of them.",
-    ),
-    "none": (
-        "Which {parent_such} have no {such}? Give each {parent_label}.",
-        "List the {parent_labels} of all {parent_such} that do not have any {such}.",
-        "Take the {parent_such}. Give the {parent_label} of each of them that has no {such}.",
-    ),
-    "every": (
-        "Which {parents} have, among the {such}, every value of {column} that occurs in the table {table}? Give each "
-        "{parent_label}.",
-        "For each {parent}, take the {such}. List the {parent_labels} of the {parents} where these have every value of "
-        "{column} that occurs in the table {table}.",
-        "List the {parent_labels} of the {parents} that have, for every value of {column} in the table {table}, at "
-        "least one of the {such}.",
-    ),
-    "above_average": (
-        "How many {such} have {a_column} above the average {column} of all {plural} of the same {parent}?",
-        "For each {parent}, take the average {column} of all {plural} of that {parent}. Count the {such}, but only "
-        "those with {a_column} above the average of their {parent}.",
-        "Compare the {such} with the average {column} of all {plural} of the same {parent}. How many of them have "
-        "{a_column} above it?",
-    ),
-}  # fmt: skip
+_WORDING: Mapping[str, Sequence[str]] = read_table(__file__, "queries.json")
 
 
 def worded(content: Content, query: Query, rng: random.Random) -> str:

@@ -9,6 +9,7 @@ from typing import Literal
 from gem.counts import counted
 from gem.tools import tool
 from gem_envs_desk.domain import Db, RefusedCallError
+from gem_envs_desk.records import file_case, find_customers
 from gem_envs_desk.store import DeskStore, Row
 
 __all__ = ["AGENT_TOOLS"]
@@ -27,20 +28,15 @@ def find_customer(store: Db, email: str = "", last_name: str = "", booking_code:
         last_name: with booking_code, instead of the e-mail address.
         booking_code: with last_name.
     """
-    if email:
-        found = store.query("SELECT * FROM customers WHERE lower(email) = lower(?)", email.strip())
-    elif last_name and booking_code:
-        found = store.query(
-            "SELECT c.* FROM customers c JOIN bookings b USING (customer_id) "
-            "WHERE lower(c.last_name) = lower(?) AND b.booking_code = upper(?)",
-            last_name.strip(),
-            booking_code.strip(),
-        )
-    else:
-        raise RefusedCallError("Give the e-mail address, or both the last name and the booking code.")
-    if not found:
-        raise RefusedCallError("No customer has these data.")
-    return found
+    return find_customers(
+        store,
+        email,
+        "SELECT c.* FROM customers c JOIN bookings b USING (customer_id) "
+        "WHERE lower(c.last_name) = lower(?) AND b.booking_code = upper(?)",
+        last_name,
+        booking_code,
+        second="booking code",
+    )
 
 
 @tool
@@ -183,10 +179,7 @@ def open_case(store: Db, subject: str, category: _CASES) -> str:
         category: what it is about.
     """
     store.require("bookings", booking_code=subject)
-    if store.find("cases", subject=subject, category=category):
-        raise RefusedCallError(f"There is such a case about {subject} already.")
-    store.insert("cases", {"subject": subject, "category": category})
-    return f"The case about {subject} is filed."
+    return file_case(store, subject, category)
 
 
 AGENT_TOOLS = (

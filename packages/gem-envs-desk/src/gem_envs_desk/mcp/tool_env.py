@@ -15,8 +15,9 @@ import gem
 from gem.arguments import integer
 from gem.core import Info
 from gem.errors import GemError
+from gem.numbered_tasks import NumberedTaskEnv
 from gem.state_fields import StateFields
-from gem.text_env import MoveResult, failure, fault, illegal, legal, malformed, success
+from gem.text_env import MoveResult, fault, illegal, legal, malformed
 from gem.tools.calls import ToolCall, native_calls, tagged, text_calls
 from gem_envs_desk.mcp.answers import is_right
 
@@ -24,7 +25,6 @@ __all__ = ["ANSWER", "WorkspaceEnv", "WorkspaceFaultError", "WorkspaceMove"]
 
 ANSWER = "answer"
 """The tag and the tool that end an episode."""
-TASKS = 1 << 48
 _MOST_CALLS = 16
 """Calls of one message that are carried out."""
 _MOST_WRITES = 100_000
@@ -58,7 +58,7 @@ class _CallForm:
         return f"<answer>{rng.randrange(40)}</answer>"
 
 
-class WorkspaceEnv(gem.TextEnv[WorkspaceMove], ABC):
+class WorkspaceEnv(NumberedTaskEnv[WorkspaceMove], ABC):
     """One task on a workspace of its own per episode: read it for an answer, or change it as the task demands.
 
     A subclass has ``families``, makes a workspace and grades it. The end decides: whatever calls led there, the reward
@@ -76,20 +76,12 @@ class WorkspaceEnv(gem.TextEnv[WorkspaceMove], ABC):
     form = _CallForm()
     saved = StateFields(task=int, writes=list[Any])
     request = ""
-    closings: ClassVar[dict[str, str]] = {
-        "success": "That is right.",
-        "failure": "That is not right.",
-        "turns": "No turns are left.",
-        "malformed": "The episode is over.",
-        "fault": "The episode is broken off.",
-    }
 
     def __init__(self, max_turns: int = 30, own_tools: bool = True) -> None:
         super().__init__(max_turns)
         self.own_tools = gem.arguments.boolean("own_tools", own_tools)
         self._workspace: Any = None
         self._bound: dict[str, Any] | None = None
-        self._score: Info = {}
 
     @abstractmethod
     def _draw(self, number: int) -> Any:
@@ -140,9 +132,7 @@ class WorkspaceEnv(gem.TextEnv[WorkspaceMove], ABC):
         if type(action) is not str and (calls := native_calls(action)):
             self._native = _with_answer_tool(tuple(calls[:_MOST_CALLS]))
             action = "<answer></answer>"  # a move of the right form, which the native one replaces
-        self._score = {}
         observation, reward, terminated, truncated, info = super().step(action)
-        info.update(self._score)
         if terminated or truncated:
             self.close()
         return observation, reward, terminated, truncated, info
@@ -154,10 +144,7 @@ class WorkspaceEnv(gem.TextEnv[WorkspaceMove], ABC):
             workspace.close()
 
     def _begin(self, task: int | None = None) -> None:
-        if task is None:
-            self.task = self.rng.getrandbits(48)
-        else:
-            self.task = integer("task", task, minimum=0, maximum=TASKS - 1)
+        super()._begin(task)
         self.writes: list[Any] = []
         self.close()
         self._task = self._draw(self.task)
@@ -176,7 +163,7 @@ class WorkspaceEnv(gem.TextEnv[WorkspaceMove], ABC):
             shown = []
             is_legal = True
             for call in move.calls:
-                text, ok = self._answered(call)
+                text, ok = self._called(call)
                 is_legal &= ok
                 shown.append(text if len(move.calls) == 1 else f"[{call.name}] {text}")
             if move.answer is None:
@@ -185,14 +172,13 @@ class WorkspaceEnv(gem.TextEnv[WorkspaceMove], ABC):
             correct = self._is_right(move.answer)
         except (WorkspaceFaultError, GemError) as error:  # such as the server that gives no database
             return fault("The workspace is broken.", str(error))
-        self._score = {"correct": correct}
-        return success("You answer.") if correct else failure("You answer.")
+        return self._answered(correct)
 
     def _is_right(self, answer: str) -> bool:
         task = self._task
         return (task.answer is None or is_right(answer, task.answer)) and self._is_achieved(task, self.workspace)
 
-    def _answered(self, call: ToolCall) -> tuple[str, bool]:
+    def _called(self, call: ToolCall) -> tuple[str, bool]:
         """Return what the agent reads of a call, and whether it was carried out."""
         if call.error is not None:
             return call.error, False
@@ -229,7 +215,6 @@ class WorkspaceEnv(gem.TextEnv[WorkspaceMove], ABC):
 
     def _load(self, episode: dict[str, Any]) -> None:
         super()._load(episode)
-        integer("task", self.task, minimum=0, maximum=TASKS - 1)
         integer("number of writes", len(self.writes), maximum=_MOST_WRITES)
         for write in self.writes:
             name, arguments = write

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from gem.tables import read_table
 from gem_envs_desk.content import about_customer
 from gem_envs_desk.names import CITIES, STREETS
 from gem_envs_desk.requests import INSISTS, DeskRequest, called, composed, misread
@@ -14,51 +15,8 @@ from gem_envs_desk.task import DeskCall, DeskTask, Slot, ToldFact, Wish
 
 __all__ = ["KINDS", "retail_task"]
 
-_ORDER = (
-    "order number",
-    "order id",
-    "which order",
-    "number of the order",
-    "order do you",
-    "order is it",
-    "order it is",
-)
-_REASON = ("reason", "why")
-_ADDRESS = ("address", "street", "city", "where")
-_OLD_ADDRESS = (
-    "current address",
-    "old address",
-    "present address",
-    "original address",
-    "delivery address of the order",
-    "current delivery address",
-    "address on file",
-    "you live",
-)
-_DELIVERY = (
-    "delivery address",
-    "shipping address",
-    "address",
-    "street",
-    "city",
-    "where do you live",
-    "where does it go",
-)
-_TARGET = ("payment method", "refund", "gift card", "paid", "money", "form of payment", "method of payment")
-_NO_REASONS = (
-    "no longer needed|not needed|changed your mind",
-    "by mistake|mistake",
-    "cheaper",
-    "takes too long|delivery time",
-)
-_ACTIONS = (
-    "cancel|cancellation|cancelling|canceling",
-    "send back|return|returning|send it back|take back",
-    "rather have|swap|swapping|exchange|exchanging|replace|switch",
-    "delivered to another address|change the address|new address|change the delivery address|change of address",
-    "lost",
-)
-"""What customers want, with the words for it."""
+_WORDS: dict[str, tuple[str, ...]] = {name: tuple(words) for name, words in read_table(__file__, "words.json").items()}
+"""Slot → the words that ask for it, and what customers want with the words for it."""
 _CANCELS = "I would like to cancel an order."
 """Whoever the order belongs to, and whatever the reason, so that the words do not tell."""
 _CANCELS_AGAIN = "I would also like to cancel another order."
@@ -89,8 +47,8 @@ class _Requests:
             says = rng.choice(("I have found it cheaper elsewhere.", "The delivery takes too long for me."))
             gold = self._refused(order)
             naive = (called("cancel_order", order_id=order["order_id"], reason="other"),)
-        wrong = [words for words in _NO_REASONS if not _is_reason(words, says)]
-        reason_slot = Slot("reason", _REASON, says, choices=tuple(wrong))
+        wrong = [words for words in _WORDS["no_reasons"] if not _is_reason(words, says)]
+        reason_slot = Slot("reason", _WORDS["reason"], says, choices=tuple(wrong))
         slots = (self._order_slot(order), reason_slot, *self._extras(order, _CANCELS))
         wish = Wish(_CANCELS, "", self._protest(not allowed), slots, ("deed",), _CANCELS_AGAIN)
         return DeskRequest("cancel" if allowed else "cancel refused", wish, gold, naive=naive)
@@ -131,8 +89,8 @@ class _Requests:
                 f"It is the {item['product']}.",
                 choices=tuple(PRODUCTS),
             ),
-            Slot("target", _TARGET, f"I want the money {where}.", choices=self._targets(order, gift_card)),
-            Slot("reason", _REASON, "I do not like it as much as I thought.", extra=True),
+            Slot("target", _WORDS["target"], f"I want the money {where}.", choices=self._targets(order, gift_card)),
+            Slot("reason", _WORDS["reason"], "I do not like it as much as I thought.", extra=True),
         )
         says = (
             f"I want to send back the {item['product']} of an order, and I would like to have the money {where}. "
@@ -176,7 +134,7 @@ class _Requests:
                 after_change=f"I have the {product} in {_variant(old)}, and now I want it in {_variant(second)}.",
                 choices=(*PRODUCTS[product][1], *PRODUCTS[product][2]),
             ),
-            Slot("reason", _REASON, "I like that one better.", extra=True),
+            Slot("reason", _WORDS["reason"], "I like that one better.", extra=True),
         )
         says = f"I have ordered {_a(product)} and would rather have it in {_variant(first)}. Please swap it."
         slots += self._extras(order, says)
@@ -205,15 +163,15 @@ class _Requests:
             self._order_slot(order),
             Slot(
                 "address",
-                _ADDRESS,
+                _WORDS["address"],
                 f"The new address is {_place(first)}.",
                 after_change=f"The address is {_place(second)}, as I said.",
                 choices=tuple(city.casefold() for city in CITIES),
             ),
-            Slot("reason", _REASON, "Nobody is at home there to take it.", extra=True),
+            Slot("reason", _WORDS["reason"], "Nobody is at home there to take it.", extra=True),
         )
         if self._house(order["street"].split()[0]).isdigit():
-            slots += (Slot("old address", _OLD_ADDRESS, _goes_to(order), extra=True),)
+            slots += (Slot("old address", _WORDS["old_address"], _goes_to(order), extra=True),)
         change = f"Oh, I have just noticed that nobody is there next week. Please send it to {_place(second)} instead."
         says = "I want an order delivered to another address."
         wish = Wish(says, change if changes else "", "", (*slots, _action(says)), ("deed",))
@@ -227,8 +185,8 @@ class _Requests:
         others = [one for one in shop.tables["customers"] if one is not self.customer]
         order = shop.add_order(rng.choice(others), "pending", 2, rng.randint(1, 6))
         slots = (
-            Slot("order", _ORDER, f"The order number is {order['order_id']}."),
-            Slot("reason", _REASON, "I do not need it any more."),
+            Slot("order", _WORDS["order"], f"The order number is {order['order_id']}."),
+            Slot("reason", _WORDS["reason"], "I do not need it any more."),
             _action(_CANCELS),
         )
         wish = Wish(_CANCELS, "", self._protest(True), slots, ("deed",), _CANCELS_AGAIN)
@@ -271,7 +229,7 @@ class _Requests:
         if self.level > 1 and self.rng.random() < 0.3:
             known = {row["order_id"] for row in self.shop.tables["orders"]}
             wrong = f"The order number is {misread(self.rng, order['order_id'], known)}."
-        return Slot("order", _ORDER, f"The order number is {order['order_id']}.", wrong)
+        return Slot("order", _WORDS["order"], f"The order number is {order['order_id']}.", wrong)
 
     def _targets(self, order: Row, gift_card: Row) -> tuple[str, ...]:
         """Return the words for where the money can go; who has paid with the gift card has no choice."""
@@ -281,7 +239,10 @@ class _Requests:
 
     def _extras(self, order: Row, says: str) -> tuple[Slot, ...]:
         """Return what a customer knows about an order of theirs and need not say."""
-        slots = (Slot("delivery address", _DELIVERY, _goes_to(order), extra=True), *([_action(says)] if says else []))
+        slots = (
+            Slot("delivery address", _WORDS["delivery"], _goes_to(order), extra=True),
+            *([_action(says)] if says else []),
+        )
         return slots if self._house(order["street"].split()[0]).isdigit() else slots[1:]
 
     def _house(self, number: int | str) -> str:
@@ -324,7 +285,7 @@ def retail_task(number: int, level: int, split: str) -> DeskTask:
 
 def _action(says: str) -> Slot:
     """Return what a customer answers to an agent who is about to do something else."""
-    return Slot("wish", (), says, choices=_ACTIONS, extra=True)
+    return Slot("wish", (), says, choices=_WORDS["actions"], extra=True)
 
 
 def _is_reason(words: str, says: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from gem.tools import tool
 from gem_envs_desk.domain import Db, RefusedCallError
+from gem_envs_desk.records import file_case, find_customers
 from gem_envs_desk.store import DeskStore, Row
 
 __all__ = ["AGENT_TOOLS"]
@@ -25,17 +26,14 @@ def find_customer(store: Db, email: str = "", last_name: str = "", zip_code: str
         last_name: with zip_code, instead of the e-mail address.
         zip_code: with last_name.
     """
-    if email:
-        found = store.query("SELECT * FROM customers WHERE lower(email) = lower(?)", email.strip())
-    elif last_name and zip_code:
-        found = store.query(
-            "SELECT * FROM customers WHERE lower(last_name) = lower(?) AND zip = ?", last_name.strip(), zip_code.strip()
-        )
-    else:
-        raise RefusedCallError("Give the e-mail address, or both the last name and the zip code.")
-    if not found:
-        raise RefusedCallError("No customer has these data.")
-    return found
+    return find_customers(
+        store,
+        email,
+        "SELECT * FROM customers WHERE lower(last_name) = lower(?) AND zip = ?",
+        last_name,
+        zip_code,
+        second="zip code",
+    )
 
 
 @tool
@@ -181,10 +179,7 @@ def open_case(store: Db, subject: str, category: _CASES) -> str:
         category: what it is about.
     """
     store.require("orders", order_id=subject)
-    if store.find("cases", subject=subject, category=category):
-        raise RefusedCallError(f"There is such a case about {subject} already.")
-    store.insert("cases", {"subject": subject, "category": category})
-    return f"The case about {subject} is filed."
+    return file_case(store, subject, category)
 
 
 AGENT_TOOLS = (

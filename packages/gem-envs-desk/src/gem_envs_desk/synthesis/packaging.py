@@ -6,6 +6,7 @@ import json
 import keyword
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import gem_envs_desk
@@ -15,79 +16,6 @@ __all__ = ["class_name", "made_package"]
 
 _LONGEST_NAME = 40
 _THREAD = 'exempt = { "residue.threads" = "one thread serves all MCP servers of the process until its end" }'
-
-_MODULE = '''"""{about}
-
-``{world}`` describes the tools, ``tasks.jsonl`` holds the verified tasks.
-"""
-
-from __future__ import annotations
-
-from pathlib import Path
-from typing import ClassVar
-
-from gem_envs_desk.synthesis.{module} import {base}
-
-__all__ = ["{name}Env"]
-
-
-class {name}Env({base}):
-    """{about}"""
-
-    folder: ClassVar[Path] = Path(__file__).parent
-'''
-
-_TESTS = '''"""The tasks: each one is verified again, and played."""
-
-from __future__ import annotations
-
-import gem
-import pytest
-from gem.policies import Policy
-from gem_envs_desk.checks import check_task
-from gem_envs_desk.reference import DeskPolicy
-
-from {import_name}.env import {name}Env
-
-TASKS = [
-    pytest.param(level, split, number, id=f"{{split}}-level{{level}}-{{number}}")
-    for level, split in {name}Env.domain.tasks.places()
-    for number in range({name}Env.domain.tasks.count(level, split))
-]
-
-
-def reward(env: {name}Env, policy: Policy[str, str], number: int) -> float:
-    """The return of one episode."""
-    observation, info = env.reset(seed=0, options={{"task": number}})
-    policy.reset(observation, info)
-    total, over = 0.0, False
-    while not over:
-        observation, earned, terminated, truncated, info = env.step(policy.act(observation, info))
-        total, over = total + earned, terminated or truncated
-    return total
-
-
-class Idle(Policy[str, str]):
-    """Ends each episode without doing anything."""
-
-    def act(self, observation: str, info: gem.core.Info) -> str:
-        return '<tool_call>{{"name": "end_conversation", "arguments": {{}}}}</tool_call>'
-
-
-@pytest.mark.parametrize(("level", "split", "number"), {sound})
-def test_a_task_is_sound(level: int, split: str, number: int) -> None:
-    """Its solution works and is needed, doing nothing is not enough, and the end is the only one."""
-    domain = {name}Env.domain
-    assert check_task(domain, domain.task(number, level, split)) == []
-
-
-{played}@pytest.mark.parametrize("user", {users})
-def test_tasks_can_be_won_and_not_by_doing_nothing({arguments}) -> None:
-    """The reference policy earns 1.0, and a policy that does nothing 0.0."""
-    with {name}Env(level=level, split=split, user=user) as env:
-        assert reward(env, DeskPolicy(env), number) == 1.0
-        assert reward(env, Idle(), number) == 0.0
-'''
 
 
 def class_name(title: str) -> str:
@@ -134,7 +62,9 @@ def made_package(
             }
         ],
         "files": {
-            f"{package}/env.py": _MODULE.format(about=about, name=name, base=base, module=module, world=world_file),
+            f"{package}/env.py": _template("env.py").format(
+                about=about, name=name, base=base, module=module, world=world_file
+            ),
             f"{package}/{world_file}": json.dumps(world, indent=1, ensure_ascii=False) + "\n",
             f"{package}/tasks.jsonl": made.tasks.to_text(),
             "tests/test_tasks.py": _tests(import_name, name, played_all=module == "service_env"),
@@ -147,13 +77,17 @@ def made_package(
     }
 
 
+def _template(name: str) -> str:
+    return (Path(__file__).parent / "templates" / f"{name}.tmpl").read_text(encoding="utf-8")
+
+
 def _tests(import_name: str, name: str, *, played_all: bool) -> str:
     arguments = "level: int, split: str, number: int, user: str"
     sound, some = "TASKS", "TASKS"
     if not played_all:  # each check and each episode starts servers
         sound, some = "TASKS[::10]", "TASKS[:3]"
     played = f'@pytest.mark.parametrize(("level", "split", "number"), {some})\n'
-    return _TESTS.format(
+    return _template("test_tasks.py").format(
         import_name=import_name,
         name=name,
         sound=sound,

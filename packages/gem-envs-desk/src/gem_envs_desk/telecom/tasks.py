@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from gem.tables import read_table
 from gem_envs_desk.content import about_customer, day
 from gem_envs_desk.requests import INSISTS, DeskRequest, called, composed, misread
 from gem_envs_desk.store import Row
@@ -12,46 +13,16 @@ from gem_envs_desk.telecom.content import Network, switch_words
 
 __all__ = ["DEVICE_FAULTS", "LINE_FAULTS", "hands_of", "telecom_task"]
 
-_NUMBER = ("phone number", "mobile number", "your number", "which number", "which line", "line number", "number of the")
-_DATA = (
-    "2 gb for 10 euros",
-    "2 gb",
-    "10 euros",
-    "more data",
-    "add data",
-    "additional data",
-    "extra data",
-    "2 gigabytes",
-)
-_PLACE = ("abroad", "travelling", "traveling", "where are you", "country", "at home", "location", "located")
-_SINCE = ("since when", "how long", "when did", "when was")
-_RESTARTED = (
-    "restart",
-    "restarted",
-    "reboot",
-    "rebooted",
-    "turn your phone off",
-    "turned your phone off",
-    "power off",
-    "turn it off and on",
-)
-_COMPLAINTS = (
-    "The internet on my phone does not work. If I have to pay anything, tell me how much.",
-    "I have no mobile data any more. Tell me the amount if there is something to pay.",
-    "Nothing loads on my phone when I am out. If it costs anything, say how much.",
-)
+_WORDS = read_table(__file__, "words.json")
+_ASKS = {name: tuple(words) for name, words in _WORDS["asks"].items()}
+"""Slot → the words that ask for it."""
 DEVICE_FAULTS = ("airplane mode", "mobile data", "network mode", "access point", "SIM card", "VPN")
 LINE_FAULTS = ("overdue bill", "roaming", "used-up data")
 _FINAL = ("locked SIM card", "contract has ended", "data for nothing", "line of somebody else")
 """Situations in which nothing is to be repaired."""
 
-_SWITCHES = {
-    "airplane_mode": (("airplane", "airplane mode", "flight mode", "aeroplane mode"), False),
-    "mobile_data": (("mobile data", "cellular data", "your data"), True),
-    "data_roaming": (("data roaming", "roaming"), True),
-    "data_saver": (("data saver", "data saving"), False),
-    "vpn": (("vpn", "vpns"), False),
-    "wifi_calling": (("wi-fi calling", "wifi calling"), True),
+_SWITCHES: dict[str, tuple[tuple[str, ...], bool]] = {
+    name: (tuple(row["names"]), row["works"]) for name, row in _WORDS["switches"].items()
 }
 """Switch → the words for it, and whether it is on in a phone that works."""
 
@@ -60,106 +31,14 @@ def hands_of(phone_number: str) -> tuple[Hand, ...]:
     """Return what a customer does with their phone when asked, each with a request that they understand."""
     hands = [
         Hand(
-            ("status bar", "see+screen"),
-            _by_user("look_at_status_bar", phone_number),
-            "What does the status bar say?",
-            looks=True,
-            devices=(
-                "signal",
-                "bars",
-                "reception",
-                "no service",
-                "icon",
-                "icons",
-                "top of your screen",
-                "top of the screen",
-            ),
-        ),
-        Hand(
-            (
-                "look+settings",
-                "open+settings",
-                "check+settings",
-                "see+settings",
-                "settings+say",
-                "go+settings",
-                "read+settings",
-            ),
-            _by_user("look_at_settings", phone_number),
-            "Please look at the settings of your phone. What do they say?",
-            looks=True,
-            devices=(
-                *(name for names, _ in _SWITCHES.values() for name in names),
-                "network mode",
-                "network type",
-                "access point",
-                "apn",
-                "settings",
-                "2g",
-            ),
-        ),
-        Hand(
-            ("look+sim", "check+sim", "is+sim+loose", "is+sim+locked"),
-            _by_user("look_at_sim_card", phone_number),
-            "Please look at the SIM card.",
-            looks=True,
-            devices=("sim", "sim card"),
-        ),
-        Hand(
-            ("restore+access point", "reset+access point", "restore+apn", "reset+apn"),
-            _by_user("restore_access_point", phone_number),
-            "Please restore the access point.",
-            devices=("access point", "apn"),
-        ),
-        Hand(
-            (
-                "reseat+sim",
-                "re-seat+sim",
-                "take+sim+out",
-                "take out+sim",
-                "remove+sim",
-                "reinsert+sim",
-                "re-insert+sim",
-                "eject+sim",
-                "put+sim+back",
-                "insert+sim",
-                "pull+sim+out",
-            ),
-            _by_user("reseat_sim_card", phone_number),
-            "Please take the SIM card out and put it in again.",
-        ),
-        Hand(
-            tuple(
-                f"{name}+automatic+{verb}"
-                for name in ("network mode", "network type", "network", "preferred network")
-                for verb in ("set", "switch", "change", "put", "select", "choose", "turn")
-            ),
-            _by_user("set_network_mode", phone_number, mode="automatic"),
-            "Please set the network mode to automatic.",
-            devices=("network mode", "network type"),
-        ),
-        Hand(
-            (
-                *(
-                    f"reset {whose}{what}"
-                    for whose in ("", "your ", "the ")
-                    for what in ("settings", "phone", "device")
-                ),
-                "reset+all",
-                "factory reset",
-                "reset your phone's settings",
-                "reset+to factory",
-                "reset+phone settings",
-            ),
-            _by_user("reset_all_settings", phone_number),
-            "Please reset all settings.",
-        ),
-        Hand(
-            ("pay+bill", "pay+request", "make+payment", "pay+it", "pay+invoice", "pay+amount", "pay+overdue"),
-            _by_user("pay_bill", phone_number),
-            "Please pay the bill that I have just sent you a request for.",
-            wants=("amount",),
-        ),
+            tuple(row["asks"]),
+            _by_user(row["tool"], phone_number, **row.get("arguments", {})),
+            row["request"],
+            looks=row.get("looks", False),
+            devices=tuple(row.get("devices", ())),
+            wants=tuple(row.get("wants", ())),
+        )
+        for row in _WORDS["hands"]
     ]
     for switch, (names, _) in _SWITCHES.items():
         for on in (True, False):
@@ -237,7 +116,7 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
         line = rng.choice([other for other in network.tables["lines"] if other is not line])
     repairs = _Repairs(rng, network, line)
     reset = (_by_user("reset_all_settings", repairs.number),)
-    wishes = {"says": rng.choice(_COMPLAINTS), "protest": ""}
+    wishes = {"says": rng.choice(_WORDS["complaints"]), "protest": ""}
     faults = _faults(rng, level)
     if final:
         # What else is wrong is left as it is.
@@ -263,24 +142,24 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
         wrong = f"My phone number is {misread(rng, repairs.number, known)}."
     where = "I am abroad, travelling." if repairs.phone["is_abroad"] else "I am at home."
     slots = (
-        Slot("number", _NUMBER, f"My phone number is {repairs.number}.", wrong),
+        Slot("number", _ASKS["number"], f"My phone number is {repairs.number}.", wrong),
         Slot(
             "place",
-            _PLACE,
+            _ASKS["place"],
             where,
             question="Where are you, at home or abroad?",
             choices=("abroad|travelling|traveling|foreign country", "at home|in your home country"),
         ),
         Slot(
             "data",
-            _DATA,
+            _ASKS["data"],
             _about_data(final),
             question="If your data are used up, may I add 2 GB for 10 euros?",
             decides=True,
         ),
         Slot("reason", ("why", "reason"), "I want to use the internet on my phone.", extra=True),
-        Slot("since", _SINCE, "Since this morning.", extra=True),
-        Slot("restarted", _RESTARTED, "I have restarted it.", extra=True),
+        Slot("since", _ASKS["since"], "Since this morning.", extra=True),
+        Slot("restarted", _ASKS["restarted"], "I have restarted it.", extra=True),
     )
     test = hands_of(repairs.number)[0].call
     wish = Wish(wishes["says"], "", wishes["protest"], slots, (), test=test, passes="signal and data")

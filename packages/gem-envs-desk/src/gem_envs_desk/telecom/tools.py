@@ -8,6 +8,7 @@ from typing import Literal
 
 from gem.tools import tool
 from gem_envs_desk.domain import Db
+from gem_envs_desk.records import file_case
 from gem_envs_desk.store import RefusedCallError, Row
 from gem_envs_desk.telecom.content import switch_words
 
@@ -127,10 +128,7 @@ def open_case(store: Db, subject: str, category: _CASES) -> str:
         category: what it is about.
     """
     store.require("lines", phone_number=subject)
-    if store.find("cases", subject=subject, category=category):
-        raise RefusedCallError(f"There is such a case about {subject} already.")
-    store.insert("cases", {"subject": subject, "category": category})
-    return f"The case about {subject} is filed."
+    return file_case(store, subject, category)
 
 
 @tool

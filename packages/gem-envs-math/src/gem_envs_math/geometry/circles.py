@@ -34,22 +34,11 @@ def chord(rng: random.Random) -> MathProblem:
     if math.isqrt(squared) ** 2 == squared:
         figure.length(o + a, math.isqrt(squared)).length(o + m, apart)
         facts += f" {o}{a} = {math.isqrt(squared)} and {o}{m} = {apart}."
-        return MathProblem(
-            "chord",
-            f"{o} is the centre of the circle. How long is {a}{b}?",
-            str(2 * half),
-            figure=figure.data,
-            facts=facts,
-        )
+        return figure.problem("chord", f"{o} is the centre of the circle. How long is {a}{b}?", str(2 * half), facts)
     figure.length(m + a, half).length(o + m, apart)
     facts += f" {m}{a} = {half} and {o}{m} = {apart}."
-    return MathProblem(
-        "chord",
-        f"{o} is the centre of the circle. How long is {o}{a}?",
-        surd(1, squared),
-        plain=False,
-        figure=figure.data,
-        facts=facts,
+    return figure.problem(
+        "chord", f"{o} is the centre of the circle. How long is {o}{a}?", surd(1, squared), facts, plain=False
     )
 
 
@@ -75,7 +64,7 @@ def chords(rng: random.Random) -> MathProblem:
     figure = Figure(turned, [name for name in turned if name != "*"]).circle("*", radius).line(a + b).line(c + d)
     figure.length(p + a, pa).length(p + b, pb).length(p + c, pc)
     facts = f"The chords {a}{b} and {c}{d} of a circle meet at {p}. {p}{a} = {pa}, {p}{b} = {pb} and {p}{c} = {pc}."
-    return MathProblem("chords", f"How long is {p}{d}?", str(pd), figure=figure.data, facts=facts)
+    return figure.problem("chords", f"How long is {p}{d}?", str(pd), facts)
 
 
 def _through(a: Point, b: Point, c: Point) -> tuple[Point, float]:
@@ -116,7 +105,7 @@ def angle_at_centre(rng: random.Random) -> MathProblem:
         facts += f" Angle {a}{c}{b} is {on_circle}°."
         ask, answer = f"angle {a}{o}{b}", 2 * on_circle
     question = f"{o} is the centre of the circle. How many degrees is {ask}?"
-    return MathProblem("angle_at_centre", question, str(answer), figure=figure.data, facts=facts)
+    return figure.problem("angle_at_centre", question, str(answer), facts)
 
 
 def cyclic_quadrilateral(rng: random.Random) -> MathProblem:
@@ -141,7 +130,7 @@ def cyclic_quadrilateral(rng: random.Random) -> MathProblem:
     )
     ask, answer = rng.choice(((b + c + d, 180 - at_a), (c + d + a, 180 - at_b)))
     question = f"How many degrees is angle {ask}?"
-    return MathProblem("cyclic_quadrilateral", question, str(answer), figure=figure.data, facts=facts)
+    return figure.problem("cyclic_quadrilateral", question, str(answer), facts)
 
 
 def tangent(rng: random.Random) -> MathProblem:
@@ -164,10 +153,10 @@ def tangent(rng: random.Random) -> MathProblem:
     if math.isqrt(squared) ** 2 == squared:
         figure.length(o + t, radius).length(o + p, math.isqrt(squared))
         facts += f" {o}{t} = {radius} and {o}{p} = {math.isqrt(squared)}."
-        return MathProblem("tangent", f"{question}{p}{t}?", str(long), figure=figure.data, facts=facts)
+        return figure.problem("tangent", f"{question}{p}{t}?", str(long), facts)
     figure.length(o + t, radius).length(t + p, long)
     facts += f" {o}{t} = {radius} and {t}{p} = {long}."
-    return MathProblem("tangent", f"{question}{o}{p}?", surd(1, squared), plain=False, figure=figure.data, facts=facts)
+    return figure.problem("tangent", f"{question}{o}{p}?", surd(1, squared), facts, plain=False)
 
 
 def sector(rng: random.Random) -> MathProblem:
@@ -187,20 +176,10 @@ def sector(rng: random.Random) -> MathProblem:
     start = f"{o} is the centre of the circle. In terms of $\\pi$, what is "
     if rng.random() < 0.5:
         area = Fraction(angle * radius * radius, 360)
-        return MathProblem(
-            "sector",
-            f"{start}the area of the sector {a}{o}{b}?",
-            multiple_of_pi(area),
-            plain=False,
-            figure=figure.data,
-            facts=facts,
+        return figure.problem(
+            "sector", f"{start}the area of the sector {a}{o}{b}?", multiple_of_pi(area), facts, plain=False
         )
     arc = Fraction(angle * radius, 180)
-    return MathProblem(
-        "sector",
-        f"{start}the length of the shorter arc from {a} to {b}?",
-        multiple_of_pi(arc),
-        plain=False,
-        figure=figure.data,
-        facts=facts,
+    return figure.problem(
+        "sector", f"{start}the length of the shorter arc from {a} to {b}?", multiple_of_pi(arc), facts, plain=False
     )

@@ -48,7 +48,7 @@ def coordinate_area(rng: random.Random) -> MathProblem:
     kind = "triangle" if count == 3 else "quadrilateral"
     facts = f"In the coordinate plane, {given}."
     question = f"What is the area of {kind} {names}, if a square of the grid has side 1?"
-    return MathProblem("coordinate_area", question, number(Fraction(twice, 2)), figure=figure.data, facts=facts)
+    return figure.problem("coordinate_area", question, number(Fraction(twice, 2)), facts)
 
 
 def coordinate_distance(rng: random.Random) -> MathProblem:
@@ -62,9 +62,7 @@ def coordinate_distance(rng: random.Random) -> MathProblem:
     figure, given = _on_grid(names, points, names)
     facts = f"In the coordinate plane, {given}."
     question = f"How long is {names}, if a square of the grid has side 1?"
-    return MathProblem(
-        "coordinate_distance", question, surd(1, squared), plain=False, hidden=False, figure=figure.data, facts=facts
-    )
+    return figure.problem("coordinate_distance", question, surd(1, squared), facts, plain=False, hidden=False)
 
 
 def grid_slope(rng: random.Random) -> MathProblem:
@@ -78,13 +76,8 @@ def grid_slope(rng: random.Random) -> MathProblem:
     figure, given = _on_grid(names, points, names)
     facts = f"In the coordinate plane, {given}."
     if rng.random() < 0.5:
-        return MathProblem(
-            "grid_slope",
-            f"What is the slope of the line {names}?",
-            number(slope),
-            hidden=False,
-            figure=figure.data,
-            facts=facts,
+        return figure.problem(
+            "grid_slope", f"What is the slope of the line {names}?", number(slope), facts, hidden=False
         )
     question = f"At which value of $y$ does the line {names} meet the $y$-axis?"
-    return MathProblem("grid_slope", question, number(b - slope * a), hidden=False, figure=figure.data, facts=facts)
+    return figure.problem("grid_slope", question, number(b - slope * a), facts, hidden=False)

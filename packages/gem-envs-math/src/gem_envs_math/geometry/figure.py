@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
+from gem_envs_math.problem import MathProblem
+
 __all__ = ["Figure", "Point", "at", "point_names", "polar", "randomly_turned"]
 
 Point = tuple[float, float]
@@ -74,6 +76,12 @@ class Figure:
     def sketch(self) -> Figure:
         self.data["scale"] = False
         return self
+
+    def problem(
+        self, kind: str, question: str, answer: str, facts: str, *, plain: bool = True, hidden: bool = True
+    ) -> MathProblem:
+        """Return a problem on the figure; the arguments are those of :class:`MathProblem`."""
+        return MathProblem(kind, question, answer, plain, hidden, self.data, facts)
 
 
 def polar(degrees: float, radius: float = 1.0, centre: Point = (0.0, 0.0)) -> Point:

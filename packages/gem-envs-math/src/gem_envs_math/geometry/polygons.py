@@ -27,20 +27,15 @@ def parallelogram(rng: random.Random) -> MathProblem:
         f"{d}{e} = {high} and {a}{e} = {lean}."
     )
     if rng.random() < 0.6:
-        return MathProblem(
-            "parallelogram",
-            f"{a}{b}{c}{d} is a parallelogram. What is its area?",
-            str(base * high),
-            figure=figure.data,
-            facts=facts,
+        return figure.problem(
+            "parallelogram", f"{a}{b}{c}{d} is a parallelogram. What is its area?", str(base * high), facts
         )
-    return MathProblem(
+    return figure.problem(
         "parallelogram",
         f"{a}{b}{c}{d} is a parallelogram. How long is {a}{d}?",
         surd(1, high**2 + lean**2),
+        facts,
         plain=False,
-        figure=figure.data,
-        facts=facts,
     )
 
 
@@ -57,12 +52,11 @@ def trapezium(rng: random.Random) -> MathProblem:
         f"In trapezium {a}{b}{c}{d}, the sides {a}{b} and {d}{c} are parallel, {a}{b} = {long} and {d}{c} = {short}. "
         f"{e} is the foot of the perpendicular from {d} to {a}{b}, and {d}{e} = {high}."
     )
-    return MathProblem(
+    return figure.problem(
         "trapezium",
         f"The sides {a}{b} and {d}{c} are parallel. What is the area of {a}{b}{c}{d}?",
         number(Fraction((long + short) * high, 2)),
-        figure=figure.data,
-        facts=facts,
+        facts,
     )
 
 
@@ -79,16 +73,9 @@ def rhombus(rng: random.Random) -> MathProblem:
     figure.right(a + m + b).length(a + m, p).length(m + d, q)
     facts = f"The diagonals of rhombus {a}{b}{c}{d} meet at {m}; {a}{m} = {p} and {m}{d} = {q}."
     if rng.random() < 0.5:
-        return MathProblem(
-            "rhombus", f"{a}{b}{c}{d} is a rhombus. What is its area?", str(2 * p * q), figure=figure.data, facts=facts
-        )
-    return MathProblem(
-        "rhombus",
-        f"{a}{b}{c}{d} is a rhombus. What is its perimeter?",
-        surd(4, p * p + q * q),
-        plain=False,
-        figure=figure.data,
-        facts=facts,
+        return figure.problem("rhombus", f"{a}{b}{c}{d} is a rhombus. What is its area?", str(2 * p * q), facts)
+    return figure.problem(
+        "rhombus", f"{a}{b}{c}{d} is a rhombus. What is its perimeter?", surd(4, p * p + q * q), facts, plain=False
     )
 
 
@@ -110,9 +97,7 @@ def l_shape(rng: random.Random) -> MathProblem:
     for path in (f + a + b, a + b + c, b + c + d, d + e + f, e + f + a, c + d + e):
         figure.right(path)
     kind, answer = rng.choice((("area", wide * y + x * (high - y)), ("perimeter", 2 * (wide + high))))
-    return MathProblem(
-        "l_shape", f"What is the {kind} of {a}{b}{c}{d}{e}{f}?", str(answer), figure=figure.data, facts=facts
-    )
+    return figure.problem("l_shape", f"What is the {kind} of {a}{b}{c}{d}{e}{f}?", str(answer), facts)
 
 
 def parallel_lines(rng: random.Random) -> MathProblem:
@@ -134,7 +119,7 @@ def parallel_lines(rng: random.Random) -> MathProblem:
         f"angle {b}{a}{c} is {alpha}° and angle {e}{d}{c} is {gamma}°."
     )
     question = f"The lines {a}{b} and {d}{e} are parallel. How many degrees is angle {a}{c}{d}?"
-    return MathProblem("parallel_lines", question, str(alpha + gamma), figure=figure.data, facts=facts)
+    return figure.problem("parallel_lines", question, str(alpha + gamma), facts)
 
 
 def polygon_angles(rng: random.Random) -> MathProblem:
@@ -174,7 +159,7 @@ def polygon_angles(rng: random.Random) -> MathProblem:
         given.append(f"angle {path} is {angles[i]}°")
     facts = f"In the convex polygon {names}, {', '.join(given[:-1])} and {given[-1]}."
     question = f"How many degrees is angle {names[-2]}{names[-1]}{names[0]}?"
-    return MathProblem("polygon_angles", question, str(last), figure=figure.data, facts=facts)
+    return figure.problem("polygon_angles", question, str(last), facts)
 
 
 def shaded_frame(rng: random.Random) -> MathProblem:
@@ -192,4 +177,4 @@ def shaded_frame(rng: random.Random) -> MathProblem:
     answer = Fraction(wide * high) - Fraction(x * high, 2)
     figure.right(d + a + b)
     question = f"{a}{b}{c}{d} is a rectangle. What is the area of {a}{b}{c}{e}?"
-    return MathProblem("shaded_frame", question, number(answer), figure=figure.data, facts=facts)
+    return figure.problem("shaded_frame", question, number(answer), facts)

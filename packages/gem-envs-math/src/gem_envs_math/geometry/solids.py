@@ -39,14 +39,12 @@ def box(rng: random.Random) -> MathProblem:
     start = "ABCDEFGH is a rectangular box. What is "
     kind = rng.choice(("volume", "surface", "diagonal"))
     if kind == "volume":
-        return MathProblem("box", f"{start}its volume?", str(wide * deep * high), figure=figure.data, facts=facts)
+        return figure.problem("box", f"{start}its volume?", str(wide * deep * high), facts)
     if kind == "surface":
         answer = 2 * (wide * deep + wide * high + deep * high)
-        return MathProblem("box", f"{start}its surface area?", str(answer), figure=figure.data, facts=facts)
+        return figure.problem("box", f"{start}its surface area?", str(answer), facts)
     squared = wide**2 + deep**2 + high**2
-    return MathProblem(
-        "box", f"{start}the distance from A to G?", surd(1, squared), plain=False, figure=figure.data, facts=facts
-    )
+    return figure.problem("box", f"{start}the distance from A to G?", surd(1, squared), facts, plain=False)
 
 
 def prism(rng: random.Random) -> MathProblem:
@@ -70,12 +68,8 @@ def prism(rng: random.Random) -> MathProblem:
     )
     start = "ABCDEF is a right prism with a right angle at A in its base ABC. What is its "
     if rng.random() < 0.5:
-        return MathProblem(
-            "prism", f"{start}volume?", number(Fraction(p * q * long, 2)), figure=figure.data, facts=facts
-        )
-    return MathProblem(
-        "prism", f"{start}surface area?", str(p * q + (p + q + r) * long), figure=figure.data, facts=facts
-    )
+        return figure.problem("prism", f"{start}volume?", number(Fraction(p * q * long, 2)), facts)
+    return figure.problem("prism", f"{start}surface area?", str(p * q + (p + q + r) * long), facts)
 
 
 def pyramid(rng: random.Random) -> MathProblem:
@@ -86,24 +80,16 @@ def pyramid(rng: random.Random) -> MathProblem:
     w = max(_shown(wide, most), 1.2 * d)
     x, y = d * _LEAN[0], d * _LEAN[1]
     middle = ((w + x) / 2, y / 2)
-    points: dict[str, Point] = {
-        "A": (0, 0),
-        "B": (w, 0),
-        "C": (w + x, y),
-        "D": (x, y),
-        "M": middle,
-        "S": (middle[0], middle[1] + h),
-    }
-    figure = (
-        Figure(points).line("ABCS").line("ASB").line("ADC", dashed=True).line("DS", dashed=True).line("SM", dashed=True)
-    )
-    figure.length("AB", wide).length("BC", deep).length("SM", high).sketch()
+    apex = (middle[0], middle[1] + h)
+    points: dict[str, Point] = {"A": (0, 0), "B": (w, 0), "C": (w + x, y), "D": (x, y), "M": middle, "S": apex}
+    figure = Figure(points).line("ABCS").line("ASB").line("ADC", dashed=True).line("DS", dashed=True)
+    figure.line("SM", dashed=True).length("AB", wide).length("BC", deep).length("SM", high).sketch()
     facts = (
         f"A pyramid has the rectangular base ABCD and the apex S; AB = {wide}, BC = {deep}, and "
         f"its height SM is perpendicular to the base, SM = {high}."
     )
     question = "ABCD is a rectangle, and SM is perpendicular to it. What is the volume of the pyramid ABCDS?"
-    return MathProblem("pyramid", question, number(Fraction(wide * deep * high, 3)), figure=figure.data, facts=facts)
+    return figure.problem("pyramid", question, number(Fraction(wide * deep * high, 3)), facts)
 
 
 def cylinder(rng: random.Random) -> MathProblem:
@@ -112,25 +98,14 @@ def cylinder(rng: random.Random) -> MathProblem:
     most = max(radius, high)
     r, h = max(radius, 0.4 * most), max(high, 0.55 * most)
     points: dict[str, Point] = {"O": (0, 0), "A": (r, 0), "B": (r, h), "P": (0, h), "Q": (-r, 0), "R": (-r, h)}
-    figure = (
-        Figure(points, "OABP")
-        .ellipse("O", r, 0.3 * r)
-        .ellipse("P", r, 0.3 * r)
-        .line("AB")
-        .line("QR")
-        .line("OA", dashed=True)
-    )
-    figure.length("OA", radius).length("AB", high).sketch()
+    figure = Figure(points, "OABP").ellipse("O", r, 0.3 * r).ellipse("P", r, 0.3 * r).line("AB").line("QR")
+    figure.line("OA", dashed=True).length("OA", radius).length("AB", high).sketch()
     facts = f"A cylinder has a base with centre O and radius OA = {radius}, and the height AB = {high}."
     start = "O and P are the centres of the base and the top of a cylinder. In terms of $\\pi$, what is its "
     if rng.random() < 0.5:
-        return MathProblem(
-            "cylinder", f"{start}volume?", f"{radius * radius * high}\\pi", plain=False, figure=figure.data, facts=facts
-        )
+        return figure.problem("cylinder", f"{start}volume?", f"{radius * radius * high}\\pi", facts, plain=False)
     answer = 2 * radius * (radius + high)
-    return MathProblem(
-        "cylinder", f"{start}total surface area?", f"{answer}\\pi", plain=False, figure=figure.data, facts=facts
-    )
+    return figure.problem("cylinder", f"{start}total surface area?", f"{answer}\\pi", facts, plain=False)
 
 
 def cone(rng: random.Random) -> MathProblem:
@@ -139,37 +114,15 @@ def cone(rng: random.Random) -> MathProblem:
     most = max(radius, high)
     r, h = max(radius, 0.4 * most), max(high, 0.6 * most)
     points: dict[str, Point] = {"O": (0, 0), "A": (r, 0), "S": (0, h), "Q": (-r, 0)}
-    figure = (
-        Figure(points, "OAS")
-        .ellipse("O", r, 0.3 * r)
-        .line("AS")
-        .line("QS")
-        .line("OA", dashed=True)
-        .line("OS", dashed=True)
-    )
-    figure.right("AOS").length("OA", radius).sketch()
-    facts = f"A cone has a base with centre O and radius OA = {radius}"
+    figure = Figure(points, "OAS").ellipse("O", r, 0.3 * r).line("AS").line("QS")
+    figure.line("OA", dashed=True).line("OS", dashed=True).right("AOS").length("OA", radius).length("OS", high).sketch()
+    facts = f"A cone has a base with centre O and radius OA = {radius}, and the height OS = {high}."
     start = "O is the centre of the base of a cone with apex S. In terms of $\\pi$, what is "
     squared = radius * radius + high * high
     slant = int(squared**0.5)
     if slant * slant == squared and rng.random() < 0.7:
-        figure.length("OS", high)
-        return MathProblem(
-            "cone",
-            f"{start}its lateral surface area?",
-            f"{radius * slant}\\pi",
-            plain=False,
-            figure=figure.data,
-            facts=f"{facts}, and the height OS = {high}.",
-        )
+        return figure.problem("cone", f"{start}its lateral surface area?", f"{radius * slant}\\pi", facts, plain=False)
     if rng.random() < 0.3 and slant * slant != squared:
         raise Rejected
-    figure.length("OS", high)
-    return MathProblem(
-        "cone",
-        f"{start}its volume?",
-        multiple_of_pi(Fraction(radius * radius * high, 3)),
-        plain=False,
-        figure=figure.data,
-        facts=f"{facts}, and the height OS = {high}.",
-    )
+    volume = multiple_of_pi(Fraction(radius * radius * high, 3))
+    return figure.problem("cone", f"{start}its volume?", volume, facts, plain=False)

@@ -40,13 +40,7 @@ def triangle_angles(rng: random.Random) -> MathProblem:
     figure = Figure(randomly_turned(rng, {a: pa, b: pb, c: pc})).line(a + b + c + a)
     figure.angle(c + a + b, f"{alpha}°").angle(a + b + c, f"{beta}°")
     facts = f"In triangle {a}{b}{c}, angle {c}{a}{b} is {alpha}° and angle {a}{b}{c} is {beta}°."
-    return MathProblem(
-        "triangle_angles",
-        f"How many degrees is angle {b}{c}{a}?",
-        str(180 - alpha - beta),
-        figure=figure.data,
-        facts=facts,
-    )
+    return figure.problem("triangle_angles", f"How many degrees is angle {b}{c}{a}?", str(180 - alpha - beta), facts)
 
 
 def exterior_angle(rng: random.Random) -> MathProblem:
@@ -65,9 +59,7 @@ def exterior_angle(rng: random.Random) -> MathProblem:
         f"In triangle {a}{b}{c}, the side {a}{b} is extended beyond {b} to {d}. Angle {c}{b}{d} is {outer}° and angle "
         f"{c}{a}{b} is {alpha}°."
     )
-    return MathProblem(
-        "exterior_angle", f"How many degrees is angle {a}{c}{b}?", str(gamma), figure=figure.data, facts=facts
-    )
+    return figure.problem("exterior_angle", f"How many degrees is angle {a}{c}{b}?", str(gamma), facts)
 
 
 def isosceles(rng: random.Random) -> MathProblem:
@@ -83,12 +75,10 @@ def isosceles(rng: random.Random) -> MathProblem:
     if rng.random() < 0.5:
         figure.angle(a + c + b, f"{apex}°")
         facts += f" Angle {a}{c}{b} is {apex}°."
-        return MathProblem(
-            "isosceles", f"How many degrees is angle {c}{a}{b}?", str(base), figure=figure.data, facts=facts
-        )
+        return figure.problem("isosceles", f"How many degrees is angle {c}{a}{b}?", str(base), facts)
     figure.angle(c + a + b, f"{base}°")
     facts += f" Angle {c}{a}{b} is {base}°."
-    return MathProblem("isosceles", f"How many degrees is angle {a}{c}{b}?", str(apex), figure=figure.data, facts=facts)
+    return figure.problem("isosceles", f"How many degrees is angle {a}{c}{b}?", str(apex), facts)
 
 
 def legs_of_right_triangle(rng: random.Random, low: int = 3, high: int = 40) -> tuple[int, int]:
@@ -109,12 +99,10 @@ def legs_and_hypotenuse(rng: random.Random) -> MathProblem:
     if math.isqrt(squared) ** 2 == squared and rng.random() < 0.8:
         figure.length(a + c, p).length(a + b, math.isqrt(squared))
         facts += f" {a}{c} = {p} and {a}{b} = {math.isqrt(squared)}."
-        return MathProblem("legs_and_hypotenuse", f"How long is {b}{c}?", str(q), figure=figure.data, facts=facts)
+        return figure.problem("legs_and_hypotenuse", f"How long is {b}{c}?", str(q), facts)
     figure.length(a + c, p).length(b + c, q)
     facts += f" {a}{c} = {p} and {b}{c} = {q}."
-    return MathProblem(
-        "legs_and_hypotenuse", f"How long is {a}{b}?", surd(1, squared), plain=False, figure=figure.data, facts=facts
-    )
+    return figure.problem("legs_and_hypotenuse", f"How long is {a}{b}?", surd(1, squared), facts, plain=False)
 
 
 def right_triangle_parts(rng: random.Random) -> MathProblem:
@@ -136,19 +124,11 @@ def right_triangle_parts(rng: random.Random) -> MathProblem:
     if kind == "altitude":
         figure.line(c + d, dashed=True).right(c + d + b).length(a + c, p).length(b + c, q)
         facts += f" {a}{c} = {p} and {b}{c} = {q}. {d} is the foot of the perpendicular from {c} to {a}{b}."
-        return MathProblem(
-            "right_triangle_parts", f"How long is {c}{d}?", number(Fraction(p * q, r)), figure=figure.data, facts=facts
-        )
+        return figure.problem("right_triangle_parts", f"How long is {c}{d}?", number(Fraction(p * q, r)), facts)
     figure.length(a + b, r).length(a + c, p)
     facts += f" {a}{b} = {r} and {a}{c} = {p}."
     answer = Fraction(p * q, 2) if kind == "area" else p + q + r
-    return MathProblem(
-        "right_triangle_parts",
-        f"What is the {kind} of triangle {a}{b}{c}?",
-        number(answer),
-        figure=figure.data,
-        facts=facts,
-    )
+    return figure.problem("right_triangle_parts", f"What is the {kind} of triangle {a}{b}{c}?", number(answer), facts)
 
 
 def triangle_area(rng: random.Random) -> MathProblem:
@@ -164,12 +144,8 @@ def triangle_area(rng: random.Random) -> MathProblem:
         f"In triangle {a}{b}{c}, {a}{b} = {base}. {d} is the foot of the "
         f"perpendicular from {c} to {a}{b}, and {c}{d} = {high}."
     )
-    return MathProblem(
-        "triangle_area",
-        f"What is the area of triangle {a}{b}{c}?",
-        number(Fraction(base * high, 2)),
-        figure=figure.data,
-        facts=facts,
+    return figure.problem(
+        "triangle_area", f"What is the area of triangle {a}{b}{c}?", number(Fraction(base * high, 2)), facts
     )
 
 
@@ -194,13 +170,9 @@ def similar(rng: random.Random) -> MathProblem:
     question = f"The lines {d}{e} and {b}{c} are parallel. How long is "
     if rng.random() < 0.5:
         figure.length(b + c, bc)
-        return MathProblem(
-            "similar", f"{question}{d}{e}?", number(de), figure=figure.data, facts=f"{facts} and {b}{c} = {bc}."
-        )
+        return figure.problem("similar", f"{question}{d}{e}?", number(de), f"{facts} and {b}{c} = {bc}.")
     figure.length(d + e, de)
-    return MathProblem(
-        "similar", f"{question}{b}{c}?", str(bc), figure=figure.data, facts=f"{facts} and {d}{e} = {de}."
-    )
+    return figure.problem("similar", f"{question}{b}{c}?", str(bc), f"{facts} and {d}{e} = {de}.")
 
 
 def bisector(rng: random.Random) -> MathProblem:
@@ -223,4 +195,4 @@ def bisector(rng: random.Random) -> MathProblem:
         f"{b}{a}{c}. {a}{b} = {ab}, {a}{c} = {ac} and {b}{d} = {bd}."
     )
     question = f"{a}{d} bisects angle {b}{a}{c}. How long is {d}{c}?"
-    return MathProblem("bisector", question, number(bc - bd), figure=figure.data, facts=facts)
+    return figure.problem("bisector", question, number(bc - bd), facts)

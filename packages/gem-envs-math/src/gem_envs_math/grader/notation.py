@@ -2,6 +2,10 @@ r"""Tables of mathematical notation: Unicode signs, LaTeX commands, names of fun
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from gem.tables import read_table
+
 __all__ = ["ACCENTS", "FUNCTIONS", "GREEK", "NAMES", "OPERATORS", "SUBSCRIPTS", "SUPERSCRIPTS", "TRANSLATION"]
 
 # Marks of structure and functions keep a blank behind them, so that they do not run into the next letter.
@@ -30,48 +34,10 @@ TRANSLATION = str.maketrans(
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 
-OPERATORS = {
-    "cdot": "*", "times": "*", "ast": "*", "div": "/", "pm": "pm", "mp": "mp", "le": "le", "leq": "le",
-    "leqslant": "le",
-    "ge": "ge", "geq": "ge", "geqslant": "ge", "lt": "<", "gt": ">", "ne": "ne", "neq": "ne", "in": "in", "cup": "cup",
-    "approx": "approx", "circ": "circ", "degree": "degree", "lbrace": "lset", "rbrace": "rset", "langle": "(",
-    "rangle": ")",
-    "lvert": "|", "rvert": "|", "vert": "|", "lparen": "(", "rparen": ")", "colon": ":", "prime": "'", "mid": "mid",
-    "lfloor": "lfloor", "rfloor": "rfloor", "lceil": "lceil", "rceil": "rceil", "lbrack": "[", "rbrack": "]",
-    "dfrac": "frac", "tfrac": "frac", "cfrac": "frac", "frac": "frac", "sqrt": "sqrt", "binom": "binom",
-    "dbinom": "binom",
-    "tbinom": "binom", "begin": "begin", "end": "end", "infty": "infty", "emptyset": "emptyset",
-    "varnothing": "emptyset",
-    "mathbb": "mathbb", "overline": "overline", "boxed": "boxed", "to": "to", "ldots": "dots", "dots": "dots",
-    "cdots": "dots", "percent": "%", "lor": "or", "land": "and", "vee": "or", "wedge": "and", "setminus": "setminus",
-    "backslash": "setminus", "cap": "cap", "equiv": "equiv", "pmod": "pmod", "bmod": "mod", "mod": "mod", "sim": "sim",
-    "simeq": "approx", "thickapprox": "approx", "approxeq": "approx", "nleq": "unread", "strut": "space",
-    "notin": "notin", "parallel": "unread", "perp": "unread",
-}  # fmt: skip
-GREEK = frozenset({
-    "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "vartheta", "iota", "kappa",
-    "lambda",
-    "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "varphi", "chi", "psi", "omega", "Gamma", "Delta",
-    "Theta", "Lambda", "Xi", "Sigma", "Upsilon", "Phi", "Psi", "Omega", "ell", "hbar", "angle", "triangle", "imath",
-})  # fmt: skip
-FUNCTIONS = frozenset({
-    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "arccot", "arcsec", "arccsc", "sinh",
-    "cosh", "tanh", "coth", "sech", "csch", "arcsinh", "arccosh", "arctanh", "arcsech", "arccsch", "arccoth", "log",
-    "ln", "lg", "exp", "gcd", "lcm", "max", "min",
-})  # fmt: skip
-NAMES = {
-    "pi": ("sym", "pi"), "sqrt": ("sqrt", "sqrt"), "inf": ("infty", "inf"), "infinity": ("infty", "infinity"),
-    "oo": ("infty", "oo"), "cup": ("cup", "cup"), "union": ("cup", "union"), "theta": ("sym", "theta"),
-    "alpha": ("sym", "alpha"), "beta": ("sym", "beta"), "gamma": ("sym", "gamma"), "lambda": ("sym", "lambda"),
-    "asin": ("fn", "arcsin"), "acos": ("fn", "arccos"), "atan": ("fn", "arctan"), "acot": ("fn", "arccot"),
-    "asec": ("fn", "arcsec"), "acsc": ("fn", "arccsc"), "asinh": ("fn", "arcsinh"), "acosh": ("fn", "arccosh"),
-    "atanh": ("fn", "arctanh"), "asech": ("fn", "arcsech"), "acsch": ("fn", "arccsch"), "acoth": ("fn", "arccoth"),
-    "arsinh": ("fn", "arcsinh"), "arcosh": ("fn", "arccosh"), "artanh": ("fn", "arctanh"), "cosec": ("fn", "csc"),
-    "cosech": ("fn", "csch"), "cotan": ("fn", "cot"), "tg": ("fn", "tan"), "ctg": ("fn", "cot"),
-    "arctg": ("fn", "arctan"), "abs": ("fn", "abs"), "floor": ("fn", "floor"), "ceil": ("fn", "ceil"),
-    "ceiling": ("fn", "ceil"), "factorial": ("fn", "factorial"), "binomial": ("fn", "binom"),
-    "binom": ("fn", "binom"), "ncr": ("fn", "binom"), "npr": ("fn", "npr"),
-}  # fmt: skip
-ACCENTS = {"vec": "", "overrightarrow": "", "overline": "bar ", "bar": "bar ", "hat": "hat ", "widehat": "hat ",
-           "tilde": "tilde ", "widetilde": "tilde ", "dot": "dot ", "mathcal": "", "mathscr": ""}  # fmt: skip
+_TABLES = read_table(__file__, "notation.json")
+OPERATORS: Mapping[str, str] = _TABLES["operators"]
+GREEK = frozenset(_TABLES["greek"])
+FUNCTIONS = frozenset(_TABLES["functions"])
+NAMES: Mapping[str, tuple[str, str]] = {name: (kind, value) for name, (kind, value) in _TABLES["names"].items()}
+ACCENTS: Mapping[str, str] = _TABLES["accents"]
 """Commands for the name of a variable → what they add to the name; a vector's arrow and a script font add nothing."""

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any
 
+from gem.tables import read_table
 from gem_envs_math.word_problems.grammar import Template, plural, read_template
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 __all__ = ["WordForms", "frames", "people_names", "priced_goods", "word_list"]
 
@@ -29,8 +23,7 @@ class WordForms:
 
 @cache
 def _data(file: str) -> Mapping[str, Any]:
-    text = files(__package__).joinpath("data").joinpath(f"{file}.toml").read_text(encoding="utf-8")
-    data: Mapping[str, Any] = tomllib.loads(text)
+    data: Mapping[str, Any] = read_table(__file__, f"data/{file}.toml")
     return data
 
 

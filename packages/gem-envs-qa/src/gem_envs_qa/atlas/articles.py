@@ -7,9 +7,10 @@ and to other entities now and then by their alias. Some sentences state no fact,
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from gem_envs_qa.atlas.schema import COUNTRY, EVENT, ORGANISATION, PERSON, REGION, TOWN, WORK
+from gem.tables import read_table
+from gem_envs_qa.atlas.schema import EVENT, ORGANISATION, PERSON, WORK
 from gem_envs_qa.atlas.world import AtlasWorld, Date, Entity
 
 __all__ = ["date_text", "number_text", "write_articles"]
@@ -19,140 +20,21 @@ _MONTHS = (
     "December",
 )  # fmt: skip
 
-_OWN = {
-    "birthplace": ("{S} was born in {o}.", "{P} birthplace was {o}.", "{S} came into the world in {o}."),
-    "deathplace": ("{S} died in {o}.", "{P} place of death was {o}.", "{S} spent {p} last days in {o} and died there."),
-    "mentor": ("{S} was a pupil of {o}.", "{P} mentor was {o}.", "{S} learned {p} craft from {o}."),
-    "spouse": (
-        "{S} was married to {o}.",
-        "{P} spouse was {o}.",
-        "{S} shared {p} life with {o}, to whom {s} was married.",
-    ),
-    "employer": ("{S} was employed by {o}.", "{P} employer was {o}.", "{S} earned {p} living in the service of {o}."),
-    "born": ("{S} was born on {o}.", "{P} date of birth is {o}.", "The register of births has {p} name under {o}."),
-    "died": ("{S} died on {o}.", "{P} death came on {o}.", "{S} lived until {o}."),
-    "region": ("{S} lies in {o}.", "{S} is a town of {o}.", "The region around it is {o}."),
-    "mayor": ("{P} mayor was {o}.", "The office of mayor was held by {o}.", "{S} was governed by {o}, its mayor."),
-    "twin": ("{P} twin town is {o}.", "{S} is twinned with {o}."),
-    "chartered": (
-        "{S} received its charter in {o}.",
-        "{P} charter dates from {o}.",
-        "The town charter was sealed in {o}.",
-    ),
-    "population": ("{S} has {o} inhabitants.", "{P} population is {o}.", "The census counted {o} people."),
-    "river": ("{S} lies on the river {o}.", "The river {o} runs through it.", "{P} bridges cross the river {o}."),
-    "country": ("{S} belongs to {o}.", "{S} forms part of {o}.", "The country around it is {o}."),
-    "capital": ("{P} capital is {o}.", "{S} is governed from {o}.", "The seat of the regional government is {o}."),
-    "ruler": ("{P} ruler was {o}.", "{S} was ruled by {o}.", "The throne was held by {o}."),
-    "parliament": ("{P} parliament meets in {o}.", "The members of parliament assemble in {o}."),
-    "founder": ("{S} was founded by {o}.", "{P} founder was {o}.", "{S} owes its existence to {o}."),
-    "director": ("{P} director was {o}.", "{S} was headed by {o}.", "The post of director was held by {o}."),
-    "seat": ("{S} has its seat in {o}.", "{P} headquarters are in {o}.", "The main building stands in {o}."),
-    "founded": ("{S} was founded on {o}.", "{P} founding deed bears the date {o}.", "{S} came into being on {o}."),
-    "creator": ("{S} is the work of {o}.", "{P} creator was {o}.", "{S} was created by {o}."),
-    "sponsor": ("{S} was commissioned by {o}.", "The commission for it came from {o}.", "{S} was paid for by {o}."),
-    "dedicatee": ("{S} is dedicated to {o}.", "{P} dedication names {o}.", "An inscription honours {o} as dedicatee."),
-    "inspiration": (
-        "{S} was inspired by {o}.",
-        "{P} inspiration was a stay in {o}.",
-        "The idea for it came up in {o}.",
-    ),
-    "completed": ("{S} was completed in {o}.", "{P} completion fell in {o}.", "Work on it ended in {o}."),
-    "venue": ("{S} was held in {o}.", "{P} venue was {o}.", "{S} took place in {o}."),
-    "organiser": ("{S} was arranged by {o}.", "{P} organiser was {o}.", "The arrangements were made by {o}."),
-    "opener": ("{S} was opened by {o}.", "{P} opening speech was given by {o}.", "The ribbon was cut by {o}."),
-    "began": ("{S} began on {o}.", "{P} first day was {o}.", "The gates were opened to visitors on {o}."),
-}
+_TABLES = read_table(__file__, "articles.json")
+_OWN: Mapping[str, Sequence[str]] = _TABLES["own"]
 """Relation → sentences for the article of its subject; {o} is its object."""
 
-_OTHERS = {
-    "birthplace": ("{x} was born here.", "One native of the town is {x}.", "{x} came into the world here."),
-    "deathplace": ("{x} died here.", "Within its walls {x} died.", "The last days of {x} were spent here."),
-    "mentor": ("{S} was the mentor of {x}.", "One of {p} pupils was {x}.", "{S} taught {x}, who was {p} pupil."),
-    "employer": ("{S} employed {x}.", "On its payroll was {x}.", "One of its employees was {x}."),
-    "mayor": (
-        "{S} was mayor of {x}.",
-        "{S} held the office of mayor in {x}.",
-        "The people of {x} made {h} their mayor.",
-    ),
-    "country": ("One of its regions is {x}.", "{S} includes the region of {x}."),
-    "capital": ("{S} is the capital of {x}.", "From here {x} is governed."),
-    "ruler": ("{S} ruled {x}.", "{S} sat on the throne of {x}."),
-    "parliament": ("The parliament of {x} meets here.", "Here the parliament of {x} assembles."),
-    "founder": ("{S} founded {x}.", "{S} was the founder of {x}.", "{x} was {p} foundation."),
-    "director": ("{S} was the director of {x}.", "{S} headed {x}.", "At {x} {s} held the post of director."),
-    "seat": ("{x} has its seat here.", "The headquarters of {x} are here.", "The main building of {x} stands here."),
-    "sponsor": ("{S} commissioned {x}.", "{S} paid for {x}."),
-    "dedicatee": ("{x} is dedicated to {h}.", "{S} is the dedicatee of {x}."),
-    "inspiration": ("{S} inspired {x}.", "The idea for {x} came up here."),
-    "venue": ("{x} was held here.", "{x} took place here.", "{S} was the venue of {x}."),
-    "organiser": ("{S} arranged {x}.", "{S} was the organiser of {x}."),
-    "opener": ("{S} opened {x}.", "{S} gave the opening speech of {x}.", "At {x} {s} cut the ribbon."),
-}
+_OTHERS: Mapping[str, Sequence[str]] = _TABLES["others"]
 """Relation → sentences for the article of its object; {x} is its subject."""
 
-_LISTS = {
-    REGION: ("Its towns are {l}.", "{S} has these towns and no others: {l}.", "The complete list of its towns: {l}."),
-    PERSON: (
-        "{P} works are {l}.",
-        "{S} left these works and no others: {l}.",
-        "The complete list of {p} works: {l}.",
-    ),
-}
+_LISTS: Mapping[str, Sequence[str]] = _TABLES["lists"]
 
-_OPENINGS = {
-    PERSON: ("{n} was {t}.", "{n} is remembered as {t}."),
-    TOWN: ("{n} is {t}.", "{n} is {t} with a long history."),
-    REGION: ("{n} is {t}.", "{n} is {t} of hills and rivers."),
-    COUNTRY: ("{n} is {t}.", "{n} is {t} of several regions."),
-    ORGANISATION: ("{n} is {t}.", "{n} is {t} with a varied history."),
-    WORK: ("{n} is {t}.", "{n} is {t} that has often been discussed."),
-    EVENT: ("{n} was {t}.", "{n} was {t} that is still remembered."),
-}
-_WITH_ALIAS = {
-    PERSON: ("{n}, also known as {a},", "{n}, who often signed as {a},"),
-    TOWN: ("{n}, formerly called {a},", "{n}, known in old charters as {a},"),
-    REGION: ("{n}, also called {a},",),
-    ORGANISATION: ("{n}, formerly called {a},", "{n}, at first named {a},"),
-    WORK: ("{n}, also known as {a},", "{n}, published at first as {a},"),
-}
+_OPENINGS: Mapping[str, Sequence[str]] = _TABLES["openings"]
+_WITH_ALIAS: Mapping[str, Sequence[str]] = _TABLES["with_alias"]
 
-_EMPTY = {
-    PERSON: (
-        "Few letters from {p} hand survive.",
-        "Contemporaries praised {p} patience.",
-        "Little is known about {p} youth.",
-        "A portrait of {h} was lost in a fire.",
-    ),
-    TOWN: (
-        "Most of the old houses are built of grey stone.",
-        "The market is known for its cheese.",
-        "In winter the harbour freezes.",
-        "Two fires have changed its face.",
-    ),
-    REGION: ("Barley and flax are grown in the valleys.", "The winters are long.", "Many of the roads are unpaved."),
-    COUNTRY: (
-        "Salt and timber are traded abroad.",
-        "The coins are struck in copper.",
-        "There are three official holidays.",
-    ),
-    ORGANISATION: (
-        "The archive is open on weekdays.",
-        "Membership fell in later years.",
-        "A yearbook appears every spring.",
-    ),
-    WORK: ("Critics were divided.", "A copy was damaged by water.", "It has been copied many times."),
-    EVENT: (
-        "The weather was poor on most days.",
-        "Tickets sold out within a week.",
-        "No full list of guests survives.",
-    ),
-}
-_CONFUSIONS = (
-    "{S} should not be confused with {z}.",
-    "Older handbooks mix {h} up with {z}.",
-    "Nothing connects {h} with {z}, whatever guides say.",
-)
+_EMPTY: Mapping[str, Sequence[str]] = _TABLES["empty"]
+"""Kind → sentences that state no fact."""
+_CONFUSIONS: Sequence[str] = _TABLES["confusions"]
 _ALIAS_RATE = 0.25
 
 _Words = tuple[str, str, str, str]

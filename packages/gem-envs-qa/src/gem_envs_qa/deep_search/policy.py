@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from gem.core import Info
 from gem.policies import Policy
+from gem.tables import read_table
 from gem_envs_qa.deep_search.question_reader import answer_by_steps
 from gem_envs_qa.deep_search.reader import Wish
 from gem_envs_qa.deep_search.sentence_reader import SearchReader
@@ -18,36 +20,7 @@ _PAGES = 12
 _ARTICLE = re.compile(r"^\[(\d+)\] (.+?): (.+)$", re.MULTILINE)
 
 
-_LINK_WORDS = {
-    "birthplace": "born birthplace native birth world here",
-    "deathplace": "died death life ended days here",
-    "mentor": "mentor pupil pupils taught learned",
-    "spouse": "married spouse couple life",
-    "employer": "employed employer payroll employees staff service",
-    "born": "born birth",
-    "died": "died death lived",
-    "region": "region towns list",
-    "mayor": "mayor governed office people",
-    "twin": "twin town twinned",
-    "chartered": "charter",
-    "population": "inhabitants population people census",
-    "river": "river",
-    "country": "region regions country includes",
-    "capital": "capital governed government here",
-    "ruler": "ruler ruled throne crown",
-    "parliament": "parliament meets assembles here",
-    "founder": "founded founder foundation existence",
-    "director": "director headed head post",
-    "seat": "seat headquarters based building here",
-    "founded": "founded foundation founding",
-    "creator": "works work created creator hand",
-    "sponsor": "commissioned sponsor paid costs commission",
-    "dedicatee": "dedicated dedicatee dedication",
-    "inspiration": "inspired inspiration idea",
-    "venue": "held place venue guests here",
-    "organiser": "arranged organiser organised arrangements",
-    "opener": "opened opening declared ribbon",
-}
+_LINK_WORDS: Mapping[str, str] = read_table(__file__, "policy.json")["link_words"]
 """What else stands in an article that states a relation."""
 
 

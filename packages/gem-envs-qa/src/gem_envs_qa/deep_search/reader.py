@@ -12,6 +12,8 @@ from collections.abc import Generator, Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
+from gem.tables import read_table
+
 __all__ = ["LINK_WORDS", "AtlasReader", "AtlasReasoning", "Wish", "answer_to"]
 
 HE = "(?:he|she|it)"
@@ -21,166 +23,11 @@ OPENING = re.compile(
     r"published at first as) (.+?), (?:is|was) "
 )
 
-# Written from the articles, not from the code that writes them. What a sentence says of the entity that its article is
-# about (the group is what the relation leads to), and what it says of another entity (the group is that entity).
-OWN: dict[str, list[str]] = {
-    "birthplace": [r".+ was born in (.+)", rf"{HIS} birthplace was (.+)", r".+ came into the world in (.+)"],
-    "deathplace": [
-        r".+ died in (.+)",
-        rf"{HIS} place of death was (.+)",
-        rf".+ spent {HIS} last days in (.+) and died there",
-    ],
-    "mentor": [r".+ was a pupil of (.+)", rf"{HIS} mentor was (.+)", rf".+ learned {HIS} craft from (.+)"],
-    "spouse": [
-        r"\S+ was married to (.+)",
-        rf"{HIS} spouse was (.+)",
-        rf".+ shared {HIS} life with (.+), to whom {HE} was married",
-    ],
-    "employer": [r".+ was employed by (.+)", rf"{HIS} employer was (.+)", r".+ living in the service of (.+)"],
-    "born": [
-        r".+ was born on (.+)",
-        rf"{HIS} date of birth is (.+)",
-        rf"The register of births has {HIS} name under (.+)",
-    ],
-    "died": [r".+ died on (.+)", rf"{HIS} death came on (.+)", r".+ lived until (.+)"],
-    "region": [
-        r".+ lies in (.+)",
-        r"\S+ is a town of (.+)",
-        r"The town is a town of (.+)",
-        r"The region around it is (.+)",
-    ],
-    "mayor": [rf"{HIS} mayor was (.+)", r"The office of mayor was held by (.+)", r".+ was governed by (.+), its mayor"],
-    "twin": [rf"{HIS} twin town is (.+)", r".+ is twinned with (.+)"],
-    "chartered": [
-        r".+ received its charter in (.+)",
-        r"Its charter dates from (.+)",
-        r"The town charter was sealed in (.+)",
-    ],
-    "population": [r".+ has ([\d,]+) inhabitants", r"Its population is (.+)", r"The census counted (.+) people"],
-    "river": [r".+ lies on the river (.+)", r"The river (.+) runs through it", r"Its bridges cross the river (.+)"],
-    "country": [r".+ belongs to (.+)", r".+ forms part of (.+)", r"The country around it is (.+)"],
-    "capital": [r"Its capital is (.+)", r".+ is governed from (.+)", r"The seat of the regional government is (.+)"],
-    "ruler": [r"Its ruler was (.+)", r".+ was ruled by (.+)", r"The throne was held by (.+)"],
-    "parliament": [r"Its parliament meets in (.+)", r"The members of parliament assemble in (.+)"],
-    "founder": [r".+ was founded by (.+)", r"Its founder was (.+)", r".+ owes its existence to (.+)"],
-    "director": [r"Its director was (.+)", r".+ was headed by (.+)", r"The post of director was held by (.+)"],
-    "seat": [r".+ has its seat in (.+)", r"Its headquarters are in (.+)", r"The main building stands in (.+)"],
-    "founded": [r".+ was founded on (.+)", r"Its founding deed bears the date (.+)", r".+ came into being on (.+)"],
-    "creator": [r".+ is the work of (.+)", r"Its creator was (.+)", r".+ was created by (.+)"],
-    "sponsor": [r".+ was commissioned by (.+)", r"The commission for it came from (.+)", r".+ was paid for by (.+)"],
-    "dedicatee": [
-        r"(?:It|The [a-z]+) is dedicated to (.+)",
-        r"Its dedication names (.+)",
-        r"An inscription honours (.+) as dedicatee",
-    ],
-    "inspiration": [
-        r".+ was inspired by (.+)",
-        r"Its inspiration was a stay in (.+)",
-        r"The idea for it came up in (.+)",
-    ],
-    "completed": [r".+ was completed in (.+)", r"Its completion fell in (.+)", r"Work on it ended in (.+)"],
-    "venue": [r".+ was held in (.+)", r"Its venue was (.+)", r".+ took place in (.+)"],
-    "organiser": [r".+ was arranged by (.+)", r"Its organiser was (.+)", r"The arrangements were made by (.+)"],
-    "opener": [r".+ was opened by (.+)", r"Its opening speech was given by (.+)", r"The ribbon was cut by (.+)"],
-    "began": [r".+ began on (.+)", r"Its first day was (.+)", r"The gates were opened to visitors on (.+)"],
-}
-OTHER: dict[str, list[str]] = {
-    "birthplace": [r"(.+) was born here", r"One native of the town is (.+)", r"(.+) came into the world here"],
-    "deathplace": [r"(.+) died here", r"Within its walls (.+) died", r"The last days of (.+) were spent here"],
-    "mentor": [r".+ was the mentor of (.+)", rf"One of {HIS} pupils was (.+)", rf".+ taught (.+), who was {HIS} pupil"],
-    "employer": [r".+ employed (.+)", r"On its payroll was (.+)", r"One of its employees was (.+)"],
-    "mayor": [
-        r".+ was mayor of (.+)",
-        r".+ held the office of mayor in (.+)",
-        r"The people of (.+) made (?:him|her) their mayor",
-    ],
-    "country": [r"One of its regions is (.+)", r".+ includes the region of (.+)"],
-    "capital": [r".+ is the capital of (.+)", r"From here (.+) is governed"],
-    "ruler": [r"\S+ ruled (.+)", r".+ sat on the throne of (.+)"],
-    "parliament": [r"The parliament of (.+) meets here", r"Here the parliament of (.+) assembles"],
-    "founder": [r"\S+ founded (.+)", r".+ was the founder of (.+)", rf"(.+) was {HIS} foundation"],
-    "director": [r".+ was the director of (.+)", r"\S+ headed (.+)", rf"At (.+) {HE} held the post of director"],
-    "seat": [r"(.+) has its seat here", r"The headquarters of (.+) are here", r"The main building of (.+) stands here"],
-    "sponsor": [r".+ commissioned (.+)", r".+ paid for (.+)"],
-    "dedicatee": [r"(.+) is dedicated to (?:him|her)", r".+ is the dedicatee of (.+)"],
-    "inspiration": [r"(?:It|The town) inspired (.+)", r"The idea for (.+) came up here"],
-    "venue": [r"(.+) was held here", r"(.+) took place here", r".+ was the venue of (.+)"],
-    "organiser": [r".+ arranged (.+)", r".+ was the organiser of (.+)"],
-    "opener": [r"\S+ opened (.+)", r".+ gave the opening speech of (.+)", rf"At (.+) {HE} cut the ribbon"],
-}
+_TABLES = read_table(__file__, "reader.toml")
 LISTS = re.compile(
     rf"(?:{HIS} (?:towns|works) are |.+ (?:has these towns|left these works) and no others: |"
     rf"The complete list of {HIS} (?:towns|works): )(.+)"
 )
-PHRASES = {
-    "birthplace": "the town where (.+) was born",
-    "deathplace": "the town where (.+) died",
-    "mentor": "the mentor of (.+)",
-    "spouse": "the spouse of (.+)",
-    "employer": "the employer of (.+)",
-    "region": "the region in which (.+) lies",
-    "mayor": "the mayor of (.+)",
-    "twin": "the twin town of (.+)",
-    "country": "the country to which (.+) belongs",
-    "capital": "the capital of (.+)",
-    "ruler": "the ruler of (.+)",
-    "parliament": "the town where the parliament of (.+) meets",
-    "founder": "the founder of (.+)",
-    "director": "the director of (.+)",
-    "seat": "the town where (.+) has its seat",
-    "creator": "the creator of (.+)",
-    "sponsor": "the sponsor of (.+)",
-    "dedicatee": "the person to whom (.+) is dedicated",
-    "inspiration": "the town that inspired (.+)",
-    "venue": "the town where (.+) was held",
-    "organiser": "the organiser of (.+)",
-    "opener": "the person who opened (.+)",
-}
-NESTED_PHRASES = {
-    "birthplace": "the birthplace of (.+)",
-    "deathplace": "the place of death of (.+)",
-    "region": "the region of (.+)",
-    "country": "the country of (.+)",
-    "parliament": "the town of the parliament of (.+)",
-    "seat": "the seat of (.+)",
-    "dedicatee": "the dedicatee of (.+)",
-    "inspiration": "the inspiration of (.+)",
-    "venue": "the venue of (.+)",
-    "opener": "the opener of (.+)",
-}
-QUESTIONS = {
-    r"In which town was (.+) born\?": "birthplace",
-    r"In which town did (.+) die\?": "deathplace",
-    r"Who was the mentor of (.+)\?": "mentor",
-    r"Who was the spouse of (.+)\?": "spouse",
-    r"Which organisation employed (.+)\?": "employer",
-    r"On what date was (.+) born\?": "born",
-    r"What is the date of birth of (.+)\?": "born",
-    r"On what date did (.+) die\?": "died",
-    r"What is the date of death of (.+)\?": "died",
-    r"In which region does (.+) lie\?": "region",
-    r"Who was the mayor of (.+)\?": "mayor",
-    r"Which town is the twin town of (.+)\?": "twin",
-    r"In which year did (.+) receive its charter\?": "chartered",
-    r"How many inhabitants does (.+) have\?": "population",
-    r"On which river does (.+) lie\?": "river",
-    r"Which river runs through (.+)\?": "river",
-    r"Which town is the capital of (.+)\?": "capital",
-    r"Who was the ruler of (.+)\?": "ruler",
-    r"Who founded (.+)\?": "founder",
-    r"Who was the director of (.+)\?": "director",
-    r"In which town does (.+) have its seat\?": "seat",
-    r"On what date was (.+) founded\?": "founded",
-    r"Who created (.+)\?": "creator",
-    r"Which organisation commissioned (.+)\?": "sponsor",
-    r"To whom is (.+) dedicated\?": "dedicatee",
-    r"Which town inspired (.+)\?": "inspiration",
-    r"In which year was (.+) completed\?": "completed",
-    r"In which town was (.+) held\?": "venue",
-    r"Which organisation arranged (.+)\?": "organiser",
-    r"Who opened (.+)\?": "opener",
-    r"On what date did (.+) begin\?": "began",
-}
 COMPARISONS = {
     r"Who was born (earlier|later): (.+) or (.+)\?": "born",
     r"Which town has (fewer|more) inhabitants: (.+) or (.+)\?": "population",
@@ -200,31 +47,8 @@ MONTHS = [
     "December",
 ]  # fmt: skip
 
-# What else stands in an article that says a relation of another entity.
-LINK_WORDS = {
-    "birthplace": "born native world here",
-    "deathplace": "died walls days here",
-    "mentor": "mentor pupils taught",
-    "spouse": "married spouse life",
-    "employer": "employed payroll employees",
-    "region": "towns list",
-    "mayor": "mayor office people",
-    "twin": "twin town twinned",
-    "country": "regions includes region",
-    "capital": "capital governed here",
-    "ruler": "ruled throne",
-    "parliament": "parliament meets assembles here",
-    "founder": "founded founder foundation",
-    "director": "director headed post",
-    "seat": "seat headquarters building here",
-    "creator": "works list left",
-    "sponsor": "commissioned paid",
-    "dedicatee": "dedicated dedicatee",
-    "inspiration": "inspired idea here",
-    "venue": "held place venue here",
-    "organiser": "arranged organiser",
-    "opener": "opened speech ribbon",
-}
+LINK_WORDS: Mapping[str, str] = _TABLES["link_words"]
+"""Relation → what else stands in an article that says it of another entity."""
 
 # What a step of reasoning wants to know, and is told: ("fact", relation, entity) → text, ("list", entity) → names.
 Wish = tuple[str, ...]
@@ -300,11 +124,15 @@ def compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
+def _spelt_out(form: str) -> str:
+    return form.replace("<he>", HE).replace("<his>", HIS)
+
+
 class SentenceForms:
     """Forms of sentences as one expression, which is quicker than one after the other; the first that fits counts."""
 
     def __init__(self, patterns: Mapping[str, Iterable[str]]) -> None:
-        forms = [(relation, form) for relation, forms in patterns.items() for form in forms]
+        forms = [(relation, _spelt_out(form)) for relation, forms in patterns.items() for form in forms]
         self._relations = ["", *(relation for relation, _ in forms)]
         self._expression = re.compile("|".join(form for _, form in forms))
 
@@ -314,7 +142,7 @@ class SentenceForms:
         return None if found is None else (self._relations[found.lastindex or 0], found[found.lastindex or 0])
 
 
-_OWN_FORMS, _OTHER_FORMS = SentenceForms(OWN), SentenceForms(OTHER)
+_OWN_FORMS, _OTHER_FORMS = SentenceForms(_TABLES["own"]), SentenceForms(_TABLES["other"])
 
 
 @lru_cache(maxsize=10_000)
@@ -340,7 +168,7 @@ def fact(relation: str, entity: str) -> AtlasReasoning:
 
 def thing_meant(phrase: str) -> AtlasReasoning:
     """Find out which entity a phrase means."""
-    for relation, form in (*PHRASES.items(), *NESTED_PHRASES.items()):
+    for relation, form in (*_TABLES["phrases"].items(), *_TABLES["nested_phrases"].items()):
         found = compiled(form).fullmatch(phrase)
         if found is not None:
             subject = yield from thing_meant(found[1])
@@ -377,10 +205,11 @@ def answer_to(question: str) -> AtlasReasoning:
     found = re.fullmatch(r"What is the name of (.+)\?", question)
     if found is not None:
         return (yield from thing_meant(found[1]))
-    for form, relation in QUESTIONS.items():
-        found = compiled(form).fullmatch(question)
-        if found is not None:
-            return (yield from fact(relation, (yield from thing_meant(found[1]))))
+    for relation, forms in _TABLES["questions"].items():
+        for form in forms:
+            found = compiled(form).fullmatch(question)
+            if found is not None:
+                return (yield from fact(relation, (yield from thing_meant(found[1]))))
     raise AssertionError(f"not understood: {question}")
 
 

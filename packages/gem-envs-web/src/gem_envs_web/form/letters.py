@@ -5,55 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from gem.tables import read_table
+
 __all__ = ["FILLERS", "aside", "corrected", "letter", "plainly", "postscript"]
 
-_PLAIN = ("{Noun} is {v}.", "{Noun}: {v}.", "For {noun} put {v}.", "As {noun}, take {v}.")
+_TABLES = read_table(__file__, "letters.json")
+_PLAIN: Sequence[str] = _TABLES["plain"]
 _OF_CLAUSES = "{Noun}: {v}."
-_CORRECTED = (
-    "Whatever you may have heard, {noun} is not {wrong} but {v}.",
-    "On the phone I said {wrong} for {noun}, but it has to be {v}.",
-    "You may still have {wrong} as {noun}: please replace it with {v}.",
-    "In an earlier letter I gave {wrong} as {noun}; that was a mistake, and {v} is right.",
-    "Do not be misled by the old papers, in which {noun} is {wrong}. It is {v}.",
-    "I had written {wrong} for {noun} at first, and crossed it out: {v} it is.",
-    "Two papers of mine differ on {noun}: one says {wrong}, and the other, which is right, says {v}.",
-)
-_OTHERS = (
-    "{Noun} is {v}. (My {relative} sends you the same form with {wrong} there; do not mix us up.)",
-    "About {noun}: my {relative} will write {wrong}, but I want {v}.",
-    "{Noun}: {v}. With my {relative} it is {wrong}, which is no concern of this form.",
-    "As to {noun}: my {relative} put {wrong} there, but for me it is {v}.",
-    "For {noun} take {v}, and not {wrong}, which belongs to my {relative}.",
-)
-_RELATIVES = ("brother", "sister", "neighbour", "cousin", "colleague", "aunt", "uncle", "flatmate", "son", "daughter")
-_POSTSCRIPTS = (
-    "P.S. I read this again and found a slip: {noun} is {v}, not what I wrote above.",
-    "P.S. Please change one thing: {noun} is {v} after all.",
-    "P.S. I had mixed up my papers. {Noun} is {v}.",
-    "P.S. Forget what I say above about {noun}. Correct is {v}.",
-    "P.S. I was wrong about {noun}: make it {v}.",
-)
-FILLERS = (
-    "It has been raining here for days.",
-    "Your office was recommended to me by a friend.",
-    "I hope that I have not forgotten anything.",
-    "Forgive my handwriting, the pen is new.",
-    "Last year the same took me three visits to the counter.",
-    "I would have come in person, but my knee does not allow it.",
-    "I tried your hotline first, and gave up after an hour of music.",
-    "My cat walked over this sheet, hence the marks.",
-    "You have always been kind to me, so I thank you in advance.",
-    "The form itself I could not open on my old computer.",
-)
-_NAMES = (
-    "My name is {given} {family}.",
-    "I am {given} {family}.",
-    "This is {given} {family} writing.",
-    "You know me as {given} {family}.",
-    "The name is {family}, {given} {family}.",
-)
-_GREETINGS = ("Hello,", "Good morning,", "Dear all,", "Good day,", "Dear Sir or Madam,", "Greetings,")
-_REGARDS = ("Kind regards", "Best wishes", "Yours sincerely", "With many thanks", "All the best")
+_CORRECTED: Sequence[str] = _TABLES["corrected"]
+_OTHERS: Sequence[str] = _TABLES["others"]
+_RELATIVES: Sequence[str] = _TABLES["relatives"]
+_POSTSCRIPTS: Sequence[str] = _TABLES["postscripts"]
+FILLERS: Sequence[str] = _TABLES["fillers"]
+_NAMES: Sequence[str] = _TABLES["names"]
+_GREETINGS: Sequence[str] = _TABLES["greetings"]
+_REGARDS: Sequence[str] = _TABLES["regards"]
 
 
 def plainly(rng: random.Random, noun: str, value: str, phrases: Sequence[str], clause: bool = False) -> str:

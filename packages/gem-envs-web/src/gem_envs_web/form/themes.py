@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from gem.tables import read_table
 
 __all__ = ["DERIVED", "FAMILY_NAMES", "GIVEN_NAMES", "FormTheme", "form_themes", "options_of"]
 
 DERIVED = ("days", "product")
 """Kinds whose value follows from two other fields, and which no letter states."""
 
-GIVEN_NAMES = (
-    "Anna", "Bruno", "Clara", "David", "Elena", "Felix", "Greta", "Hugo", "Irene", "Jonas", "Karin", "Leon", "Marta",
-    "Nils", "Olga", "Pavel", "Quentin", "Rosa", "Stefan", "Tilda", "Ulrich", "Vera", "Wendel", "Xenia", "Yusuf",
-    "Zora", "Amina", "Bjorn", "Carla", "Dario", "Esther", "Farid", "Gina", "Henrik", "Ines", "Jakub", "Kaja", "Luka",
-    "Mira", "Nuno",
-)  # fmt: skip
-FAMILY_NAMES = (
-    "Abel", "Baumann", "Costa", "Dahlberg", "Engstrom", "Ferrara", "Grahame", "Hollis", "Ivanow", "Jansen",
-    "Kowalska", "Lindqvist", "Moreau", "Novak", "Olsen", "Pereira", "Quist", "Rossi", "Santos", "Tanaka", "Ullman",
-    "Varga", "Weber", "Xander", "Ylonen", "Zeman", "Adeyemi", "Bianchi", "Cordero", "Duarte", "Eklund", "Fischer",
-    "Gallo", "Horvat", "Iversen", "Juhasz", "Keller", "Lombardi", "Mendes", "Nyberg", "Okafor", "Petrov", "Ramos",
-    "Schuster", "Toth", "Urban", "Visser", "Wallin", "Yilmaz", "Zanetti", "Almeida", "Brandt", "Carvalho", "Dubois",
-    "Eriksen", "Fontana", "Gruber", "Hansen", "Ibarra", "Jokinen", "Kaplan", "Laine", "Marek", "Nagy", "Orban",
-    "Pinto", "Reiter", "Svoboda", "Tremblay", "Unger", "Vogel", "Winkler", "Yates", "Zuber", "Arnold", "Becker",
-    "Conti", "Drexler", "Evers", "Falk",
-)  # fmt: skip
+_TABLES = read_table(__file__, "names.json")
+GIVEN_NAMES: Sequence[str] = _TABLES["given_names"]
+FAMILY_NAMES: Sequence[str] = _TABLES["family_names"]
 
 
 class FormTheme(NamedTuple):
@@ -48,7 +31,7 @@ class FormTheme(NamedTuple):
 @cache
 def form_themes() -> tuple[tuple[FormTheme, ...], tuple[dict[str, Any], ...], dict[str, dict[str, Any]]]:
     """Return the themes, the fields that any form may have, and the two fields that every form has."""
-    found = tomllib.loads((files("gem_envs_web.form") / "data" / "forms.toml").read_text(encoding="utf-8"))
+    found = read_table(__file__, "data/forms.toml")
     themes = tuple(FormTheme(t["title"], t["intro"], tuple(t["field"])) for t in found["theme"])
     return themes, tuple(found["common"]), found["person"]
 

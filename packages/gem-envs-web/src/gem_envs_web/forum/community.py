@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Sequence
 from datetime import date, timedelta
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from gem.tables import read_table
 
 __all__ = [
     "PLACES",
@@ -26,69 +21,17 @@ __all__ = [
     "names_of_split",
 ]
 
-PLACES = (
-    "Linz", "Porto", "Ghent", "Aarhus", "Bergamo", "Split", "Turku", "Leiden", "Cork", "Brno", "Girona", "Uppsala",
-)  # fmt: skip
-_FIRST = (
-    "Amber", "Brisk", "Clever", "Dusty", "Early", "Foggy", "Gentle", "Hasty", "Idle", "Jolly", "Keen", "Lucky",
-    "Mellow", "Noble", "Odd", "Plain", "Quiet", "Rusty", "Silver", "Tidy", "Upper", "Velvet", "Wild", "Young",
-)  # fmt: skip
-_SECOND = (
-    "Otter", "Falcon", "Badger", "Heron", "Lynx", "Magpie", "Newt", "Osprey", "Panda", "Robin", "Stoat", "Toad",
-    "Vole", "Wren", "Ibis", "Jackdaw", "Kestrel", "Marten", "Plover", "Raven", "Seal", "Tern", "Urchin", "Walrus",
-)  # fmt: skip
-_ABOUT = (
-    "Here to learn.", "Ask me about anything but cars.", "Mostly reading.", "Retired and curious.", "Night owl.",
-    "I answer at weekends.", "Too many hobbies.", "Long-time reader, late writer.", "Coffee first.",
-    "Slow but thorough.",
-)  # fmt: skip
-_TITLES = (
-    "{Things}: they {trouble}",
-    "What to do when {things} {trouble}?",
-    "Help with {things}, please",
-    "{Things} and {remedy}: any experience?",
-    "My year with {things}",
-    "Worth it for {things}: {remedy}?",
-    "Beginner's question about {things}",
-    "{Things} that {trouble}, again",
-)
-_OPENINGS = (
-    "Mine {trouble}, and I have no idea why. Has anybody had this with {things}?",
-    "I have read a lot about {things}, and everybody says something else. What is your experience?",
-    "For a while now I have been busy with {things}. My trouble is that they {trouble}.",
-    "Somebody told me to try {remedy} when {things} {trouble}. Is that good advice?",
-    "After three tries with {things} I am close to giving up.",
-)
-_REPLIES = (
-    "I had the same with {things}. In the end {remedy} did it.",
-    "Have you tried {remedy}? It works for most people.",
-    "With me they {trouble} only in winter.",
-    "Forget {remedy}. I tried it for months, and nothing changed.",
-    "Good question. I would begin with {remedy}.",
-    "That is normal with {things}, do not worry.",
-    "Photos would help. From here it is hard to say.",
-    "My neighbour swears by {remedy}, and I see no difference.",
-    "There was a thread on {things} last year with good advice.",
-    "It depends on what you paid for them.",
-    "Thank you all, I will try {remedy} and report back.",
-    "I disagree. When {things} {trouble}, something else is wrong.",
-    "Welcome to the club. Mine {trouble} as well.",
-    "Short answer: {remedy}. Long answer: read the manual.",
-)
-_ADVERTS = (
-    "Great offers on {things} at {shop}! Use the code {code} today.",
-    "Why pay more? {shop} has {things} at half price, code {code}.",
-    "I make money from home with {shop}. Write {code} when you sign up!",
-    "Best {things} ever, only at {shop}. Discount with {code}.",
-)
-_COMPLAINTS = (
-    "Somebody keeps posting adverts for {shop} here. Can a moderator look into that?",
-    "Has anyone really bought {things} at {shop}? I would stay away from it.",
-    "Please do not answer the people who write about {shop}, it only encourages them.",
-)
-_SHOPS = (
-    "MegaBargain", "PrimeDealz", "CheapHut", "SuperSaverz", "DealStorm", "BuyBuyNow",
-)  # fmt: skip
+_TABLES = read_table(__file__, "community.json")
+PLACES: tuple[str, ...] = tuple(_TABLES["places"])
+_FIRST: Sequence[str] = _TABLES["first"]
+_SECOND: Sequence[str] = _TABLES["second"]
+_ABOUT: Sequence[str] = _TABLES["about"]
+_TITLES: Sequence[str] = _TABLES["titles"]
+_OPENINGS: Sequence[str] = _TABLES["openings"]
+_REPLIES: Sequence[str] = _TABLES["replies"]
+_ADVERTS: Sequence[str] = _TABLES["adverts"]
+_COMPLAINTS: Sequence[str] = _TABLES["complaints"]
+_SHOPS: Sequence[str] = _TABLES["shops"]
 _LATEST = date(2026, 6, 30)
 
 
@@ -159,7 +102,7 @@ class Community(NamedTuple):
 
 @cache
 def _topics() -> tuple[dict[str, Any], ...]:
-    found = tomllib.loads((files("gem_envs_web.forum") / "data" / "topics.toml").read_text(encoding="utf-8"))
+    found = read_table(__file__, "data/topics.toml")
     return tuple(found["topic"])
 
 

@@ -73,9 +73,6 @@ class ForumTaskMaker:
     def _reply(self, text: str) -> list[str]:
         return [f"type[Your reply][{text}]", "click[Post reply]"]
 
-    def _one_of(self, *demands: str) -> str:
-        return self.rng.choice(demands)
-
     def _named(self, thread: ForumThread, capital: bool = False) -> str:
         """Return words that only this thread fits."""
         board = self.forum.boards[thread.board].name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 from typing import TypeVar
@@ -80,23 +80,10 @@ class ForumSite(Site):
         return SitePage(f"{self.forum.name}: {title}", [top, *rows], search=True)
 
     def _content(self, kind: str, *parts: str) -> tuple[str, list[PageRow]]:
-        if kind == "boards" and not parts:
-            return "Boards", [self._board_row(number) for number in self.forum.boards]
-        if kind == "profile" and not parts:
-            return "My profile", self._own_profile()
-        if kind == "member" and len(parts) == 1:
-            return parts[0], self._member(parts[0])
-        if kind == "board" and len(parts) == 2:
-            return self._board(_number(parts[0]), _number(parts[1]))
-        if kind == "thread" and len(parts) == 2:
-            return self._thread(_number(parts[0]), _number(parts[1]))
-        if kind == "new" and len(parts) == 1:
-            return self._new_thread(_number(parts[0]))
-        if kind == "mine" and len(parts) == 1:
-            return self._own_thread(_number(parts[0]))
-        if kind == "search" and len(parts) == 2:
-            return self._results(_number(parts[0]), unquote(parts[1]))
-        raise ArgumentError("the forum has no such page")
+        page = _PAGES.get((kind, len(parts)))
+        if page is None:
+            raise ArgumentError("the forum has no such page")
+        return page(self, *parts)
 
     def _board_row(self, number: int) -> PageRow:
         board = self.forum.boards[number]
@@ -274,52 +261,71 @@ class ForumSite(Site):
         return self.made.pinned.get(thread.number, thread.pinned)
 
     def _carry_out(self, address: str, command: str, values: dict[str, str]) -> str:
-        parts, made = address.split("/"), self.made
         verb, _, number = command.partition("-")
         values = {name: " ".join(value.split())[:_LONGEST_TEXT] for name, value in values.items()}
-        if verb in ("up", "down"):
-            made.votes[int(number)] = 1 if verb == "up" else -1
-        elif verb == "unvote":
-            del made.votes[int(number)]
-        elif verb == "remove":
-            made.removed ^= {int(number)}
-        elif verb == "report":
-            made.reported ^= {int(number)}
-        elif verb == "delete":
-            del made.replies[int(number)]
-        elif verb == "drop":
-            board = made.threads.pop(int(number))[0]
-            return f"board/{board}/1"
-        elif verb == "create":
-            if not (values["title"] and values["text"]):
-                return address
-            made.threads.append((int(parts[1]), values["title"], values["text"]))
-            return f"mine/{len(made.threads) - 1}"
-        elif verb == "profile":
+        if verb in _POST_VERBS:
+            _POST_VERBS[verb](self.made, int(number))
+            return address
+        if verb == "drop":
+            return f"board/{self.made.threads.pop(int(number))[0]}/1"
+        if verb == "profile":
             me = self.forum.me
             before = {"place": me.place, "about": me.about, "mail": ""}
-            made.profile = {name: value for name, value in values.items() if value != before[name]}
-        else:
-            return self._change_thread(self.forum.threads[int(parts[1])], verb, values, address)
-        return address
+            self.made.profile = {name: value for name, value in values.items() if value != before[name]}
+            return address
+        of = int(address.split("/")[1])
+        if verb == "create":
+            return self._create(of, values["title"], values["text"]) or address
+        return _THREAD_VERBS[verb](self, self.forum.threads[of], values) or address
 
-    def _change_thread(self, thread: ForumThread, verb: str, values: dict[str, str], address: str) -> str:
-        made, number = self.made, thread.number
-        if verb == "follow":
-            made.followed ^= {number}
-        elif verb == "lock":
-            _flip(made.locked, number, thread.locked)
-        elif verb == "pin":
-            _flip(made.pinned, number, thread.pinned)
-        elif verb == "move" and values["board"]:
+    def _create(self, board: int, title: str, text: str) -> str | None:
+        if not (title and text):
+            return None
+        self.made.threads.append((board, title, text))
+        return f"mine/{len(self.made.threads) - 1}"
+
+    def _move(self, thread: ForumThread, values: dict[str, str]) -> None:
+        if values["board"]:
             board = next(one.number for one in self.forum.boards.values() if one.name == values["board"])
-            made.moved[number] = board
+            self.made.moved[thread.number] = board
             if board == thread.board:
-                del made.moved[number]
-        elif verb == "reply" and values["reply"]:
-            made.replies.append((number, values["reply"]))
-            return f"thread/{number}/{max(1, ceil(len(thread.posts) / POSTS_ON_A_PAGE))}"
-        return address
+                del self.made.moved[thread.number]
+
+    def _reply(self, thread: ForumThread, values: dict[str, str]) -> str | None:
+        if not values["reply"]:
+            return None
+        self.made.replies.append((thread.number, values["reply"]))
+        return f"thread/{thread.number}/{max(1, ceil(len(thread.posts) / POSTS_ON_A_PAGE))}"
+
+
+_PAGES: Mapping[tuple[str, int], Callable[..., tuple[str, list[PageRow]]]] = {
+    ("boards", 0): lambda site: ("Boards", [site._board_row(number) for number in site.forum.boards]),
+    ("profile", 0): lambda site: ("My profile", site._own_profile()),
+    ("member", 1): lambda site, name: (name, site._member(name)),
+    ("board", 2): lambda site, board, page: site._board(_number(board), _number(page)),
+    ("thread", 2): lambda site, thread, page: site._thread(_number(thread), _number(page)),
+    ("new", 1): lambda site, board: site._new_thread(_number(board)),
+    ("mine", 1): lambda site, place: site._own_thread(_number(place)),
+    ("search", 2): lambda site, page, words: site._results(_number(page), unquote(words)),
+}
+"""The first word of an address and the number of the others → its page."""
+_POST_VERBS: Mapping[str, Callable[[ForumChanges, int], object]] = {
+    "up": lambda made, post: made.votes.update({post: 1}),
+    "down": lambda made, post: made.votes.update({post: -1}),
+    "unvote": lambda made, post: made.votes.pop(post),
+    "remove": lambda made, post: made.removed.symmetric_difference_update({post}),
+    "report": lambda made, post: made.reported.symmetric_difference_update({post}),
+    "delete": lambda made, reply: made.replies.pop(reply),
+}
+"""Verb → what it changes, by the number of a post or of a reply."""
+_THREAD_VERBS: Mapping[str, Callable[[ForumSite, ForumThread, dict[str, str]], str | None]] = {
+    "follow": lambda site, thread, _: site.made.followed.symmetric_difference_update({thread.number}),
+    "lock": lambda site, thread, _: _flip(site.made.locked, thread.number, thread.locked),
+    "pin": lambda site, thread, _: _flip(site.made.pinned, thread.number, thread.pinned),
+    "move": ForumSite._move,
+    "reply": ForumSite._reply,
+}
+"""Verb → what it does to a thread; it returns the address to which it leads, if it leads away."""
 
 
 def _flip(changed: dict[int, bool], number: int, before: bool) -> None:

@@ -4,42 +4,39 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
-from gem_envs_web.forum.community import PLACES, community
+from gem.tables import read_table
+from gem_envs_web.forum.community import PLACES, ForumThread, community
 from gem_envs_web.forum.maker import ForumTask, ForumTaskMaker, NoSuchTaskError
 from gem_envs_web.forum.site import POSTS_ON_A_PAGE, THREADS_ON_A_PAGE, ForumChanges
 from gem_envs_web.forum.trail import ForumTrail
 
 __all__ = ["FAMILIES", "forum_task"]
 
-_SENTENCES = (
-    "Thank you, that solved it.", "I will try that at the weekend.", "Could you post a picture?",
-    "Same here since May.", "Which model do you have?", "I found the answer in an older thread.",
-    "Please keep us posted.", "Count me in.", "It works, to my surprise.", "Does that also hold in winter?",
-    "I have one to give away.", "Let us meet and compare.",
-)  # fmt: skip
-_SUBJECTS = (
-    "Meeting in spring", "A list of good shops", "Introduce yourself", "Swap day in June", "Reading for beginners",
-    "What did you learn this year?", "Looking for a mentor", "Bulk order, who joins?", "Photos of the month",
-)  # fmt: skip
+_TABLES = read_table(__file__, "tasks.json")
+_SENTENCES: Sequence[str] = _TABLES["sentences"]
+_SUBJECTS: Sequence[str] = _TABLES["subjects"]
 
 
 class _Maker(ForumTaskMaker):
     """The families. Each is a method that states its task, and acts as a visitor who may be hasty."""
+
+    def _demand(self, family: str, thread: ForumThread | None = None, **words: str) -> str:
+        """Return a task in one of the wordings of its family."""
+        if thread is not None:
+            words |= {"thread": self._named(thread), "Thread": self._named(thread, capital=True)}
+        text: str = self.rng.choice(_TABLES["demands"][family])
+        return text.format(**words)
 
     def vote(self) -> ForumTask:
         thread = self._thread(lambda t: len(t.posts) <= POSTS_ON_A_PAGE, near=True)
         post = self._lone_post(thread)
         up = self.rng.random() < 0.6
         word, button = ("up", "Vote up") if up else ("down", "Vote down")
-        demand = self._one_of(
-            f"Vote {word} the post that {post.author} wrote in {self._named(thread)}.",
-            f"In {self._named(thread)}, {post.author} has written one post. Give it a vote {word}.",
-            f"{post.author} has posted once in {self._named(thread)}: vote {word} that post, and nothing else.",
-        )
+        demand = self._demand("vote", thread, word=word, author=post.author)
         wanted = ForumChanges(votes={post.number: 1 if up else -1})
         return self._changing(
             "vote", demand, wanted, lambda trail: self._to(trail, thread, [f"click[{button} #{post.number}]"])
@@ -48,33 +45,21 @@ class _Maker(ForumTaskMaker):
     def reply(self) -> ForumTask:
         thread = self._thread(lambda t: len(t.posts) <= POSTS_ON_A_PAGE and not t.locked, near=True)
         text = self.rng.choice(_SENTENCES)
-        demand = self._one_of(
-            f'Reply "{text}" in {self._named(thread)}.',
-            f'Write a reply in {self._named(thread)}. Its text: "{text}"',
-            f'{self._named(thread, capital=True)} needs a reply from you, with exactly these words: "{text}"',
-        )
+        demand = self._demand("reply", thread, text=text)
         wanted = ForumChanges(replies=[(thread.number, text)])
         return self._changing("reply", demand, wanted, lambda trail: self._to(trail, thread, self._reply(text)))
 
     def votes_of(self) -> ForumTask:
         thread = self._thread(lambda t: len(t.posts) <= POSTS_ON_A_PAGE, near=True)
         post = self._lone_post(thread)
-        demand = self._one_of(
-            f"How many votes does the post of {post.author} in {self._named(thread)} have?",
-            f"Find the post by {post.author} in {self._named(thread)}, and answer with its number of votes.",
-            f"What is the number of votes of {post.author}'s post in {self._named(thread)}?",
-        )
+        demand = self._demand("votes_of", thread, author=post.author)
         return self._asking("votes_of", demand, lambda trail: self._seen(trail, thread, str(post.votes)))
 
     def profile(self) -> ForumTask:
         place = self.rng.choice([one for one in PLACES if one != self.forum.me.place])
         mail = self.rng.random() < 0.5
         also = " Also have replies mailed to you." if mail else " Change nothing else."
-        demand = self._one_of(
-            f"You have moved to {place}: change the place in your profile.{also}",
-            f"Set the place in your profile to {place}.{also}",
-            f"Your profile should give {place} as your place.{also}",
-        )
+        demand = self._demand("profile", place=place, also=also)
         steps = ["click[My profile]", f"select[Place][{place}]"]
         steps += ["click[Mail me about replies]"] * mail + ["click[Save profile]"]
         changed = {"place": place, "mail": "yes"} if mail else {"place": place}
@@ -83,11 +68,7 @@ class _Maker(ForumTaskMaker):
     def create(self) -> ForumTask:
         board = self.rng.choice([*self.forum.boards.values()])
         title, text = self.rng.choice(_SUBJECTS), self.rng.choice(_SENTENCES)
-        demand = self._one_of(
-            f'Start a thread on the board {board.name} with the title "{title}" and the text "{text}"',
-            f'The board {board.name} needs a new thread. Title: "{title}". Text: "{text}"',
-            f'Write "{text}" under the title "{title}" as a new thread on the board {board.name}.',
-        )
+        demand = self._demand("create", board=board.name, title=title, text=text)
 
         def act(trail: ForumTrail) -> None:
             trail.board(board.number)
@@ -100,11 +81,7 @@ class _Maker(ForumTaskMaker):
         thread = self._thread(lambda t: len(t.posts) > POSTS_ON_A_PAGE)
         best = max(self.forum.posts_of(thread), key=lambda post: post.votes)
         self._needs(best not in self.forum.posts_of(thread)[:POSTS_ON_A_PAGE])
-        demand = self._one_of(
-            f"Who wrote the post with the most votes in {self._named(thread)}?",
-            f"Answer with the name of the author whose post has the most votes in {self._named(thread)}.",
-            f"Which member's post got more votes than any other in {self._named(thread)}?",
-        )
+        demand = self._demand("most_votes", thread)
 
         def act(trail: ForumTrail) -> str:
             trail.thread(thread)
@@ -114,11 +91,7 @@ class _Maker(ForumTaskMaker):
 
     def count_posts(self) -> ForumTask:
         thread, author = self._busy_author()
-        demand = self._one_of(
-            f"How many posts has {author} written in {self._named(thread)}?",
-            f"Count the posts by {author} in {self._named(thread)}.",
-            f"In {self._named(thread)}, how often does {author} appear as the author of a post?",
-        )
+        demand = self._demand("count_posts", thread, author=author)
 
         def act(trail: ForumTrail) -> str:
             trail.thread(thread)
@@ -128,11 +101,7 @@ class _Maker(ForumTaskMaker):
 
     def vote_all(self) -> ForumTask:
         thread, author = self._busy_author()
-        demand = self._one_of(
-            f"Vote up every post by {author} in {self._named(thread)}.",
-            f"{author} deserves thanks: vote up all that this member wrote in {self._named(thread)}, and nothing else.",
-            f"Give a vote up to each of the posts that {author} has written in {self._named(thread)}.",
-        )
+        demand = self._demand("vote_all", thread, author=author)
         wanted = ForumChanges(votes={p.number: 1 for p in self.forum.posts_of(thread) if p.author == author})
 
         def act(trail: ForumTrail) -> None:
@@ -144,12 +113,7 @@ class _Maker(ForumTaskMaker):
     def reply_place(self) -> ForumTask:
         thread = self._thread(lambda t: not t.locked and len(t.posts) > POSTS_ON_A_PAGE)
         place = self.forum.members[self.forum.posts_of(thread)[-1].author].place
-        demand = self._one_of(
-            f"Reply in {self._named(thread)} with the place where the author of its last post lives, and no more.",
-            f"Look up where the member lives who wrote the last post in {self._named(thread)}. Reply there with the "
-            "place alone.",
-            f"Your reply in {self._named(thread)} must be one word: the place of the member with the last post there.",
-        )
+        demand = self._demand("reply_place", thread)
 
         def act(trail: ForumTrail) -> None:
             trail.thread(thread)
@@ -168,11 +132,7 @@ class _Maker(ForumTaskMaker):
         mine = [thread for thread in threads if thread.author == author]
         self._needs(threads.index(mine[-1]) >= THREADS_ON_A_PAGE)
         name = self.forum.boards[board].name
-        demand = self._one_of(
-            f"Follow every thread on the board {name} that {author} has started.",
-            f"{author} starts good threads. Follow all of them that are on the board {name}, and no others.",
-            f"On the board {name}, follow the threads that were begun by {author}.",
-        )
+        demand = self._demand("follow_all", board=name, author=author)
 
         def act(trail: ForumTrail) -> None:
             for thread in mine:
@@ -190,13 +150,7 @@ class _Maker(ForumTaskMaker):
                 if not t.locked and self._is_alone(t) and any(p.advert for p in self.forum.posts_of(t)[5:])
             ]
         )
-        demand = self._one_of(
-            f"Remove all adverts from {self._named(thread)}, then lock it. Posts that complain about adverts stay.",
-            f"{self._named(thread, capital=True)} has posts that advertise a shop. Remove those, keep what only talks "
-            "about shops, and lock the thread.",
-            f"Clean up {self._named(thread)}: what advertises has to be removed, everything else stays, and then no "
-            "more replies must be possible.",
-        )
+        demand = self._demand("clean", thread)
         adverts = {post.number for post in self.forum.posts_of(thread) if post.advert}
 
         def act(trail: ForumTrail) -> None:
@@ -219,13 +173,7 @@ class _Maker(ForumTaskMaker):
         limit = ordered[count - 1] + timedelta(days=1)
         old = [t for t in free if days[t.number] < limit]
         name = self.forum.boards[board].name
-        demand = self._one_of(
-            f"On the board {name}, lock the threads whose last post is from before {limit}. Leave pinned ones alone.",
-            f"Lock every thread on the board {name} in which nobody has written on {limit} or later; pinned ones "
-            "are an exception.",
-            f"The rule for the board {name}: threads without a post on or after {limit} are locked, unless they are "
-            "pinned. Apply it.",
-        )
+        demand = self._demand("lock_old", board=name, limit=str(limit))
 
         def act(trail: ForumTrail) -> None:
             for thread in old:
@@ -241,12 +189,7 @@ class _Maker(ForumTaskMaker):
         first = self.forum.boards[thread.board]
         other = self.rng.choice([one for one in self.forum.boards.values() if one != first])
         text = f"Moved from {first.name}."
-        demand = self._one_of(
-            f'Move {self._named(thread)} to the board {other.name}, and reply there: "{text}"',
-            f"{self._named(thread, capital=True)} is out of place. It belongs to the board {other.name}: move it, and "
-            f'leave the reply "{text}" in it.',
-            f'The board {other.name} shall get {self._named(thread)}. After the move, reply in the thread: "{text}"',
-        )
+        demand = self._demand("move", thread, board=other.name, text=text)
 
         def act(trail: ForumTrail) -> None:
             same = [t for t in self.forum.threads_of(thread.board) if t.title == thread.title]
@@ -262,11 +205,7 @@ class _Maker(ForumTaskMaker):
         place = self.forum.members[self.rng.choice(posts).author].place
         chosen = [post for post in posts if self.forum.members[post.author].place == place]
         self._needs(1 < len(chosen) < 6)
-        demand = self._one_of(
-            f"Vote up every post in {self._named(thread)} whose author lives in {place}.",
-            f"In {self._named(thread)}, some authors live in {place}, by their profiles. Vote up all their posts.",
-            f"Give a vote up to each post in {self._named(thread)} by a member from {place}.",
-        )
+        demand = self._demand("same_place", thread, place=place)
 
         def act(trail: ForumTrail) -> None:
             trail.thread(thread)
@@ -285,11 +224,7 @@ class _Maker(ForumTaskMaker):
         thread = self._thread(lambda t: len(t.posts) > POSTS_ON_A_PAGE)
         authors = dict.fromkeys(post.author for post in self.forum.posts_of(thread))
         self._needs(len(authors) > 3)
-        demand = self._one_of(
-            f"Of all members who wrote in {self._named(thread)}, who joined the forum first?",
-            f"Answer with the name of the member who has been here longest among the authors of {self._named(thread)}.",
-            f"Whose membership is the oldest of those who have written in {self._named(thread)}?",
-        )
+        demand = self._demand("earliest", thread)
 
         def act(trail: ForumTrail) -> str:
             trail.thread(thread)

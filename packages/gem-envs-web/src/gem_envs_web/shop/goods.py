@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from gem.tables import read_table
 
 __all__ = ["Goods", "GoodsType", "goods"]
 
@@ -51,8 +46,7 @@ class Goods(NamedTuple):
 @cache
 def goods() -> Goods:
     """Return what the shop can sell."""
-    text = files(__package__).joinpath("data").joinpath("goods.toml").read_text(encoding="utf-8")
-    data: Mapping[str, Any] = tomllib.loads(text)
+    data: Mapping[str, Any] = read_table(__file__, "data/goods.toml")
     values = {name: tuple(_listed(line, ",")) for name, line in data["options"].items()}
     types = tuple(_type_of(group, line, values) for group in data["group"] for line in group["types"])
     return Goods(types, frozenset(word for kind in types for word in kind.name.split()))

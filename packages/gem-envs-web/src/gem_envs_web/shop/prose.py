@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from gem.tables import read_table
 from gem_envs_web.shop.goods import GoodsType
 from gem_envs_web.shop.listing import ProductReview
 
@@ -16,46 +17,12 @@ __all__ = ["brand", "bullets", "description", "reviews", "title", "titled"]
 _STARTS = "Al Bel Cor Dov El Fen Gal Hal Isk Jor Kel Lum Mar Nor Or Pel Quin Rav Sel Tor Ul Vel Wyn Yar Zan"
 _MIDDLES = "a e i o u an en in or ar el il ov ev"
 _ENDS = "dale mont va ris ton ex ora ique wick line tek nia mar ford ano bri cke ster vio zen"
-_FRAMES = (
-    "{brand} {kind}, {attribute}, {model}",
-    "{brand} {attribute} {kind} {model}",
-    "{attribute} {kind} by {brand} ({model})",
-    "{kind} - {attribute} - {brand} {model}",
-    "{brand} {model} {kind} | {attribute}",
-)
-_BULLETS = (
-    "{It} {is_} {attribute}, and will be after years of use.",
-    "{attribute_}: our workshop examines every batch for it.",
-    "{attribute_} - the point that buyers name most often.",
-    "Designed to be {attribute}.",
-    "You will notice on the first day that {it} {is_} {attribute}.",
-    "{attribute_}, with a two-year promise.",
-    "We set out to make {it_} {attribute}, and measured that we did.",
-    "Because {it} {is_} {attribute}, you can stop worrying.",
-)
-_OPENINGS = (
-    "Three years of work went into the {kind} from {brand}.",
-    "{brand} keeps things simple: nothing that you do not need.",
-    "Meet {brand} and the {kind} that started the company.",
-    "A favorite of our regular customers, made by {brand}.",
-    "{brand} listened to what people dislike about other {kinds}.",
-    "This is {brand} at its best.",
-)
-_MIDDLE_SENTENCES = (
-    "{It} {is_} {attribute}, as the label says.",
-    "What sets {it_} apart: {it} {is_} {attribute}.",
-    "Made {attribute} from the start.",
-    "People who asked for something {attribute} will find it here.",
-    "An independent laboratory confirms that {it} {is_} {attribute}.",
-)
-_CLOSINGS = (
-    "Delivery takes two to five days.",
-    "Send it back within a month if you change your mind.",
-    "Every order comes in plain brown cardboard.",
-    "Questions? Our team answers on weekdays.",
-    "Part of the price goes to a school near the factory.",
-    "Please check the options before you order.",
-)
+_TABLES = read_table(__file__, "prose.json")
+_FRAMES: Sequence[str] = _TABLES["frames"]
+_BULLETS: Sequence[str] = _TABLES["bullets"]
+_OPENINGS: Sequence[str] = _TABLES["openings"]
+_MIDDLE_SENTENCES: Sequence[str] = _TABLES["middle_sentences"]
+_CLOSINGS: Sequence[str] = _TABLES["closings"]
 _REVIEW_TITLES = {
     1: ("Not for me", "Sent it back", "Disappointed"),
     2: ("Expected more", "So so", "Meh"),
@@ -63,20 +30,8 @@ _REVIEW_TITLES = {
     4: ("Good buy", "Nearly perfect", "Happy so far"),
     5: ("Love it", "Would buy again", "Better than hoped"),
 }
-_REVIEW_BODIES = (
-    "Arrived on time, just as in the picture.",
-    "My neighbor bought the same and thinks as I do.",
-    "I have had {it_} for two months now.",
-    "The box was dented, the contents were not.",
-    "Bought it as a present.",
-    "The color is a little different from what I saw on my screen.",
-)
-_CLAIMS = (
-    "A friend told me that {it} {is_} {attribute}, too.",
-    "I wonder whether {it} {is_} {attribute}; the seller does not say so.",
-    "For me {it} might as well be {attribute}.",
-    "I thought that I had ordered something {attribute}.",
-)
+_REVIEW_BODIES: Sequence[str] = _TABLES["review_bodies"]
+_CLAIMS: Sequence[str] = _TABLES["claims"]
 _INITIALS = {name.lower(): name for name in ("BPA", "GMO", "PFOA", "pH", "RFID", "STEM", "USB", "USDA", "UV")}
 """Words of the goods that are not written in small letters."""
 

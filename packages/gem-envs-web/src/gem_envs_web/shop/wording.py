@@ -5,55 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
+from gem.tables import read_table
+
 __all__ = ["instruction"]
 
-_OPENERS = (
-    "i need",
-    "i am looking for",
-    "find me",
-    "show me",
-    "please get me",
-    "i want to buy",
-    "can you find",
-    "i would like",
-    "help me find",
-    "i am shopping for",
-    "order",
-    "buy",
-    "we need",
-    "my sister asked for",
-    "search for",
-    "get me",
-    "it is time to replace what i have with",
-    "i am in the market for",
-    "could you order",
-    "as a present i want",
-    "what i need is",
-    "for the new flat we want",
-    "pick out",
-    "a friend recommended",
-)
-_PRICES = (
-    "and price lower than {price:.2f} dollars",
-    "for less than {price:.2f} dollars",
-    "and i can spend up to ${price:.2f}",
-    "with a price of at most {price:.2f} dollars",
-    "under ${price:.2f}",
-    "for no more than {price:.2f} dollars",
-    "and keep it below ${price:.2f}",
-    "my limit is {price:.2f} dollars",
-    "costing ${price:.2f} or less",
-    "within a budget of {price:.2f} dollars",
-)
-_OPTIONS = (
-    "with {name}: {value}",
-    "in {name} {value}",
-    "with the {name} {value}",
-    "choose {value} as the {name}",
-    "the {name} should be {value}",
-    "i want {value} for {name}",
-    "{value} is the {name} i want",
-)
+_TABLES = read_table(__file__, "wording.json")
+_OPENERS: Sequence[str] = _TABLES["openers"]
+_PRICES: Sequence[str] = _TABLES["prices"]
+_OPTIONS: Sequence[str] = _TABLES["options"]
 
 
 def instruction(
