@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +39,7 @@ REQUIRED = "GEM_REQUIRE_ENGINES"
 SMALL = Image(name=BASE)
 IMAGES = pytest.StashKey[Path]()
 ENGINE_FIXTURES = frozenset(("working_engine", "missing_engine"))
+"""A test that uses none of them, directly or through a fixture, gets no engine; see :func:`_no_forgotten_engine`."""
 USUAL = "namespace"
 """The engine of the tests that are about no engine in particular."""
 NIGHTLY_CLAUSES = frozenset(("hostile.actions", "hostile.long_text"))
@@ -196,6 +197,29 @@ def working_engine(cache: Path) -> Iterator[Callable[[str], Engine]]:
     for engine in made.values():
         if isinstance(engine, Engine):
             engine.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_forgotten_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail a test that starts an engine without having asked whether it works, on every machine, not only where not."""
+    if ENGINE_FIXTURES.isdisjoint(request.fixturenames):
+
+        def prepare(self: Engine, *_: object) -> NoReturn:
+            pytest.fail(f"this test uses {self!r}; take the fixture new_engine, engine or working_engine")
+
+        monkeypatch.setattr(NamespaceEngine, "prepare", prepare)
+
+
+@pytest.fixture(scope="session")
+def new_engine(cache: Path, working_engine: Callable[[str], Engine]) -> Iterator[Callable[[], NamespaceEngine]]:
+    """Makes engines of the usual kind that only the caller has; each test that makes one needs a working engine."""
+    with ExitStack() as made:
+
+        def make() -> NamespaceEngine:
+            working_engine(USUAL)
+            return made.enter_context(closing(NamespaceEngine(cache)))
+
+        yield make
 
 
 def without_engine(name: str, why: object) -> NoReturn:
