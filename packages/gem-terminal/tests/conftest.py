@@ -9,11 +9,13 @@ other cells of the matrix are nightly. A worker, which passes everything on to t
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import shutil
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.util import module_from_spec, spec_from_file_location
@@ -182,16 +184,20 @@ def working_engine(cache: Path) -> Iterator[Callable[[str], Engine]]:
 
     Where it does not work, the test fails if ``GEM_REQUIRE_ENGINES`` names it, and is skipped otherwise.
     """
-    made: dict[str, Engine | EngineError] = {}
+    made: dict[str, Engine | str] = {}
 
     def get(name: str) -> Engine:
         if name not in made:
-            try:
-                made[name] = ENGINES[name](cache)
-            except EngineError as error:
-                made[name] = error
+            # The client of Docker leaves a socket open that cannot connect; the error would keep it to the end.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ResourceWarning)
+                try:
+                    made[name] = ENGINES[name](cache)
+                except EngineError as error:
+                    made[name] = str(error)
+                gc.collect()
         found = made[name]
-        return without_engine(name, found) if isinstance(found, EngineError) else found
+        return without_engine(name, found) if isinstance(found, str) else found
 
     yield get
     for engine in made.values():
