@@ -195,6 +195,53 @@ def test_packages_of_environments_cannot_be_read(monkeypatch: pytest.MonkeyPatch
         assert not sandbox.run("import msgpack").ok
 
 
+CHILDREN = """
+import os, subprocess, sys, tempfile
+script = os.path.join(tempfile.mkdtemp(), "script.py")
+open(script, "w").write("import probe, sys; print(probe.__file__, sys.base_prefix)")
+print(subprocess.run([sys.executable, script], capture_output=True, text=True))
+open("tool", "w").write(f"#!{sys.executable}\\nimport probe; print('a tool')")
+os.chmod("tool", 0o700)
+try: print(subprocess.run(["./tool"], capture_output=True, text=True))
+except PermissionError: print("modes of root's files stay as they are")
+try: open(SECRET)
+except PermissionError: print("no more than that")
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the files of other users are open to root alone")
+@pytest.mark.parametrize("capabilities", ["+all", IN_A_CONTAINER, "-all,+setgid,+setuid,+kill,+chown", "-all"])
+@pytest.mark.parametrize("mask", [0o022, pytest.param(0o077, marks=pytest.mark.nightly)])
+def test_programs_start_where_the_environment_is_roots_alone(tmp_path: Path, capabilities: str, mask: int) -> None:
+    """In a folder of mode 0700, child interpreters have their packages, whatever root has kept of its capabilities."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    before = os.umask(mask)
+    try:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--copies", closed / "venv"], check=True)
+        (site,) = closed.glob("venv/lib/python*/site-packages")
+        (site / "probe.py").touch()
+        (closed / "secret").touch()
+    finally:
+        os.umask(before)
+    sources = os.pathsep.join(str(Path(module.__path__[0]).parent) for module in (gem, gem_tools))
+    code = f"SECRET = {str(closed / 'secret')!r}\n{CHILDREN}"
+    run = (
+        f"from gem_tools.sandbox import *\nprint(Sandbox('restricted').run({code!r}, limits=Limits(seconds=60)).stdout)"
+    )
+    done = subprocess.run(
+        ["setpriv", f"--bounding-set={capabilities}", str(closed / "venv/bin/python"), "-c", run],
+        env={"PYTHONPATH": sources, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    script, tool, secret, *_ = done.stdout.splitlines()
+    assert f"stdout='{site / 'probe.py'} {sys.base_prefix}\\n'" in script, done
+    assert ("stdout='a tool\\n'" in tool) == ("dac_override" in capabilities or capabilities == "+all")
+    assert secret == "no more than that"
+
+
 def test_a_kernel_without_landlock_is_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mode that demands this tier refuses, and names the reason."""
     monkeypatch.setattr(restricted_launcher, "NEWEST_LANDLOCK", 0)

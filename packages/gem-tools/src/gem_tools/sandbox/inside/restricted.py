@@ -145,7 +145,7 @@ class _RestrictedLoop(ForkLoop):
             version,
             _A_PROCESS,
             own_user=users.identity is not Identity.SHARED,
-            own_files=users.identity is Identity.OWN,
+            own_files=users.identity in (Identity.OWN, Identity.READS_ALL),
         )
         self._made = 0
         self._most_marks = min(resource.getrlimit(restricted_calls.MARK)[1] & (2**31 - 1), 2**31 - 1)
@@ -206,13 +206,8 @@ class _RestrictedLoop(ForkLoop):
     def _make_scratch(self, folder: str, user: int) -> None:
         for path in (folder, f"{folder}/{_HOME}", f"{folder}/{_TEMPORARY}"):
             os.mkdir(path, 0o700)
-            if self._users.identity is Identity.OWN:
+            if self._users.identity is not Identity.SHARED:
                 os.chown(path, user, user)
-            elif self._users.identity is Identity.ROOTS_FILES:
-                os.chown(
-                    path, user, 0
-                )  # its first process has root's access to files, the programs that it starts do not
-                os.chmod(path, 0o770)  # noqa: S103
 
     def _most_threads(self, processes: int) -> int:
         """Return the limit of the user's threads, from which that of an execution follows."""
@@ -229,9 +224,8 @@ class _RestrictedLoop(ForkLoop):
         os.chdir(home)
         os.environ.update(HOME=home, TMPDIR=f"{scratch}/{_TEMPORARY}")
         sys.path[0] = home
-        identity = self._users.identity
-        os.umask(0 if identity is Identity.ROOTS_FILES else 0o022)
-        become(identity, user)
+        os.umask(0o022)
+        become(self._users.identity, user)
         linux.die_with_parent()  # after the change of user, which would undo it
         resource.setrlimit(restricted_calls.MARK, (mark, mark))
         rlimits.lower_limits(
@@ -303,7 +297,7 @@ def _prepare(control: socket.socket, wanted: dict[str, Any], scratch: str) -> Ca
     if not version:
         raise OSError("this kernel has no Landlock, or does not allow it here")
     warm_up(wanted["path"], wanted["allowed"], wanted["modules"])
-    users = Users([path for path in wanted["path"] if os.path.isdir(path)])
+    users = Users([path for path in wanted["path"] if os.path.isdir(path)], scratch)
     roots = restricted_files.shown_roots(wanted["shown"])
     restricted_files.restrict_server(version, roots, set(wanted["hidden"]), scratch)
     return _RestrictedLoop(control, version, restricted_files.coarse_roots(roots, scratch), users, scratch).run
