@@ -195,6 +195,45 @@ def test_packages_of_environments_cannot_be_read(monkeypatch: pytest.MonkeyPatch
         assert not sandbox.run("import msgpack").ok
 
 
+NEIGHBOURS = """
+import json
+from gem_tools.sandbox import Limits, Sandbox
+hog = (
+    "import os, time\\nmade = 0\\ntry:\\n    while True:\\n        if os.fork() == 0: time.sleep(600)\\n"
+    "        made += 1\\nexcept OSError: print(made)"
+)
+needs_32 = (
+    "import subprocess, threading\\nbarrier = threading.Barrier(32)\\n"
+    "for _ in range(31): threading.Thread(target=barrier.wait).start()\\nbarrier.wait()\\n"
+    "print(subprocess.run(['echo', 'well'], capture_output=True).stdout)"
+)
+ends_many = "import os\\nfor _ in range(80):\\n    if os.fork() == 0: os._exit(0)\\n    os.wait()\\nprint('well')"
+with Sandbox("restricted", Limits(seconds=60)) as sandbox:
+    sessions = [sandbox.session() for _ in range(4)]
+    print(json.dumps({
+        "before": [session.run("print('well')").stdout for session in sessions[:2]],
+        "hogs": [session.run(hog).stdout for session in sessions[2:]],
+        "beside": [sandbox.run(code).stdout for code in (needs_32, ends_many)],
+        "after": [session.run("print('well')").stdout for session in sessions],
+    }))
+    for session in sessions: session.close()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("user", ["root", "root without capabilities", "ordinary"])
+def test_no_execution_takes_processes_from_another(user: str) -> None:
+    """Whoever its user is, an execution has its number of processes and no more, while others use up theirs."""
+    done = subprocess.run([*command_as(user), "-c", NEIGHBOURS], capture_output=True, text=True, check=True, cwd="/")
+    most = Limits().processes - 1
+    assert json.loads(done.stdout) == {
+        "before": ["well\n"] * 2,
+        "hogs": [f"{most}\n"] * 2,
+        "beside": ["b'well\\n'\n", "well\n"],
+        "after": ["well\n"] * 4,
+    }
+
+
 CHILDREN = """
 import os, subprocess, sys, tempfile
 script = os.path.join(tempfile.mkdtemp(), "script.py")
@@ -209,6 +248,7 @@ except PermissionError: print("no more than that")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="the files of other users are open to root alone")
 @pytest.mark.parametrize("capabilities", ["+all", IN_A_CONTAINER, "-all,+setgid,+setuid,+kill,+chown", "-all"])
 @pytest.mark.parametrize("mask", [0o022, pytest.param(0o077, marks=pytest.mark.nightly)])
