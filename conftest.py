@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import random
+import socket
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -132,6 +134,39 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section(f"more than {LONG:.0f} s, without a reason in pytest.mark.slow(reason=...)")
         for line in sorted(unexplained, reverse=True):
             terminalreporter.line(line)
+
+
+def _reserve_port() -> int:
+    """Return a port of 127.0.0.1 that a server binds which cannot be given a socket, nor say which port it got.
+
+    Whoever asks the system for any port does not get it, since it lies outside the range of those where there is an
+    outside. Whoever else asks for this number gets an error for a minute, for which the kernel remembers a closed
+    connection (TIME_WAIT of RFC 9293). A server binds it all the same: it sets SO_REUSEADDR, so that it can restart.
+    """
+    try:
+        first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    except OSError:  # not on Linux
+        first, last = 1024, 65535
+    outside = [*range(1024, first), *range(last + 1, 65536)] or [0]
+    while True:
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", random.SystemRandom().choice(outside)))
+            except OSError:  # another has it
+                continue
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # not before, so that others keep theirs
+            listener.listen(1)
+            port = int(listener.getsockname()[1])
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                listener.accept()[0].close()  # whoever closes first, here the server, has the connection remembered
+                client.recv(1)
+        return port
+
+
+@pytest.fixture(scope="session")
+def reserve_port() -> Callable[[], int]:
+    """Reserves ports of 127.0.0.1 for servers that must be told a number; see :func:`_reserve_port`."""
+    return _reserve_port
 
 
 class PluginSite:

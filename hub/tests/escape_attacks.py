@@ -19,6 +19,13 @@ from pathlib import Path
 GIVEN = json.loads(sys.argv[1])
 LIBC = ctypes.CDLL(None, use_errno=True)
 ATTEMPTS: dict[str, Callable[[], object]] = {}
+SHOWN = [Path(path) for path in (GIVEN["shown"], sys.prefix, sys.base_prefix)]
+
+
+def beside_what_is_shown(folder: str) -> list[Path]:
+    """Return what a folder holds, but for the way to the interpreter and what else may be read, wherever it lies."""
+    return [path for path in Path(folder).iterdir() if not any(shown.is_relative_to(path) for shown in SHOWN)]
+
 
 for path in GIVEN["paths"]:
     ATTEMPTS[f"read {path}"] = lambda path=path: Path(path).read_bytes()
@@ -33,7 +40,7 @@ for path in (
 ):
     ATTEMPTS[f"read {path}"] = lambda path=path: Path(path).read_bytes()
 for path in ("/proc/1/root", "/proc/1/cwd", "/proc/1/fd", "/sys", "/run", "/var/run", "/srv", "/boot", "/mnt", "/opt"):
-    ATTEMPTS[f"list {path}"] = lambda path=path: sorted(path.name for path in Path(path).iterdir())
+    ATTEMPTS[f"list {path}"] = lambda path=path: beside_what_is_shown(path)
 for path in ("/evil", "/usr/evil", "/dev/evil", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger"):
     ATTEMPTS[f"write {path}"] = lambda path=path: Path(path).write_text("|/bin/evil")
 ATTEMPTS["write a shown folder"] = lambda: Path(GIVEN["shown"], "evil").write_text("x")

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,40 +22,45 @@ import pytest
 BUCKET = "hubs"
 
 
-def moto_command(folder: Path, port: int) -> list[str]:
-    """Install moto into a folder; return the command that serves at a port."""
+def install_moto(folder: Path) -> None:
     environment = folder / "moto"
     if not environment.exists():
         uv = [sys.executable, "-m", "uv"]
         _prepared([*uv, "venv", "-q", "--python", sys.executable, str(environment)], folder)
         packages = ["moto[s3]==5.2.*", "flask", "flask-cors"]
         _prepared([*uv, "pip", "install", "-q", "--python", str(environment / "bin/python"), *packages], folder)
-    return [str(environment / "bin/moto_server"), "-H", "127.0.0.1", "-p", str(port)]
 
 
-def s3rver_command(folder: Path, port: int) -> list[str]:
-    """Install s3rver into a folder; return the command that serves at a port."""
+def moto_command(folder: Path, port: int) -> list[str]:
+    return [str(folder / "moto/bin/moto_server"), "-H", "127.0.0.1", "-p", str(port)]
+
+
+def install_s3rver(folder: Path) -> None:
     if shutil.which("npm") is None or shutil.which("node") is None:
         pytest.skip("NOT TESTED: there is no npm")
     if not (folder / "node_modules/s3rver").exists():
         (folder / "package.json").write_text(json.dumps({"private": True}), encoding="utf-8")
         _prepared(["npm", "install", "--silent", "--no-audit", "--no-fund", "s3rver@3.7.1"], folder)
+
+
+def s3rver_command(folder: Path, port: int) -> list[str]:
     data = folder / "data"
     data.mkdir(exist_ok=True)
     return ["node", str(folder / "node_modules/.bin/s3rver"), "-d", str(data), "-p", str(port), "-a", "127.0.0.1"]
 
 
-COMMANDS = {"moto": moto_command, "s3rver": s3rver_command}
+COMMANDS = {"moto": (install_moto, moto_command), "s3rver": (install_s3rver, s3rver_command)}
+"""What installs a server into a folder, and what returns the command that serves from there at a port."""
 KEYS = {"moto": "test", "s3rver": "S3RVER"}
 
 
 @contextmanager
-def serving(name: str, folder: Path) -> Iterator[dict[str, str]]:
+def serving(name: str, folder: Path, reserve_port: Callable[[], int]) -> Iterator[dict[str, str]]:
     """Run a server with an empty bucket; yield the environment variables that lead to it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = COMMANDS[name](folder, port)
+    install, command_at = COMMANDS[name]
+    install(folder)
+    port = reserve_port()
+    command = command_at(folder, port)
     if name == "s3rver":
         command += ["--configure-bucket", BUCKET]
     with (folder / f"{name}.log").open("wb") as log:

@@ -43,6 +43,8 @@ def command_as(user: int) -> list[str]:
         start = ["sudo", "-n"]
     else:
         start = []
+    if start and shutil.which(start[0]) is None:
+        pytest.skip(f"NOT TESTED: this user cannot become user {user}, as there is no {start[0]}")
     for python in (sys.executable, "/usr/bin/python3"):  # an interpreter in root's home is root's alone
         probe = [*start, "env", f"PYTHONPATH={':'.join(sources)}", python]
         test = [*probe, "-c", "import sys, gem_hub.sandbox; assert sys.version_info >= (3, 10)"]

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,17 +35,19 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def moto(servers: Path) -> Iterator[dict[str, str]]:
+def moto(servers: Path, reserve_port: Callable[[], int]) -> Iterator[dict[str, str]]:
     """The environment that leads to a server which keeps conditional writes."""
-    with serving("moto", servers) as variables, pytest.MonkeyPatch.context() as patch:
+    with serving("moto", servers, reserve_port) as variables, pytest.MonkeyPatch.context() as patch:
         for name, value in variables.items():
             patch.setenv(name, value)
         yield variables
 
 
-def test_a_server_that_ignores_the_condition_is_refused(servers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_ignores_the_condition_is_refused(
+    servers: Path, reserve_port: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """s3rver 3.7.1 creates an object twice, so no hub is opened there, and nothing is left in the bucket."""
-    with serving("s3rver", servers) as variables:
+    with serving("s3rver", servers, reserve_port) as variables:
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         with pytest.raises(HubError, match=r"cannot hold a hub.*ignores If-None-Match"):

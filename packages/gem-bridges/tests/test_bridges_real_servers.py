@@ -12,12 +12,11 @@ Others that are on no package index were run by hand in November 2026, with the 
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,13 +27,6 @@ from gem_bridges.errors import BridgeError
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 
 PACKAGE = "openenv==0.10.0"
-
-
-def free_port() -> int:
-    """Return a port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait_until_ready(process: subprocess.Popen[bytes], url: str) -> None:
@@ -49,14 +41,14 @@ def wait_until_ready(process: subprocess.Popen[bytes], url: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def echo(tmp_path_factory: pytest.TempPathFactory, reserve_port: Callable[[], int]) -> Iterator[str]:
     """The address of a server of the package's own example, which has room for one session."""
     folder = tmp_path_factory.mktemp("openenv")
     python = folder / "venv" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "uv", "venv", "-q", "-p", sys.executable, str(folder / "venv")], check=True)
     subprocess.run([sys.executable, "-m", "uv", "pip", "install", "-q", "-p", str(python), PACKAGE], check=True)
     subprocess.run([str(python.with_name("openenv")), "init", "gem_echo"], cwd=folder, check=True, capture_output=True)
-    port = free_port()
+    port = reserve_port()
     command = [str(python.with_name("uvicorn")), "server.app:app", "--port", str(port)]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder / "gem_echo", stdout=log, stderr=log)

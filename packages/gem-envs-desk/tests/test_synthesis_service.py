@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from synthesis_documents import bicycles, library
 
 from gem_envs_desk.domain import RefusedCallError
-from gem_envs_desk.synthesis.documents import read_document
+from gem_envs_desk.synthesis.documents import read_document, references
 from gem_envs_desk.synthesis.errors import DescriptionError
 from gem_envs_desk.synthesis.making import service_tasks
 from gem_envs_desk.synthesis.openapi import spec_of_openapi
@@ -150,35 +150,51 @@ VALUES = st.one_of(
     st.none(), st.booleans(), st.integers(-5, 5), st.text("aé/{}#$\n", max_size=5), st.just([]), st.just({}),
     st.just({"$ref": "#/components/schemas/Book"}), st.just({"$ref": "#/nowhere"}), st.just({"$ref": "other.yaml"}),
     st.just({"type": "object", "properties": {"id": True}}), st.just([{"oneOf": [{}, {"type": "string"}]}]),
-)  # fmt: skip
+).map(copy.deepcopy)  # fmt: skip
+"""Values to put anywhere; each is a copy, because what is put into a document may be spoilt as well."""
 
 
 @settings(max_examples=max(10, settings().max_examples // 4))
 @given(st.data())
 def test_a_spoilt_document_is_a_service_or_a_clear_error(data: st.DataObject) -> None:
-    """Any part of a document may be anything: the result has tasks, or is the error of descriptions."""
+    """Any part may be anything, also a part that holds it: the result has tasks, or is the error of descriptions."""
     make = data.draw(st.sampled_from([library, bicycles]))
     document = make()
     for _ in range(data.draw(st.integers(1, 2))):
-        _spoil(document, data)
+        _spoil(document, data, [])
     with suppress(DescriptionError):
         spec = (spec_of_openapi if make is library else spec_of_tools)(document, "a.json")
         assert spec.operations
         assert len(service_tasks(spec, 2, seed=0).tasks) == 2
 
 
-def _spoil(value: Any, data: st.DataObject) -> None:
-    """Replace or remove one value at any depth."""
+def _spoil(value: Any, data: st.DataObject, above: list[Any]) -> None:
+    """Replace or remove one value at any depth; it may become a value above it, so that this holds itself."""
+    above = [*above, value]
     keys = list(value) if isinstance(value, dict) else list(range(len(value)))
     if not keys:
         return
     key = data.draw(st.sampled_from(keys))
     if isinstance(value[key], (dict, list)) and value[key] and data.draw(st.integers(0, 5)):
-        _spoil(value[key], data)
+        _spoil(value[key], data, above)
     elif data.draw(st.booleans()):
-        value[key] = data.draw(VALUES)
+        value[key] = data.draw(VALUES | st.sampled_from(above))
     else:
         del value[key]
+
+
+def test_a_document_that_holds_itself_is_read_once() -> None:
+    """Wherever it holds itself, it is a service or a clear error, and a part in several places is seen once."""
+    for place in (("info",), ("components", "schemas", "Book", "properties"), ("paths", "/books", "get", "tags")):
+        document = part = library()
+        for key in place:
+            part = part.setdefault(key, [] if key == "tags" else {})
+        part.append(document) if isinstance(part, list) else part.update(x=document)
+        with suppress(DescriptionError):
+            assert spec_of_openapi(document, "a.json").operations.keys() == LIBRARY.operations.keys()
+    shared: dict[str, Any] = {"$ref": "#/a", "again": [{"$ref": "#/b"}]}
+    shared["self"] = shared
+    assert sorted(references([shared, [shared], {"x": shared}])) == ["#/a", "#/b"]
 
 
 @pytest.mark.parametrize(

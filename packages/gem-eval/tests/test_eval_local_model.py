@@ -9,12 +9,11 @@ import asyncio
 import importlib.util
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -262,11 +261,8 @@ def test_without_the_extra_the_error_says_what_to_install() -> None:
 
 
 @contextmanager
-def serving(model: str) -> Iterator[str]:
-    """Run ``transformers serve`` with a model; its address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+def serving(model: str, port: int) -> Iterator[str]:
+    """Run ``transformers serve`` with a model at a port; its address."""
     command = [str(Path(sys.executable).with_name("transformers")), "serve", model]
     server = subprocess.Popen(
         [*command, "--device", "cpu", "--host", "127.0.0.1", "--port", str(port)],
@@ -288,7 +284,7 @@ def serving(model: str) -> Iterator[str]:
 
 @needs_torch
 @pytest.mark.nightly
-def test_a_real_model_behind_a_real_server(folder: Path) -> None:
+def test_a_real_model_behind_a_real_server(folder: Path, reserve_port: Callable[[], int]) -> None:
     """Episodes are played through ``transformers serve``, and what it does not give is named.
 
     The model is that of the folder in ``GEM_TEST_MODEL``, or the one made here.
@@ -304,7 +300,7 @@ def test_a_real_model_behind_a_real_server(folder: Path) -> None:
             async with engine:
                 return [trajectory async for trajectory in engine], client.capabilities.to_dict()
 
-    with serving(name) as url:
+    with serving(name, reserve_port()) as url:
         played, capabilities = asyncio.run(run(url))
     for trajectory in played:
         assert trajectory.failure is None, trajectory.failure
@@ -318,7 +314,7 @@ def test_a_real_model_behind_a_real_server(folder: Path) -> None:
 
 @needs_torch
 @pytest.mark.nightly
-def test_tool_calls_of_a_real_model_behind_a_real_server(taught: Path) -> None:
+def test_tool_calls_of_a_real_model_behind_a_real_server(taught: Path, reserve_port: Callable[[], int]) -> None:
     """The server reads the model's call, the tool answers it, and the model answers the tool."""
 
     async def run(url: str) -> list[gem.Trajectory]:
@@ -332,7 +328,7 @@ def test_tool_calls_of_a_real_model_behind_a_real_server(taught: Path) -> None:
             async with engine:
                 return [trajectory async for trajectory in engine]
 
-    with serving(str(taught)) as url:
+    with serving(str(taught), reserve_port()) as url:
         (played,) = asyncio.run(run(url))
     assert played.failure is None, played.failure
     first, second = played.transitions[:2]

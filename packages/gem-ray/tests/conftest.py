@@ -33,14 +33,23 @@ import random, socket
 from ray._private import node, parameter, services
 
 def free_ports(count):
-    # Ports that the system gives to nobody who does not ask for them by number.
+    # Ports that the system gives to nobody who does not ask for them by number; and for a minute, in which it
+    # remembers a closed connection, to none but a server that may bind it all the same (as reserve_port of the tests).
     with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
         first, last = map(int, file.read().split())
     found = []
     for port in random.SystemRandom().sample([*range(1024, first), *range(last + 1, 65536)], 1000):
-        with socket.socket() as sock:
-            if sock.connect_ex(("127.0.0.1", port)):
-                found.append(port)
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.listen(1)
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                listener.accept()[0].close()
+                client.recv(1)
+        found.append(port)
         if len(found) == count:
             return found
 

@@ -9,13 +9,15 @@ other cells of the matrix are nightly. A worker, which passes everything on to t
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import shutil
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -39,6 +41,7 @@ REQUIRED = "GEM_REQUIRE_ENGINES"
 SMALL = Image(name=BASE)
 IMAGES = pytest.StashKey[Path]()
 ENGINE_FIXTURES = frozenset(("working_engine", "missing_engine"))
+"""A test that uses none of them, directly or through a fixture, gets no engine; see :func:`_no_forgotten_engine`."""
 USUAL = "namespace"
 """The engine of the tests that are about no engine in particular."""
 NIGHTLY_CLAUSES = frozenset(("hostile.actions", "hostile.long_text"))
@@ -181,21 +184,48 @@ def working_engine(cache: Path) -> Iterator[Callable[[str], Engine]]:
 
     Where it does not work, the test fails if ``GEM_REQUIRE_ENGINES`` names it, and is skipped otherwise.
     """
-    made: dict[str, Engine | EngineError] = {}
+    made: dict[str, Engine | str] = {}
 
     def get(name: str) -> Engine:
         if name not in made:
-            try:
-                made[name] = ENGINES[name](cache)
-            except EngineError as error:
-                made[name] = error
+            # The client of Docker leaves a socket open that cannot connect; the error would keep it to the end.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ResourceWarning)
+                try:
+                    made[name] = ENGINES[name](cache)
+                except EngineError as error:
+                    made[name] = str(error)
+                gc.collect()
         found = made[name]
-        return without_engine(name, found) if isinstance(found, EngineError) else found
+        return without_engine(name, found) if isinstance(found, str) else found
 
     yield get
     for engine in made.values():
         if isinstance(engine, Engine):
             engine.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_forgotten_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail a test that starts an engine without having asked whether it works, on every machine, not only where not."""
+    if ENGINE_FIXTURES.isdisjoint(request.fixturenames):
+
+        def prepare(self: Engine, *_: object) -> NoReturn:
+            pytest.fail(f"this test uses {self!r}; take the fixture new_engine, engine or working_engine")
+
+        monkeypatch.setattr(NamespaceEngine, "prepare", prepare)
+
+
+@pytest.fixture(scope="session")
+def new_engine(cache: Path, working_engine: Callable[[str], Engine]) -> Iterator[Callable[[], NamespaceEngine]]:
+    """Makes engines of the usual kind that only the caller has; each test that makes one needs a working engine."""
+    with ExitStack() as made:
+
+        def make() -> NamespaceEngine:
+            working_engine(USUAL)
+            return made.enter_context(closing(NamespaceEngine(cache)))
+
+        yield make
 
 
 def without_engine(name: str, why: object) -> NoReturn:

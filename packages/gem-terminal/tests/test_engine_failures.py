@@ -135,12 +135,9 @@ def forgotten() -> Iterator[None]:
 
 
 @pytest.fixture
-def namespace(working_engine: Callable[[str], Engine], cache: Path) -> Iterator[NamespaceEngine]:
+def namespace(new_engine: Callable[[], NamespaceEngine]) -> NamespaceEngine:
     """A namespace engine of its own."""
-    working_engine("namespace")
-    made = NamespaceEngine(cache)
-    yield made
-    made.close()
+    return new_engine()
 
 
 def test_a_docker_engine_that_restarts(private_docker: PrivateDocker, tmp_path: Path) -> None:

@@ -42,10 +42,9 @@ def _sockets_of_failed_connections() -> Iterator[None]:
 
 
 @pytest.fixture
-def fleet(cache: Path, working_engine: Callable[[str], Engine]) -> Iterator[FleetEngine]:
+def fleet(new_engine: Callable[[], NamespaceEngine]) -> Iterator[FleetEngine]:
     """Two namespace engines, each with room for three containers."""
-    working_engine("namespace")
-    made = FleetEngine([NamespaceEngine(cache), NamespaceEngine(cache)], capacity=3, seconds=0.2)
+    made = FleetEngine([new_engine(), new_engine()], capacity=3, seconds=0.2)
     yield made
     made.close()
 
@@ -112,12 +111,14 @@ def test_episodes_snapshots_and_rewards_are_those_of_any_engine(fleet: FleetEngi
 
 
 def test_a_member_that_cannot_be_reached_is_left_out_and_tried_again(
-    cache: Path, working_engine: Callable[[str], Engine], small: Image, tmp_path: Path
+    new_engine: Callable[[], NamespaceEngine],
+    working_engine: Callable[[str], Engine],
+    small: Image,
+    tmp_path: Path,
 ) -> None:
     """The other takes its containers; the pauses between two tries double; once it answers it is used again."""
     socket = tmp_path / "docker.sock"
-    docker, namespace = DockerEngine(f"unix://{socket}"), NamespaceEngine(cache)
-    working_engine("namespace")
+    docker, namespace = DockerEngine(f"unix://{socket}"), new_engine()
     now = 0.0
     members = FleetMembers([FleetMember(docker, 9), FleetMember(namespace, 9)], 1.0, lambda: now)
     fleet = FleetEngine([docker, namespace])

@@ -83,15 +83,13 @@ def test_a_dockerfile_may_have_stages(engine: Engine, small: Image, tmp_path: Pa
         engine.client.images.remove(reference)
 
 
-def test_a_stage_that_does_not_have_the_file_is_named(cache: Path, small: Image, tmp_path: Path) -> None:
+def test_a_stage_that_does_not_have_the_file_is_named(
+    new_engine: Callable[[], NamespaceEngine], small: Image, tmp_path: Path
+) -> None:
     """The error quotes the line."""
     image = context(tmp_path / "task", f"FROM {small.name} AS first", "FROM first", "COPY --from=first /gone /here")
-    engine = NamespaceEngine(cache)
-    try:
-        with pytest.raises(EngineError, match=r"'COPY --from=first /gone /here': .* has no /gone"):
-            engine.prepare(image)
-    finally:
-        engine.close()
+    with pytest.raises(EngineError, match=r"'COPY --from=first /gone /here': .* has no /gone"):
+        new_engine().prepare(image)
 
 
 @pytest.mark.every_engine

@@ -26,12 +26,9 @@ from gem_terminal.task import Image, ResourceLimits
 
 
 @pytest.fixture(scope="module")
-def namespace(working_engine: Callable[[str], Engine], cache: Path) -> Iterator[NamespaceEngine]:
+def namespace(new_engine: Callable[[], NamespaceEngine]) -> NamespaceEngine:
     """The engine of this file."""
-    working_engine("namespace")
-    made = NamespaceEngine(cache)
-    yield made
-    made.close()
+    return new_engine()
 
 
 @pytest.fixture(scope="module")

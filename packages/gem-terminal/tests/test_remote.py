@@ -23,7 +23,7 @@ import pytest
 
 from gem.errors import ArgumentError
 from gem_terminal import TerminalEnv
-from gem_terminal.engines import Engine, engine_by_name
+from gem_terminal.engines import engine_by_name
 from gem_terminal.engines.cgroups import groups
 from gem_terminal.engines.fleet import FleetEngine
 from gem_terminal.engines.namespace import NamespaceEngine
@@ -45,10 +45,9 @@ LONG = 120.0
 
 
 @pytest.fixture(scope="module")
-def worker(cache: Path, working_engine: Callable[[str], Engine]) -> Iterator[EngineWorker]:
+def worker(cache: Path, new_engine: Callable[[], NamespaceEngine]) -> Iterator[EngineWorker]:
     """A worker in this process, with room for three containers."""
-    working_engine("namespace")
-    made = EngineWorker(NamespaceEngine(cache), TOKENS, capacity=3, lease=LONG, scratch=cache / "scratch")
+    made = EngineWorker(new_engine(), TOKENS, capacity=3, lease=LONG, scratch=cache / "scratch")
     made.port = made.start()  # type: ignore[attr-defined]
     yield made
     made.close()
@@ -267,13 +266,12 @@ def certificate(tmp_path: Path) -> Path:
 
 
 def test_an_encrypted_worker_is_trusted_by_its_authority_alone(
-    cache: Path, working_engine: Callable[[str], Engine], certificate: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, new_engine: Callable[[], NamespaceEngine], certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client that does not know the authority sends no token; one without encryption gets no answer."""
     from gem_server.certificates import server_tls
 
-    working_engine("namespace")
-    worker = EngineWorker(NamespaceEngine(cache), TOKENS, capacity=1, lease=LONG, scratch=cache / "encrypted")
+    worker = EngineWorker(new_engine(), TOKENS, capacity=1, lease=LONG, scratch=cache / "encrypted")
     try:
         address = f"127.0.0.1:{worker.start(tls=server_tls(str(certificate), None))}"
         monkeypatch.setenv("GEM_SERVER_CA_FILE", "")
@@ -452,9 +450,11 @@ def test_a_client_that_ends_takes_its_containers_along(
 
 
 @pytest.mark.slow(reason="a client is a process of its own, which is killed")
-def test_of_a_client_that_is_killed_nothing_is_left(cache: Path, small: Image) -> None:
+def test_of_a_client_that_is_killed_nothing_is_left(
+    cache: Path, new_engine: Callable[[], NamespaceEngine], small: Image
+) -> None:
     """Its lease ends, whether its connection is closed or silent."""
-    worker = EngineWorker(NamespaceEngine(cache), TOKENS, lease=4.0, scratch=cache / "scratch")
+    worker = EngineWorker(new_engine(), TOKENS, lease=4.0, scratch=cache / "scratch")
     try:
         address = f"ws://127.0.0.1:{worker.start()}"
         for sent in (signal.SIGKILL, signal.SIGSTOP):
@@ -469,10 +469,9 @@ def test_of_a_client_that_is_killed_nothing_is_left(cache: Path, small: Image) -
 
 @pytest.mark.nightly
 def test_a_worker_that_is_killed_ends_its_episodes_and_no_others(
-    cache: Path, working_engine: Callable[[str], Engine], small: Image, engine_variables: None
+    cache: Path, new_engine: Callable[[], NamespaceEngine], small: Image, engine_variables: None
 ) -> None:
     """The error names the worker; the fleet goes on with the other one, and uses the first when it is back."""
-    working_engine("namespace")
     with worker_process(cache) as (first, url), worker_process(cache) as (_, other):
         members = [WorkerEngine(each, TOKENS[0], reconnect=0.2) for each in (url, other)]
         fleet = FleetEngine(members)
@@ -496,7 +495,7 @@ def test_a_worker_that_is_killed_ends_its_episodes_and_no_others(
                 env.close()
         finally:
             fleet.close()
-    NamespaceEngine(cache).reap()
+    new_engine().reap()
     assert not [folder for folder, owner in groups() if owner.pid == first.pid]
 
 
@@ -544,9 +543,9 @@ class Wire:
 
 
 @contextmanager
-def wired(cache: Path, lease: float) -> Iterator[tuple[EngineWorker, Wire, WorkerEngine]]:
-    """A worker, a link to it, and a client at its other end."""
-    worker = EngineWorker(NamespaceEngine(cache), TOKENS, lease=lease, scratch=cache / "scratch")
+def wired(served: NamespaceEngine, cache: Path, lease: float) -> Iterator[tuple[EngineWorker, Wire, WorkerEngine]]:
+    """A worker that serves an engine, a link to it, and a client at its other end."""
+    worker = EngineWorker(served, TOKENS, lease=lease, scratch=cache / "scratch")
     wire = Wire(worker.start())
     engine = WorkerEngine(wire.address, TOKENS[0])
     try:
@@ -557,9 +556,14 @@ def wired(cache: Path, lease: float) -> Iterator[tuple[EngineWorker, Wire, Worke
         worker.close()
 
 
-def test_a_link_that_is_silent_or_cut_delays_and_no_more(cache: Path, small: Image) -> None:
+def test_a_link_that_is_silent_or_cut_delays_and_no_more(
+    cache: Path, new_engine: Callable[[], NamespaceEngine], small: Image
+) -> None:
     """While the lease lasts."""
-    with wired(cache, LONG) as (_, wire, engine), engine.start(engine.prepare(small), LIMITS) as container:
+    with (
+        wired(new_engine(), cache, LONG) as (_, wire, engine),
+        engine.start(engine.prepare(small), LIMITS) as container,
+    ):
         for how in (wire.flows.clear, wire.cut):
             how()
             waiting = threading.Timer(0.2, wire.flows.set)
@@ -568,9 +572,11 @@ def test_a_link_that_is_silent_or_cut_delays_and_no_more(cache: Path, small: Ima
             waiting.join()
 
 
-def test_a_link_that_is_silent_for_longer_than_the_lease_loses_the_container(cache: Path, small: Image) -> None:
+def test_a_link_that_is_silent_for_longer_than_the_lease_loses_the_container(
+    cache: Path, new_engine: Callable[[], NamespaceEngine], small: Image
+) -> None:
     """The client is told, and can go on with others."""
-    with wired(cache, 1.0) as (worker, wire, engine):
+    with wired(new_engine(), cache, 1.0) as (worker, wire, engine):
         container = engine.start(engine.prepare(small), LIMITS)
         wire.flows.clear()
         wait_until(lambda: worker.containers() == 0)

@@ -6,7 +6,6 @@ import contextlib
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -26,13 +25,14 @@ def programs() -> Path | None:
 
 
 @contextlib.contextmanager
-def postgres_server(folder: Path) -> Iterator[dict[str, str]]:
+def postgres_server(folder: Path, port: int) -> Iterator[dict[str, str]]:
     """Run a server until the end of the block; yield the variables by which clients find it.
 
     The server refuses to run as root, so root starts it as another user.
 
     Args:
         folder: the folder of the programs.
+        port: a port of 127.0.0.1 that is free.
     """
     user: dict[str, Any] = {}
     home = Path(tempfile.mkdtemp(prefix="gem-postgres-"))
@@ -42,8 +42,6 @@ def postgres_server(folder: Path) -> Iterator[dict[str, str]]:
         user = {"user": ordinary.pw_uid, "group": ordinary.pw_gid, "extra_groups": []}
         os.chown(home, ordinary.pw_uid, ordinary.pw_gid)
         name = ordinary.pw_name
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
 
     def run(program: str, *arguments: str) -> None:
         command = [str(folder / program), "-D", str(home / "data"), *arguments]

@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ GUIDE = Path(__file__).parents[3] / "docs/guides/tools.md"
 
 
 @pytest.fixture(scope="module")
-def orders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def orders(tmp_path_factory: pytest.TempPathFactory, reserve_port: Callable[[], int]) -> Iterator[Any]:
     """The module of the guide, with the servers that it needs."""
     folder = programs()
     if folder is None:
@@ -37,7 +37,7 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     path = tmp_path_factory.mktemp("guide") / "orders.py"
     path.write_text(block[1])
     before = dict(os.environ)
-    with postgres_server(folder) as settings:
+    with postgres_server(folder, reserve_port()) as settings:
         os.environ.update(settings, PATH=os.pathsep.join([str(servers), settings["PATH"]]))
         try:
             subprocess.run(["createdb", "shop"], check=True)

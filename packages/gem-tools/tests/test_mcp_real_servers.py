@@ -10,7 +10,7 @@ import gc
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -188,12 +188,9 @@ def test_64_threads_share_the_server_of_everything(npm_servers: Path) -> None:
     assert all(f"<{n}>" in answer for n, answer in enumerate(answers))
 
 
-def test_the_server_of_everything_by_http(npm_servers: Path) -> None:
+def test_the_server_of_everything_by_http(npm_servers: Path, reserve_port: Callable[[], int]) -> None:
     """A server of another SDK, with sessions."""
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
+    port = reserve_port()
     command = [str(npm_servers / "mcp-server-everything"), "streamableHttp"]
     environment = {**os.environ, "PORT": str(port)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

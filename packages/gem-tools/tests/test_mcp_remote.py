@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -249,10 +249,10 @@ def test_a_session_that_the_server_forgot_is_begun_anew(remote: Remote) -> None:
     assert remote.seen.count("initialize") == 2
 
 
-def test_a_server_that_restarts_is_found_again() -> None:
+def test_a_server_that_restarts_is_found_again(reserve_port: Callable[[], int]) -> None:
     """While it is down a call fails after the retries; afterwards calls work."""
-    first = Remote()
-    port = first.server_address[1]
+    port = reserve_port()
+    first = Remote(port)
     tools = tools_of(first, max_retries=2)
     first.stop()
     failed = tools["add"].execute({"a": 1, "b": 1})
@@ -266,10 +266,9 @@ def test_a_server_that_restarts_is_found_again() -> None:
         second.stop()
 
 
-def test_nobody_there_is_an_error_that_is_not_remembered() -> None:
+def test_nobody_there_is_an_error_that_is_not_remembered(reserve_port: Callable[[], int]) -> None:
     """A failed discovery is tried again the next time."""
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
+    port = reserve_port()
     tool = MCPTool(f"http://127.0.0.1:{port}/mcp", validate_on_init=False, max_retries=1, delay_between_retries=0.01)
     with pytest.raises(MCPServerError, match="cannot be reached"):
         tool.get_available_tools()

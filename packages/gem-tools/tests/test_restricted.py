@@ -195,6 +195,93 @@ def test_packages_of_environments_cannot_be_read(monkeypatch: pytest.MonkeyPatch
         assert not sandbox.run("import msgpack").ok
 
 
+NEIGHBOURS = """
+import json
+from gem_tools.sandbox import Limits, Sandbox
+hog = (
+    "import os, time\\nmade = 0\\ntry:\\n    while True:\\n        if os.fork() == 0: time.sleep(600)\\n"
+    "        made += 1\\nexcept OSError: print(made)"
+)
+needs_32 = (
+    "import subprocess, threading\\nbarrier = threading.Barrier(32)\\n"
+    "for _ in range(31): threading.Thread(target=barrier.wait).start()\\nbarrier.wait()\\n"
+    "print(subprocess.run(['echo', 'well'], capture_output=True).stdout)"
+)
+ends_many = "import os\\nfor _ in range(80):\\n    if os.fork() == 0: os._exit(0)\\n    os.wait()\\nprint('well')"
+with Sandbox("restricted", Limits(seconds=60)) as sandbox:
+    sessions = [sandbox.session() for _ in range(4)]
+    print(json.dumps({
+        "before": [session.run("print('well')").stdout for session in sessions[:2]],
+        "hogs": [session.run(hog).stdout for session in sessions[2:]],
+        "beside": [sandbox.run(code).stdout for code in (needs_32, ends_many)],
+        "after": [session.run("print('well')").stdout for session in sessions],
+    }))
+    for session in sessions: session.close()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("user", ["root", "root without capabilities", "ordinary"])
+def test_no_execution_takes_processes_from_another(user: str) -> None:
+    """Whoever its user is, an execution has its number of processes and no more, while others use up theirs."""
+    done = subprocess.run([*command_as(user), "-c", NEIGHBOURS], capture_output=True, text=True, check=True, cwd="/")
+    most = Limits().processes - 1
+    assert json.loads(done.stdout) == {
+        "before": ["well\n"] * 2,
+        "hogs": [f"{most}\n"] * 2,
+        "beside": ["b'well\\n'\n", "well\n"],
+        "after": ["well\n"] * 4,
+    }
+
+
+CHILDREN = """
+import os, subprocess, sys, tempfile
+script = os.path.join(tempfile.mkdtemp(), "script.py")
+open(script, "w").write("import probe, sys; print(probe.__file__, sys.base_prefix)")
+print(subprocess.run([sys.executable, script], capture_output=True, text=True))
+open("tool", "w").write(f"#!{sys.executable}\\nimport probe; print('a tool')")
+os.chmod("tool", 0o700)
+try: print(subprocess.run(["./tool"], capture_output=True, text=True))
+except PermissionError: print("modes of root's files stay as they are")
+try: open(SECRET)
+except PermissionError: print("no more than that")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="the files of other users are open to root alone")
+@pytest.mark.parametrize("capabilities", ["+all", IN_A_CONTAINER, "-all,+setgid,+setuid,+kill,+chown", "-all"])
+@pytest.mark.parametrize("mask", [0o022, pytest.param(0o077, marks=pytest.mark.nightly)])
+def test_programs_start_where_the_environment_is_roots_alone(tmp_path: Path, capabilities: str, mask: int) -> None:
+    """In a folder of mode 0700, child interpreters have their packages, whatever root has kept of its capabilities."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    before = os.umask(mask)
+    try:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--copies", closed / "venv"], check=True)
+        (site,) = closed.glob("venv/lib/python*/site-packages")
+        (site / "probe.py").touch()
+        (closed / "secret").touch()
+    finally:
+        os.umask(before)
+    sources = os.pathsep.join(str(Path(module.__path__[0]).parent) for module in (gem, gem_tools))
+    code = f"SECRET = {str(closed / 'secret')!r}\n{CHILDREN}"
+    run = (
+        f"from gem_tools.sandbox import *\nprint(Sandbox('restricted').run({code!r}, limits=Limits(seconds=60)).stdout)"
+    )
+    done = subprocess.run(
+        ["setpriv", f"--bounding-set={capabilities}", str(closed / "venv/bin/python"), "-c", run],
+        env={"PYTHONPATH": sources, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    script, tool, secret, *_ = done.stdout.splitlines()
+    assert f"stdout='{site / 'probe.py'} {sys.base_prefix}\\n'" in script, done
+    assert ("stdout='a tool\\n'" in tool) == ("dac_override" in capabilities or capabilities == "+all")
+    assert secret == "no more than that"
+
+
 def test_a_kernel_without_landlock_is_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mode that demands this tier refuses, and names the reason."""
     monkeypatch.setattr(restricted_launcher, "NEWEST_LANDLOCK", 0)

@@ -142,7 +142,7 @@ CONTAINED: list[tuple[str, str, str | None]] = [
     ("writing to the interpreter", "import os\nopen(os.__file__, 'a')", "Read-only file system|PermissionError"),
     (
         "climbing out",
-        "import os\nos.chdir('/')\nfor _ in range(9): os.chdir('..')\nprint(os.path.exists('home'))",
+        "import os\nos.chdir('/')\nfor _ in range(9): os.chdir('..')\nprint(os.path.exists('sys'))",
         "False",
     ),
     ("a name server", "import socket\nsocket.getaddrinfo('example.com', 80)", "gaierror|PermissionError"),

@@ -22,6 +22,14 @@ from gem_processes import messages
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import resource
+    from typing import Protocol
+
+    class HasDescriptor(Protocol):
+        """Anything to wait for."""
+
+        def fileno(self) -> int:
+            """Return its descriptor."""
+
 
 __all__ = ["PAUSE", "RESUME", "Child", "ForkLoop", "described", "reset_signals", "serve"]
 
@@ -103,10 +111,15 @@ class ForkLoop(ABC):
         """Return a child that is not reaped yet."""
         return self._children.get(pid)
 
-    def hear(self, channel: socket.socket, handler: Callable[[], None]) -> None:
-        """Call a function whenever another channel is readable."""
+    def hear(self, channel: HasDescriptor, handler: Callable[[], None]) -> None:
+        """Call a function whenever another channel is readable, or its other end is closed."""
         self._handlers[channel.fileno()] = handler
         self._poll.register(channel, select.POLLIN)
+
+    def forget(self, channel: HasDescriptor) -> None:
+        """Stop to hear a channel, before it is closed."""
+        del self._handlers[channel.fileno()]
+        self._poll.unregister(channel)
 
     def run(self) -> None:
         """Serve requests; the caller must end the remaining children."""

@@ -36,10 +36,16 @@ def read_document(path: Path) -> Any:
 
 
 def references(value: Any) -> Iterator[str]:
-    """Yield the texts of all ``$ref`` in a document."""
-    waiting = [value]
+    """Yield the texts of all ``$ref`` in a document, which may hold itself, or hold a part in several places.
+
+    Each part is read once.
+    """
+    waiting, seen = [value], set[int]()
     while waiting:
         one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
         if isinstance(one, dict):
             reference = one.get("$ref")
             if isinstance(reference, str):

@@ -35,13 +35,14 @@ GUARANTEES = (
     Guarantee("disk together", "fill the disk with many files", _STRONG),
     Guarantee(
         "quotas",
-        "use up what the kernel counts for each user, such as buffers of pipes, unless this is root",
+        "use up what the kernel counts for each user, such as buffers of pipes, and before Linux 5.5 processes, unless "
+        "this is root",
         ("jail",),
     ),
     Guarantee("names", "see which files and processes exist, with sizes and times, but not their contents", ("jail",)),
     Guarantee(
         "strictness",
-        "exceed its limits of memory and disk, and as an ordinary user that of processes, for 0.1 s, and the limit of "
+        "exceed its limits of memory and disk, and before Linux 5.5 that of processes, for 0.1 s, and the limit of "
         "disk with open files without a name",
         ("jail",),
     ),

@@ -15,8 +15,9 @@ from gem_processes.fork_loop import reset_signals
 from gem_tools.sandbox.inside import interactive, jail, script, wire
 from gem_tools.sandbox.inside.jail import BOX, HOME
 
-__all__ = ["confine", "execute_program"]
+__all__ = ["KEPT", "confine", "execute_program"]
 
+KEPT = 4
 _FAILED_TO_CONFINE = 70  # EX_SOFTWARE of sysexits.h
 _FILE = "<python>"
 _SIGNALS = 1024
@@ -30,12 +31,14 @@ def execute_program(
     confine: Callable[[], None],
     namespaces: Mapping[int, int] | None = None,
     cgroup: int | None = None,
+    kept: int | None = None,
 ) -> None:
     """Execute a program and exit; never returns.
 
     Args:
         descriptors: the program, the standard streams, and the channel of a session's calls.
         confine: confines this process, which has no other descriptors any more.
+        kept: but for this one, which ``confine`` finds under the number :data:`KEPT`.
         namespaces: descriptors of namespaces to enter, by their ``CLONE_NEW…`` flags.
         cgroup: the descriptor through which it joins its control group.
     """
@@ -47,7 +50,7 @@ def execute_program(
             os.write(cgroup, b"0")
         for kind, descriptor in (namespaces or {}).items():
             linux.setns(descriptor, kind)
-        channel = _take(descriptors)
+        channel = _take(descriptors, kept)
         confine()
         _reseed()
         script.connect_streams()
@@ -65,15 +68,17 @@ def execute_program(
     os._exit(exit_code or failed)
 
 
-def _take(descriptors: list[int]) -> socket.socket | None:
-    """Move the streams to 0, 1 and 2 and the program or the channel to 3, and close everything else."""
+def _take(descriptors: list[int], kept: int | None) -> socket.socket | None:
+    """Move the streams to 0, 1 and 2, the program or the channel to 3, what is kept to 4, and close everything else."""
     program, stdin, stdout, stderr, *channel = descriptors
     for target, source in enumerate((stdin, stdout, stderr)):
         os.dup2(source, target)
     last = channel[0] if channel else program
     if last != 3:
         os.dup2(last, 3, inheritable=False)
-    linux.close_from(4)
+    if kept is not None and kept != KEPT:
+        os.dup2(kept, KEPT, inheritable=False)
+    linux.close_from(KEPT if kept is None else KEPT + 1)
     return socket.socket(fileno=3) if channel else None
 
 

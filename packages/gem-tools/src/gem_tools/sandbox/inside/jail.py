@@ -19,6 +19,7 @@ __all__ = [
     "BOX",
     "HOME",
     "SCRATCH",
+    "SYSTEM",
     "USERS",
     "ScratchBind",
     "bind_into_scratch",
@@ -38,6 +39,8 @@ _SYSTEM = (
 )
 """The system's own programs and libraries. Administrators put applications into other folders of ``/usr``."""
 _SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts")
+SYSTEM = (*_SYSTEM, *_SETTINGS)
+"""What every jail shows of the system, as far as the system has it."""
 SCRATCH = {"/tmp": f"{BOX}/tmp", "/var/tmp": f"{BOX}/var-tmp", "/dev/shm": f"{BOX}/shm"}  # noqa: S108 - only in an execution
 """World-writable folders of a usual system, and their places inside the jail."""
 _SHOWN = "/shown"
@@ -181,7 +184,7 @@ def _build(shown: Sequence[str], hidden: Iterable[str], *, inhabited: bool) -> N
     os.chdir("/")
     linux.mount_tmpfs("/new", "mode=755,size=1m,nr_inodes=4096")
     binds = scratch_binds(shown)
-    for path in (*_SYSTEM, *_SETTINGS, *shown):
+    for path in (*SYSTEM, *shown):
         _show(path, _place(path, binds))
     _touch("/new/empty")
     for path in hidden:

@@ -26,7 +26,15 @@ from typing import Any
 
 from gem_processes import landlock, linux, messages, rlimits
 from gem_processes.fork_loop import ForkLoop, described, serve
-from gem_tools.sandbox.inside import execution, restricted_calls, restricted_files, restricted_processes, wire
+from gem_tools.sandbox.inside import (
+    execution,
+    process_gate,
+    restricted_calls,
+    restricted_files,
+    restricted_processes,
+    wire,
+)
+from gem_tools.sandbox.inside.process_gate import ProcessGate
 from gem_tools.sandbox.inside.restricted_identity import Identity, Users, become
 from gem_tools.sandbox.inside.server import TimedExecution, warm_up
 
@@ -61,6 +69,7 @@ class _Kept(TimedExecution):
         user: its user.
         scratch: its scratch folder.
         loop: the server.
+        channel: of its questions about new processes; None if the kernel or measurements alone limit these.
     """
 
     def __init__(
@@ -72,9 +81,13 @@ class _Kept(TimedExecution):
         user: int,
         scratch: str,
         loop: _RestrictedLoop,
+        channel: socket.socket | None,
     ) -> None:
         super().__init__(pid, interest, limits)
         self.limits, self.mark, self.user, self.scratch, self._loop = limits, mark, user, scratch, loop
+        self._gate = (
+            None if channel is None else ProcessGate(loop, channel, limits.processes, self._count, self._set_look)
+        )
         self._timed_look = self.look_at
         self._measured_look = self.started + loop.first_look
         self._set_look()
@@ -92,29 +105,43 @@ class _Kept(TimedExecution):
                 self.kill(reason)
             took = time.monotonic() - now
             self._measured_look = now + took + max(_LOOK, _SHARE * took)
+        if self._gate is not None and (until := self._gate.waits_until) is not None and now >= until:
+            self._gate.hear()
         self._set_look()
 
     def pause(self, *, is_paused: bool) -> None:
-        family = restricted_processes.descendants([self.pid, *self._loop.orphans(self.mark)])
-        restricted_processes.kill(family, self.mark, signal.SIGSTOP if is_paused else signal.SIGCONT)
+        restricted_processes.kill(self._family(), self.mark, signal.SIGSTOP if is_paused else signal.SIGCONT)
 
     def ended(self, returncode: int, usage: resource.struct_rusage) -> None:
         self.returncode, self.usage = returncode, usage
+        if self._gate is not None:
+            self._gate.refuse()
         self._loop.finished.append(self)
 
     def report(self) -> None:
         """Tell the trainer, after the execution's last process has ended."""
+        if self._gate is not None:
+            self._gate.close()
         super().ended(self.returncode, self.usage)
 
     def _set_look(self) -> None:
-        self.look_at = min(self._timed_look, self._measured_look) if self.reason == wire.BY_ITSELF else math.inf
+        waits = self._gate.waits_until if self._gate is not None else None
+        looks = (self._timed_look, self._measured_look, math.inf if waits is None else waits)
+        self.look_at = min(looks) if self.reason == wire.BY_ITSELF else math.inf
+
+    def _family(self) -> list[int]:
+        return restricted_processes.descendants([self.pid, *self._loop.orphans(self.mark)])
+
+    def _count(self) -> int:
+        return restricted_processes.measure(self._family(), sys.maxsize).threads
 
     def _exceeded(self) -> int | None:
         """Return the limit that all processes together exceed."""
-        family = restricted_processes.descendants([self.pid, *self._loop.orphans(self.mark)])
+        family = self._family()
         enough = self.limits.memory + self._loop.base_memory
         used = restricted_processes.measure(family, enough)
-        if used.threads > self.limits.processes:
+        # A process that may begin is counted a little later.
+        if used.threads > self.limits.processes * (1 if self._gate is None else 2):
             return wire.OUT_OF_PROCESSES
         if used.memory > enough:
             return wire.OUT_OF_MEMORY
@@ -145,13 +172,14 @@ class _RestrictedLoop(ForkLoop):
             version,
             _A_PROCESS,
             own_user=users.identity is not Identity.SHARED,
-            own_files=users.identity is Identity.OWN,
+            own_files=users.identity in (Identity.OWN, Identity.READS_ALL),
         )
         self._made = 0
         self._most_marks = min(resource.getrlimit(restricted_calls.MARK)[1] & (2**31 - 1), 2**31 - 1)
         self._threads, self._counted_at = 0, -math.inf
         # Nothing but these measurements limits the processes of a root that cannot change its user.
-        unlimited = users.identity is Identity.SHARED and os.getuid() == 0
+        self._asks = users.identity is Identity.SHARED and process_gate.works()
+        unlimited = users.identity is Identity.SHARED and os.getuid() == 0 and not self._asks
         self.first_look = _LOOK / 10 if unlimited else _LOOK
 
     def start(self, body: bytes, descriptors: list[int]) -> _Kept | None:
@@ -163,12 +191,16 @@ class _RestrictedLoop(ForkLoop):
         folder = f"{self._scratch}/{os.urandom(8).hex()}"
         self._make_scratch(folder, user)
         most_threads = self._most_threads(limits.processes)
+        channel, theirs = socket.socketpair() if self._asks else (None, None)
         pid = os.fork()
         if pid == 0:
-            execution.execute_program(given, partial(self._confine, limits, folder, user, mark, most_threads))
+            confine = partial(self._confine, limits, folder, user, mark, most_threads)
+            execution.execute_program(given, confine, kept=None if theirs is None else theirs.fileno())
+        if theirs is not None:
+            theirs.close()
         for descriptor in given:
             os.close(descriptor)
-        return _Kept(pid, socket.socket(fileno=interest), limits, mark, user, folder, self)
+        return _Kept(pid, socket.socket(fileno=interest), limits, mark, user, folder, self, channel)
 
     def settle(self) -> None:
         """End what the processes of ended executions have left, and report the executions that have left nothing."""
@@ -206,37 +238,39 @@ class _RestrictedLoop(ForkLoop):
     def _make_scratch(self, folder: str, user: int) -> None:
         for path in (folder, f"{folder}/{_HOME}", f"{folder}/{_TEMPORARY}"):
             os.mkdir(path, 0o700)
-            if self._users.identity is Identity.OWN:
+            if self._users.identity is not Identity.SHARED:
                 os.chown(path, user, user)
-            elif self._users.identity is Identity.ROOTS_FILES:
-                os.chown(
-                    path, user, 0
-                )  # its first process has root's access to files, the programs that it starts do not
-                os.chmod(path, 0o770)  # noqa: S103
 
-    def _most_threads(self, processes: int) -> int:
-        """Return the limit of the user's threads, from which that of an execution follows."""
+    def _most_threads(self, processes: int) -> int | None:
+        """Return the limit of the user's threads from which that of an execution follows; None where it asks."""
         if self._users.identity is not Identity.SHARED:
             return processes
+        if self._asks:
+            return None
         now = time.monotonic()
         if now - self._counted_at > _COUNT_LASTS:
             self._threads, self._counted_at = restricted_processes.threads_of_user(os.getuid()), now
         # What runs beside it must not use up its share. Measurements keep each to its own.
         return self._threads + processes * (1 + len(self.children))
 
-    def _confine(self, limits: wire.ExecutionRequest, scratch: str, user: int, mark: int, most_threads: int) -> None:
+    def _confine(
+        self, limits: wire.ExecutionRequest, scratch: str, user: int, mark: int, most_threads: int | None
+    ) -> None:
         home = f"{scratch}/{_HOME}"
         os.chdir(home)
         os.environ.update(HOME=home, TMPDIR=f"{scratch}/{_TEMPORARY}")
         sys.path[0] = home
-        identity = self._users.identity
-        os.umask(0 if identity is Identity.ROOTS_FILES else 0o022)
-        become(identity, user)
+        os.umask(0o022)
+        become(self._users.identity, user)
         linux.die_with_parent()  # after the change of user, which would undo it
         resource.setrlimit(restricted_calls.MARK, (mark, mark))
+        if most_threads is None:
+            with socket.socket(fileno=execution.KEPT) as channel:
+                process_gate.ask_about_processes(channel)
+        else:
+            rlimits.lower_limits({"RLIMIT_NPROC": most_threads})
         rlimits.lower_limits(
             {
-                "RLIMIT_NPROC": most_threads,
                 "RLIMIT_AS": limits.memory + self._address_space,
                 "RLIMIT_FSIZE": limits.disk,
                 "RLIMIT_NOFILE": limits.open_files,
@@ -303,7 +337,7 @@ def _prepare(control: socket.socket, wanted: dict[str, Any], scratch: str) -> Ca
     if not version:
         raise OSError("this kernel has no Landlock, or does not allow it here")
     warm_up(wanted["path"], wanted["allowed"], wanted["modules"])
-    users = Users([path for path in wanted["path"] if os.path.isdir(path)])
+    users = Users([path for path in wanted["path"] if os.path.isdir(path)], scratch)
     roots = restricted_files.shown_roots(wanted["shown"])
     restricted_files.restrict_server(version, roots, set(wanted["hidden"]), scratch)
     return _RestrictedLoop(control, version, restricted_files.coarse_roots(roots, scratch), users, scratch).run

@@ -35,10 +35,13 @@ _OF_THIS_PROCESS = (
 )
 """Limits of the trainer's processes could be set by any process of its user."""
 
-_FILE_ATTRIBUTES = frozenset((
-    "chmod", "fchmod", "fchmodat", "fchmodat2", "futimesat", "utime", "utimensat", "utimes",
-))  # fmt: skip
-"""Changes that Landlock does not cover. Programs that copy and unpack files rely on their success."""
+_MODES = frozenset(("chmod", "fchmod", "fchmodat", "fchmodat2"))
+"""Changes to files of the own user, and to no others."""
+_TIMES = frozenset(("futimesat", "utime", "utimensat", "utimes"))
+"""Changes to files of the own user, and to those that it may write.
+
+Landlock covers neither of the two. Programs that copy and unpack files rely on their success.
+"""
 _OWNERS_AND_EXTENDED_ATTRIBUTES = frozenset((
     "chown", "fchown", "fchownat", "lchown", "fsetxattr", "lsetxattr", "setxattr", "fremovexattr", "lremovexattr",
     "removexattr",
@@ -54,8 +57,8 @@ def filter_for(version: int, process: int, *, own_user: bool, own_files: bool, m
     Args:
         version: the version of Landlock that restricts it.
         process: its process id.
-        own_user: whether no other process has its user.
-        own_files: whether its user owns no file outside its scratch folder.
+        own_user: whether nothing else has its user, no process and no file outside its scratch folder.
+        own_files: whether its user may also write no file outside, by the permissions of the files.
         machine: one of :data:`gem_processes.syscall_numbers.MACHINES`.
 
     Raises:
@@ -63,9 +66,11 @@ def filter_for(version: int, process: int, *, own_user: bool, own_files: bool, m
     """
     refused, rules = {*_IDENTITY}, [*ORDINARY_RULES, NO_NEW_NAMESPACES, *_OF_THIS_PROCESS]
     ignored = WITHOUT_EFFECT
+    if not own_user:
+        ignored |= _MODES
     if not own_files:
         refused |= _OWNERS_AND_EXTENDED_ATTRIBUTES
-        ignored |= _FILE_ATTRIBUTES
+        ignored |= _TIMES
         if version < _TRUNCATION:
             refused |= {"truncate", "openat2"}
             opened = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_TRUNC, os.O_RDWR | os.O_TRUNC)
