@@ -76,10 +76,16 @@ class Elsewhere(Walk):
     vector_mode = "thread"
 
 
+class Alone(Walk):
+    """Says that it runs in the caller's thread."""
+
+    vector_mode = "sync"
+
+
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
     """The environments above, by id, none of them made yet."""
-    classes = {"Walk": Walk, "Waits": Waits, "Fails": Fails, "Elsewhere": Elsewhere}
+    classes = {"Walk": Walk, "Waits": Waits, "Fails": Fails, "Elsewhere": Elsewhere, "Alone": Alone}
     for name, cls in classes.items():
         gem.register(f"test:{name}-v0", cls)
         cls.made = cls.closed = 0
@@ -250,6 +256,10 @@ def test_a_class_or_a_manifest_that_says_how_it_runs_is_not_measured() -> None:
         )
     with make_vec(["test:Elsewhere-v0", "test:Walk-v0"], mode="auto") as envs:
         assert (envs.mode_choice.mode, Walk.made) == ("thread", 1)  # type: ignore[union-attr]
+    with make_vec(["test:Alone-v0", "test:Walk-v0"], mode="auto") as envs:
+        assert envs.mode_choice == ModeChoice("thread", "some of the environments belong into sync mode.")
+    with make_vec(["test:Alone-v0", "test:Elsewhere-v0"], mode="auto") as envs:
+        assert envs.mode_choice == ModeChoice("thread", "some of the environments belong into sync and thread mode.")
     spec = EnvSpec("test:Docker-v0", Walk, requires=("docker", "dataset"))
     with make_vec(spec, num_envs=2, mode="auto") as envs:
         assert envs.mode_choice == ModeChoice("thread", "test:Docker-v0 needs docker, so its steps wait.")

@@ -75,6 +75,17 @@ def test_the_most_varied_groups(share: float, kept: set[int]) -> None:
     assert set(SPREAD.groups[gem_rl.most_varied_groups(SPREAD, share)].tolist()) == kept
 
 
+@pytest.mark.parametrize(("groups", "share", "number"), [(100, 0.07, 7), (30, 0.1, 3), (100, 0.29, 29), (10, 0.31, 4)])
+def test_a_share_of_the_groups_is_rounded_up_and_never_by_floating_point(
+    groups: int, share: float, number: int
+) -> None:
+    """0.07 · 100 is more than 7 in floating point, and 7 groups stay all the same."""
+    batch = TurnBatch.of([value for group in range(groups) for value in (0, group)], [1] * 2 * groups,
+                         groups=[group for group in range(groups) for _ in range(2)])  # fmt: skip
+    kept = set(batch.groups[gem_rl.most_varied_groups(batch, share)].tolist())
+    assert kept == set(range(groups - number, groups))
+
+
 @pytest.mark.parametrize(("mass", "kept"), [(0.9, {0}), (0.96, {0, 3}), (1.0, {0, 1, 3})])
 def test_groups_with_signal(mass: float, kept: set[int]) -> None:
     """The variances are 25, 0.25, 0 and 1; constant groups hold nothing, so they never stay."""
