@@ -59,7 +59,7 @@ class IsCutByACount(Echo):
 
 class KeepsTheAction(Echo):
     def step(self, action: Any) -> tuple[Any, Any, Any, Any, Any]:
-        *rest, info = super().step(action)
+        *rest, _ = super().step(action)
         return *rest, {"said": action}  # type: ignore[return-value]
 
 
