@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from toy_hub import synthetic_release
 
-from gem_hub.catalogue import EPOCH, Feed, History, claims, next_feed, read_feed, whole_feed
+from gem_hub.catalogue import EPOCH, Feed, History, claims, line, next_feed, read_feed, whole_feed
 from gem_hub.plan import plan
+from gem_hub.store import Store
 from gem_hub_client.errors import HubError
 
 BLOCK = 4
@@ -20,7 +24,7 @@ def line_of(name: str, serial: int) -> bytes:
     return json.dumps({"name": name, "serial": serial}).encode() + b"\n"
 
 
-def feed_of(serials: int, names: str = "abc") -> Feed:
+def feed_of(serials: int, names: Sequence[str] = "abc") -> Feed:
     """The feed of a hub whose packages have changed in turn."""
     histories: dict[str, History] = {}
     for serial in range(1, serials + 1):
@@ -86,6 +90,17 @@ def test_a_reader_gets_the_newest_line_of_each_package_that_changed_after_a_seri
     assert not lines or after < 10
 
 
+def test_no_change_is_lost_where_the_segments_begin_after_the_reader() -> None:
+    """Then the snapshot is read as well; here each change is that of another package."""
+    feed = feed_of(90, [f"p{number}" for number in range(100)])
+    begin = feed.root["segments"][0]["from"]
+    assert begin > 5
+    for after in range(91):
+        serials = {line["serial"] for line in read_feed(feed.root, feed.files.get, after)}
+        assert serials >= set(range(after + 1, 91))
+        assert (1 in serials) == (after < begin - 1)
+
+
 @pytest.mark.parametrize("damage", ["missing", "shorter", "changed"])
 def test_a_file_that_is_not_what_the_root_says_is_an_error(damage: str) -> None:
     """It names the file and the remedy."""
@@ -105,3 +120,16 @@ def test_an_id_stays_claimed_by_the_package_that_had_it() -> None:
         {"name": "two", "removed": True, "former_ids": ["toy:B-v0"]},
     ]
     assert claims(lines) == {"toy:A-v0": "one", "toy:Old-v0": "one", "toy:B-v0": "two"}
+
+
+def test_a_line_lists_the_ids_that_newer_releases_have_left_out(tmp_path: Path) -> None:
+    """So that they stay the package's own."""
+    store = Store(tmp_path / "hub")
+    for version, ids in (("0.1.0", ("toy:A-v0", "toy:B-v0")), ("0.2.0", ("toy:B-v0", "toy:C-v0"))):
+        release, metadata = synthetic_release("toys", version, ids)
+        store.publish(release, None, metadata)
+    offered = line(store.existing("toys"))
+    assert ([entry["id"] for entry in offered["environments"]], offered["former_ids"]) == (
+        ["toy:B-v0", "toy:C-v0"],
+        ["toy:A-v0"],
+    )

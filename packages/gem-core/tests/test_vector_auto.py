@@ -21,6 +21,7 @@ from gem.errors import NotSupportedError, UnknownArgumentError
 from gem.tools import ToolEnvWrapper
 from gem.vector import VectorEnv, make_vec
 from gem.vector.auto import AutoVectorEnv, auto_vector_env
+from gem.vector.make import EnvMaker
 from gem.vector.mode_choice import ModeChoice, StepCost, choose
 from gem.vector.step_cost import step_cost
 from gem.vector.sync import SyncVectorEnv
@@ -263,6 +264,15 @@ def test_a_class_or_a_manifest_that_says_how_it_runs_is_not_measured() -> None:
     spec = EnvSpec("test:Docker-v0", Walk, requires=("docker", "dataset"))
     with make_vec(spec, num_envs=2, mode="auto") as envs:
         assert envs.mode_choice == ModeChoice("thread", "test:Docker-v0 needs docker, so its steps wait.")
+    spec = EnvSpec("test:Search-v0", Walk, requires=("network",))
+    with make_vec(spec, num_envs=2, mode="auto") as envs:
+        assert envs.mode_choice == ModeChoice("thread", "test:Search-v0 needs network, so its steps wait.")
+
+
+def test_two_classes_of_one_id_are_measured_one_by_one() -> None:
+    """As where two distributions provide it: one may wait, and the other not."""
+    with auto_vector_env([EnvMaker(EnvSpec("test:Same-v0", cls)) for cls in (Walk, Waits)]):
+        assert (Walk.made, Waits.made) == (2, 2)
 
 
 def test_tools_bring_threads() -> None:

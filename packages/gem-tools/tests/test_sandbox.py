@@ -64,6 +64,7 @@ def jail() -> Iterator[Sandbox]:
         ("exit(256 + 7)", "", 7),
         ("exit(2**40 + 7)", "", 7),
         ("exit(-1)", "", 255),
+        ("import os\nprint('unsaid', end='')\nos.close(1)", "", 120),
         ("exit(True)", "", 1),
         ("raise SystemExit('why')", "", 1),
         ("from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int = 1\nprint(P())", "P(x=1)\n", 0),
