@@ -92,6 +92,14 @@ def test_groups_with_signal(mass: float, kept: set[int]) -> None:
     assert set(SPREAD.groups[gem_rl.signal_groups(SPREAD, mass)].tolist()) == kept
 
 
+def test_an_invalid_episode_stays_out_of_a_group_that_is_kept() -> None:
+    """Of a group with three returns, the two that count are trained on."""
+    batch = TurnBatch.of([0, 9, 5, 1, 1, 1], [1] * 6, groups=[0, 0, 0, 1, 1, 1], valid=[True, True, False] * 2)
+    assert gem_rl.most_varied_groups(batch, 0.5).tolist() == [True, True, False, False, False, False]
+    assert gem_rl.most_varied_groups(batch, 1.0).tolist() == [True, True, False] * 2
+    assert gem_rl.signal_groups(batch).tolist() == [True, True, False, False, False, False]
+
+
 def test_a_batch_without_signal_keeps_nothing() -> None:
     """Nor does an invalid episode keep its group."""
     assert not gem_rl.signal_groups(TurnBatch.of([1, 1], [1, 1], groups=[0, 0])).any()
