@@ -33,18 +33,14 @@ from gymnasium.utils.env_checker import check_env
 from results import write_results
 
 from gem.core import Env
-from gem.discovery.manifest import read_specs
+from gem.entry_points import load
 from gem.env_spec import EnvSpec
 from gem.errors import NotSupportedError
 from gem.registry import make
 from gem_testing import ClauseOutcome, EnvUnderTest, run_clauses
 
-PLANTED = Path(__file__).resolve().parents[1] / "packages" / "gem-testing" / "tests" / "planted"
-MANIFESTS = {
-    PLANTED / "planted_envs" / "environments.toml": ("gem-core", "numpy>=1.24", "spacy"),
-    PLANTED / "planted_undeclared" / "environments.toml": ("gem-core", "planted-envs"),
-}
-"""Manifest → its package's declared dependencies."""
+sys.path.append(str(Path(__file__).parents[1] / "packages/gem-testing/tests"))
+from planted_specs import PLANTED, REQUIREMENTS, planted_specs
 
 COLOUR = re.compile(r"\x1b\[\d*m")
 TIMEOUT = 60.0
@@ -146,7 +142,7 @@ def main() -> None:
 def compare() -> tuple[list[Row], list[str]]:
     """Return a row for each defect, and the findings of Gymnasium's kit in the healthy environments."""
     sys.path.append(str(PLANTED))
-    planted = [(spec, manifest) for manifest in MANIFESTS for spec in read_specs(manifest)]
+    planted = planted_specs()
     healthy = [spec for spec, _ in planted if spec.id.startswith("healthy:")]
     noise = sorted({said for spec in healthy for said in elsewhere(said_by_gymnasium, spec)})
     rows = []
@@ -155,7 +151,8 @@ def compare() -> tuple[list[Row], list[str]]:
             continue
         ours = elsewhere(said_by_gem, spec, manifest)
         theirs = [said for said in elsewhere(said_by_gymnasium, spec) if said not in noise]
-        rows.append(Row(spec.id, spec.description, spec.tags[0], "".join(ours[:1]), "".join(theirs[:1])))
+        description = spec.description or " ".join(str(load(spec.entry_point).__doc__).split())
+        rows.append(Row(spec.id, description, spec.tags[0], "".join(ours[:1]), "".join(theirs[:1])))
         progress(f"{len(rows)} of {len(planted) - len(healthy)}")
     return rows, noise
 
@@ -163,7 +160,7 @@ def compare() -> tuple[list[Row], list[str]]:
 def said_by_gem(spec: EnvSpec, manifest: Path) -> list[str]:
     """Return the violation of the clause that must name the defect, if any."""
     namespaces = frozenset({"healthy", "defect"})
-    under_test = EnvUnderTest(spec, manifest=manifest, namespaces=namespaces, requirements=MANIFESTS[manifest])
+    under_test = EnvUnderTest(spec, manifest=manifest, namespaces=namespaces, requirements=REQUIREMENTS[manifest])
     return [r.message for r in run_clauses(under_test, spec.tags[:1]) if r.outcome is ClauseOutcome.VIOLATED]
 
 

@@ -9,13 +9,11 @@ the same on any machine.
 
 from __future__ import annotations
 
-import argparse
 import random
-import sys
 from typing import Any
 
 import score_tables
-from score_tables import ScoreTable
+from score_tables import ScoreTable, line, write_or_print
 
 import gem
 from gem.env_spec import EnvSpec
@@ -91,25 +89,10 @@ def row(spec: EnvSpec, episodes: int = EPISODES) -> str:
     """Return a line of the table."""
     own = [mean_and_turns(spec, policy, episodes)[0] for policy in ("null", "random", "eager", "uncounting")]
     reference, turns = mean_and_turns(spec, "reference", episodes)
-    cells = [f"`{spec.id}`", *(f"{mean:.3f}" for mean in (*own, reference)), f"{turns:.1f}"]
     fixed = spec.with_kwargs({"max_turns": FIXED_TURNS})
-    cells += [f"{mean_and_turns(fixed, policy, episodes)[0]:.3f}" for policy in ("random", "reference")]
-    return f"| {' | '.join(cells)} |\n"
-
-
-def main() -> None:
-    """Write the table, or print some rows of it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("ids", nargs="*")
-    parser.add_argument("--episodes", type=int, default=EPISODES)
-    options = parser.parse_args()
-    rows = []
-    for env_id in options.ids or (*LEVELS, *OTHERS):
-        rows.append(row(gem.spec(env_id), options.episodes))
-        sys.stdout.write(rows[-1])
-    if not options.ids:
-        TABLE.write(rows)
+    few = (f"{mean_and_turns(fixed, policy, episodes)[0]:.3f}" for policy in ("random", "reference"))
+    return line(spec, *(f"{mean:.3f}" for mean in (*own, reference)), f"{turns:.1f}", *few)
 
 
 if __name__ == "__main__":
-    main()
+    write_or_print(TABLE, (*LEVELS, *OTHERS), row, __doc__, EPISODES)

@@ -9,13 +9,11 @@ arguments, only their rows are printed.
 
 from __future__ import annotations
 
-import sys
-
-from score_tables import FOREVER, ScoreTable
+from score_tables import FOREVER, ScoreTable, line, with_error, write_or_print
 
 import gem
 from gem.env_spec import EnvSpec
-from gem_testing.scores import AgentScore, scores_of
+from gem_testing.scores import scores_of
 
 EPISODES = 200
 SAME_TURNS = 20
@@ -29,47 +27,22 @@ TABLE = ScoreTable(
 
 def row(spec: EnvSpec, episodes: int = EPISODES) -> str:
     """Return a line of the table: mean returns with their standard errors."""
-    own = scores_of(spec, episodes, FOREVER)
-    cells = [f"`{spec.id}`", mean(own["random"]), mean(own["reference"]), f"{own['reference'].mean_turns:.1f}"]
+    own, same = scores_of(spec, episodes, FOREVER), ["", ""]
     if spec.turns == "multi":
-        same = scores_of(spec.with_kwargs({"max_turns": SAME_TURNS}), episodes, FOREVER)
-        cells += [mean(same["random"]), mean(same["reference"])]
-    else:
-        cells += ["", ""]
-    return f"| {' | '.join(cells)} |\n"
+        scores = scores_of(spec.with_kwargs({"max_turns": SAME_TURNS}), episodes, FOREVER)
+        same = [with_error(scores[agent]) for agent in ("random", "reference")]
+    means = (with_error(own[agent]) for agent in ("random", "reference"))
+    return line(spec, *means, f"{own['reference'].mean_turns:.1f}", *same)
 
 
-def mean(score: AgentScore) -> str:
-    """Return a mean with its standard error, where there is one."""
-    if score.mean is None:
-        raise SystemExit(f"no score: {score.error}")
-    spread = f" ± {score.standard_error:.3f}" if score.standard_error >= 0.0005 else ""
-    return f"{score.mean + 0.0:.3f}{spread}"
-
-
-def variants() -> list[EnvSpec]:
-    """Return the variants of the table: levels, and what has none."""
-    specs = [*gem.all_specs("bandit"), *gem.all_specs("grid")]
-    left_out = ("-test", "BossLevel")
+def ids() -> list[str]:
+    """Return the ids of the table: levels, and what has none."""
     return [
-        spec
-        for spec in specs
-        if not spec.id.endswith(left_out) and "Visual" not in spec.id and spec.id != "grid:BabyAI-v0"
+        spec.id
+        for spec in (*gem.all_specs("bandit"), *gem.all_specs("grid"))
+        if not spec.id.endswith(("-test", "BossLevel")) and "Visual" not in spec.id and spec.id != "grid:BabyAI-v0"
     ]
 
 
-def main() -> None:
-    """Write the table, or print rows."""
-    if ids := sys.argv[1:]:
-        for env_id in ids:
-            sys.stdout.write(row(gem.spec(env_id)))
-        return
-    rows = []
-    for spec in variants():
-        rows.append(row(spec))
-        sys.stdout.write(rows[-1])
-    TABLE.write(rows)
-
-
 if __name__ == "__main__":
-    main()
+    write_or_print(TABLE, ids(), row, __doc__, EPISODES)

@@ -8,18 +8,14 @@ few turns in all levels of an environment: that is what shows which level is har
 
 from __future__ import annotations
 
-import sys
+from score_tables import FOREVER, ScoreTable, base_of, line, max_turns, speed_cells, write_or_print
 
-from score_tables import FOREVER, ScoreTable
-
-import gem
 from gem.env_spec import EnvSpec
-from gem_rollout.speed import measure
-from gem_testing.scores import scores_of
+from gem_testing.scores import AgentScore, scores_of
 
 EPISODES = 200
 TURNS = {"house:Household-v0": (8, 12), "house:Composite-v0": (20, 35)}
-LONG = {"house:Household-v0": 1000, "house:Composite-v0": 1000}
+IDS = tuple(f"{base}{level}" for base in TURNS for level in ("-easy", "", "-hard"))
 TABLE = ScoreTable(
     "packages/gem-envs-house/README.md",
     "house_scores.py",
@@ -28,40 +24,24 @@ TABLE = ScoreTable(
 )
 
 
-def row(base: str, spec: EnvSpec) -> str:
+def row(spec: EnvSpec, episodes: int = EPISODES) -> str:
     """Return a line of the table."""
-    scores, speed = scores_of(spec, EPISODES, FOREVER), measure(spec, 1.0, 0)
-    few = ", ".join(
-        f"{scores_of(spec.with_kwargs({'max_turns': turns}), EPISODES, FOREVER)['reference'].mean:.2f} in {turns}"
-        for turns in TURNS[base]
-    )
-    long = scores_of(spec.with_kwargs({"max_turns": LONG[base]}), EPISODES, FOREVER)["random"]
-    with gem.make(spec) as env:
-        turns = env.unwrapped.max_turns
-    cells = (
-        f"`{spec.id}`",
-        str(turns),
+
+    def in_turns(turns: int) -> dict[str, AgentScore]:
+        return scores_of(spec.with_kwargs({"max_turns": turns}), episodes, FOREVER)
+
+    scores, long = scores_of(spec, episodes, FOREVER), in_turns(1000)["random"]
+    return line(
+        spec,
+        max_turns(spec),
         *(f"{scores[agent].mean:.3f}" for agent in ("null", "random")),
         f"{long.mean:.3f} ± {long.standard_error:.3f}",
         f"{scores['reference'].mean:.3f}",
         f"{scores['reference'].mean_turns:.1f}",
-        few,
-        f"{speed.steps_per_cpu_second:,.0f}",
-        f"{1000 * speed.slowest_reset_cpu_seconds:.1f} ms",
+        ", ".join(f"{in_turns(turns)['reference'].mean:.2f} in {turns}" for turns in TURNS[base_of(spec)]),
+        *speed_cells(spec),
     )
-    return f"| {' | '.join(cells)} |\n"
-
-
-def main() -> None:
-    """Write the table."""
-    rows = []
-    for base in TURNS:
-        for level in ("-easy", "", "-hard"):
-            rows.append(row(base, gem.spec(base + level)))
-            sys.stdout.write(rows[-1])
-            sys.stdout.flush()
-    TABLE.write(rows)
 
 
 if __name__ == "__main__":
-    main()
+    write_or_print(TABLE, IDS, row, __doc__, EPISODES)

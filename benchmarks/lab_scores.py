@@ -8,17 +8,14 @@ turns in all levels of an experiment: that is what shows which level is harder. 
 
 from __future__ import annotations
 
-import sys
+from score_tables import FOREVER, ScoreTable, base_of, line, max_turns, speed_cells, write_or_print
 
-from score_tables import FOREVER, ScoreTable
-
-import gem
 from gem.env_spec import EnvSpec
-from gem_rollout.speed import measure
 from gem_testing.scores import scores_of
 
 EPISODES = 200
 TURNS = {"lab:Mixtures-v0": 20, "lab:Circuits-v0": 12, "lab:Heat-v0": 8, "lab:Growth-v0": 8}
+IDS = tuple(f"{base}{level}" for base in TURNS for level in ("-easy", "", "-hard"))
 TABLE = ScoreTable(
     "packages/gem-envs-lab/README.md",
     "lab_scores.py",
@@ -27,34 +24,19 @@ TABLE = ScoreTable(
 )
 
 
-def row(base: str, spec: EnvSpec) -> str:
+def row(spec: EnvSpec, episodes: int = EPISODES) -> str:
     """Return a line of the table."""
-    scores, speed = scores_of(spec, EPISODES, FOREVER), measure(spec, 1.0, 0)
-    few = scores_of(spec.with_kwargs({"max_turns": TURNS[base]}), EPISODES, FOREVER)
-    with gem.make(spec) as env:
-        turns = env.unwrapped.max_turns
-    cells = (
-        f"`{spec.id}`",
-        str(turns),
+    scores, turns = scores_of(spec, episodes, FOREVER), TURNS[base_of(spec)]
+    few = scores_of(spec.with_kwargs({"max_turns": turns}), episodes, FOREVER)
+    return line(
+        spec,
+        max_turns(spec),
         *(f"{scores[agent].mean:.3f}" for agent in ("null", "random", "reference")),
         f"{scores['reference'].mean_turns:.1f}",
-        *(f"{few[agent].mean:.2f} in {TURNS[base]}" for agent in ("random", "reference")),
-        f"{speed.steps_per_cpu_second:,.0f}",
-        f"{1000 * speed.slowest_reset_cpu_seconds:.1f} ms",
+        *(f"{few[agent].mean:.2f} in {turns}" for agent in ("random", "reference")),
+        *speed_cells(spec),
     )
-    return f"| {' | '.join(cells)} |\n"
-
-
-def main() -> None:
-    """Write the table."""
-    rows = []
-    for base in TURNS:
-        for level in ("-easy", "", "-hard"):
-            rows.append(row(base, gem.spec(base + level)))
-            sys.stdout.write(rows[-1])
-            sys.stdout.flush()
-    TABLE.write(rows)
 
 
 if __name__ == "__main__":
-    main()
+    write_or_print(TABLE, IDS, row, __doc__, EPISODES)

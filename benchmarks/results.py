@@ -105,10 +105,18 @@ def write_results(path: Path, command: str, packages: Sequence[str], tables: Map
             "load": round(os.getloadavg()[0]),
         },
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
-        "tables": tables,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(_text(document, tables), encoding="utf-8")
+
+
+def _text(document: Mapping[str, Any], tables: Mapping[str, Table]) -> str:
+    """Return the JSON of a result file, with a row of a table in each line."""
+    rows = {
+        name: ",\n".join(f"   {json.dumps(row, ensure_ascii=False)}" for row in table) for name, table in tables.items()
+    }
+    texts = ",\n".join(f"  {json.dumps(name)}: [\n{text}\n  ]" for name, text in rows.items())
+    return f'{json.dumps(document, indent=1, ensure_ascii=False)[:-2]},\n "tables": {{\n{texts}\n }}\n}}\n'
 
 
 def rendered(document: Mapping[str, Any], table: str) -> str:

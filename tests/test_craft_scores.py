@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from typing import Any
 
+import craft_scores
 import pytest
 
 import gem
@@ -17,15 +16,6 @@ ROWS = {match[1]: match[0] for match in re.finditer(r"^\| `(craft:\S+)` \|.*\n",
 LEVELS = [env_id for env_id in ROWS if re.search(r"-d\d$", env_id)]
 
 
-def script() -> Any:
-    found = importlib.util.spec_from_file_location("craft_scores", ROOT / "benchmarks" / "craft_scores.py")
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
-
-
 def scores(env_id: str) -> list[float]:
     return [float(cell) for cell in ROWS[env_id].strip("|\n ").split(" | ")[1:]]
 
@@ -33,15 +23,14 @@ def scores(env_id: str) -> list[float]:
 @pytest.mark.parametrize("env_id", ["craft:Recipes-v0-d1", *(pytest.param(i, marks=pytest.mark.nightly) for i in ROWS)])
 def test_a_row_is_what_fresh_play_gives(env_id: str) -> None:
     """Every figure of it, to the last digit."""
-    assert script().row(gem.spec(env_id)) == ROWS[env_id]
+    assert craft_scores.row(gem.spec(env_id)) == ROWS[env_id]
 
 
 def test_the_table_has_every_variant() -> None:
     """Once each; writing the same rows again changes nothing."""
-    module = script()
-    assert list(ROWS) == [*module.LEVELS, *module.OTHERS]
+    assert list(ROWS) == [*craft_scores.LEVELS, *craft_scores.OTHERS]
     assert {*ROWS, "craft:Recipes-v0"} == {spec.id for spec in gem.all_specs("craft") if "Recipes-" in spec.id}
-    assert module.TABLE.written(ROWS.values(), PAGE) == PAGE
+    assert craft_scores.TABLE.written(ROWS.values(), PAGE) == PAGE
 
 
 @pytest.mark.parametrize("env_id", ROWS)

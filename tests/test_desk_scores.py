@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from typing import Any
 
+import desk_scores
 import pytest
 
 from gem_tools.postgres import PostgresError, require_postgres, stop_server
@@ -25,15 +24,6 @@ ROWS = rows(5)
 SPEEDS = rows(2)
 
 
-def script() -> Any:
-    found = importlib.util.spec_from_file_location("desk_scores", ROOT / "benchmarks" / "desk_scores.py")
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
-
-
 def cells(line: str) -> list[str]:
     return line.strip("|\n ").split(" | ")[1:]
 
@@ -44,7 +34,7 @@ def test_a_row_is_what_fresh_play_gives(
 ) -> None:
     """Every figure of it, to the last digit."""
     if not env_id.startswith("mcp:Postgres"):
-        assert script().row(env_id) == ROWS[env_id]
+        assert desk_scores.row(env_id) == ROWS[env_id]
         return
     try:
         require_postgres()
@@ -52,18 +42,17 @@ def test_a_row_is_what_fresh_play_gives(
         pytest.skip(str(error))
     monkeypatch.setenv("GEM_POSTGRES_DIR", str(tmp_path_factory.mktemp("cluster")))
     try:
-        assert script().row(env_id) == ROWS[env_id]
+        assert desk_scores.row(env_id) == ROWS[env_id]
     finally:
         stop_server()
 
 
 def test_the_tables_have_every_id() -> None:
     """Once each; writing the same rows again changes nothing."""
-    module = script()
-    assert tuple(ROWS) == module.IDS
-    assert module.TABLE.written(ROWS.values(), PAGE) == PAGE
-    assert tuple(SPEEDS) == (*module.DESKS, *module.OFFLINE)
-    assert module.SPEEDS.written(SPEEDS.values(), PAGE) == PAGE
+    assert tuple(ROWS) == desk_scores.IDS
+    assert desk_scores.TABLE.written(ROWS.values(), PAGE) == PAGE
+    assert tuple(SPEEDS) == (*desk_scores.DESKS, *desk_scores.OFFLINE)
+    assert desk_scores.SPEEDS.written(SPEEDS.values(), PAGE) == PAGE
 
 
 @pytest.mark.parametrize("env_id", ROWS)

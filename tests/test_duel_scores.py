@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from typing import Any
 
+import duel_scores
 import pytest
 
 import gem
@@ -16,17 +15,7 @@ PAGE = (ROOT / "packages" / "gem-envs-games" / "README.md").read_text(encoding="
 ROWS = [match[0] for match in re.finditer(r"^\| `duel:\S+`(?:, \w+=\d+)* \|(?: [^|]+ \|){7}\n", PAGE, re.MULTILINE)]
 
 
-def script() -> Any:
-    found = importlib.util.spec_from_file_location("duel_scores", ROOT / "benchmarks" / "duel_scores.py")
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
-
-
-SCRIPT = script()
-SIZES = [(env_id, size) for env_id, sizes in SCRIPT.SIZES.items() for size in sizes]
+SIZES = [(env_id, size) for env_id, sizes in duel_scores.SIZES.items() for size in sizes]
 
 
 def cells(env_id: str, size: dict[str, int]) -> list[str]:
@@ -42,10 +31,10 @@ def returns(cell: str) -> tuple[float, float]:
 
 def test_the_table_has_every_game_from_small_to_large() -> None:
     """Once each, its own size in the middle; writing the same rows again changes nothing."""
-    assert list(SCRIPT.SIZES) == sorted({spec.id.removesuffix("-large") for spec in gem.all_specs("duel")})
-    assert all(sizes[1] == {} and len(sizes) == 3 for sizes in SCRIPT.SIZES.values())
+    assert list(duel_scores.SIZES) == sorted({spec.id.removesuffix("-large") for spec in gem.all_specs("duel")})
+    assert all(sizes[1] == {} and len(sizes) == 3 for sizes in duel_scores.SIZES.values())
     assert len(ROWS) == len(SIZES)
-    assert SCRIPT.TABLE.written(ROWS, PAGE) == PAGE
+    assert duel_scores.TABLE.written(ROWS, PAGE) == PAGE
 
 
 @pytest.mark.parametrize(
@@ -57,7 +46,7 @@ def test_the_table_has_every_game_from_small_to_large() -> None:
 )
 def test_a_row_is_what_fresh_play_gives(env_id: str, size: dict[str, int]) -> None:
     """Every figure of it, to the last digit."""
-    assert SCRIPT.row(env_id, size) == ROWS[SIZES.index((env_id, size))]
+    assert duel_scores.row(env_id, size) == ROWS[SIZES.index((env_id, size))]
 
 
 @pytest.mark.parametrize(("env_id", "size"), SIZES)
@@ -76,7 +65,7 @@ def test_skill_pays_on_either_side(env_id: str, size: dict[str, int]) -> None:
 def test_larger_games_leave_chance_less(env_id: str) -> None:
     """The lead of the reference policy over chance, from both sides, is least in the smallest game."""
     leads = []
-    for size in SCRIPT.SIZES[env_id]:
+    for size in duel_scores.SIZES[env_id]:
         (first, ahead), (leader, last) = (returns(cell) for cell in cells(env_id, size)[1:3])
         leads.append(round((ahead - first + leader - last) / 2, 2))
     assert leads[0] < min(leads[1:])

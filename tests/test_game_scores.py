@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from typing import Any
 
+import game_scores
 import pytest
 
 import gem
 
 ROOT = Path(__file__).parents[1]
-SCRIPT = ROOT / "benchmarks" / "game_scores.py"
 PAGE = (ROOT / "docs" / "games.md").read_text(encoding="utf-8")
 SPECS = {spec.id: spec for spec in gem.all_specs("game")}
 ROWS = {match[1]: match[0] for match in re.finditer(r"^\| `(game:\S+)` \|.*\n", PAGE, re.MULTILINE)}
@@ -26,15 +24,6 @@ CHEAP = (
 )
 
 
-def script() -> Any:
-    found = importlib.util.spec_from_file_location("game_scores", SCRIPT)
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
-
-
 def number(cell: str) -> tuple[float, float]:
     """Return the mean and the standard error in a cell."""
     mean, _, spread = cell.replace("−", "-").partition(" ± ")
@@ -44,13 +33,13 @@ def number(cell: str) -> tuple[float, float]:
 @pytest.mark.parametrize("env_id", [*CHEAP, *(pytest.param(i, marks=pytest.mark.nightly) for i in SPECS)])
 def test_a_row_is_what_fresh_play_gives(env_id: str) -> None:
     """Every figure of it, to the last digit."""
-    assert script().row(SPECS[env_id]) == ROWS[env_id]
+    assert game_scores.row(SPECS[env_id]) == ROWS[env_id]
 
 
 def test_the_table_has_every_variant_in_order() -> None:
     """Once each; writing the same rows again changes nothing."""
     assert list(ROWS) == list(SPECS)
-    assert script().TABLE.written(ROWS.values(), PAGE) == PAGE
+    assert game_scores.TABLE.written(ROWS.values(), PAGE) == PAGE
 
 
 @pytest.mark.parametrize("env_id", SPECS)

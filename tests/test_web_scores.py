@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+import web_scores
 
 import gem
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "packages" / "gem-envs-web" / "README.md").read_text(encoding="utf-8")
 ROWS = {match[1]: match[0] for match in re.finditer(r"^\| `(web:For\S+)` \| [\d.]+ \|.*\n", PAGE, re.MULTILINE)}
-
-
-def script() -> Any:
-    found = importlib.util.spec_from_file_location("web_scores", ROOT / "benchmarks" / "web_scores.py")
-    assert found is not None
-    assert found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    return module
 
 
 def scores(env_id: str) -> list[float]:
@@ -33,14 +23,13 @@ def scores(env_id: str) -> list[float]:
 @pytest.mark.parametrize("env_id", ROWS)
 def test_a_row_is_what_fresh_play_gives(env_id: str) -> None:
     """Every figure of it, to the last digit."""
-    assert script().row(gem.spec(env_id)) == ROWS[env_id]
+    assert web_scores.row(gem.spec(env_id)) == ROWS[env_id]
 
 
 def test_the_table_has_every_level() -> None:
     """Once each; writing the same rows again changes nothing."""
-    module = script()
-    assert tuple(ROWS) == module.IDS
-    assert module.TABLE.written(ROWS.values(), PAGE) == PAGE
+    assert tuple(ROWS) == web_scores.IDS
+    assert web_scores.TABLE.written(ROWS.values(), PAGE) == PAGE
 
 
 @pytest.mark.parametrize("env_id", ROWS)

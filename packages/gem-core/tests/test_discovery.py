@@ -11,7 +11,7 @@ import pytest
 import gem
 from gem import discovery
 from gem.discovery.manifest import ManifestContents, read_manifest
-from gem.errors import EntryPointError
+from gem.errors import EntryPointError, PluginWarning, UnknownEnvironmentError
 
 if TYPE_CHECKING:
     from conftest import PluginSite
@@ -125,6 +125,22 @@ def test_a_manifest_of_several_namespaces_is_read_once(site: PluginSite, monkeyp
     monkeypatch.setattr("gem.discovery.read_manifest", reading)
     assert [list(discovery.installed(name).specs) for name in ("one", "two")] == [["one:A-v0"], ["two:A-v0"]]
     assert len(read) == 1
+
+
+def test_a_folder_that_hides_an_installed_package_is_named(
+    site: PluginSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as gem_envs_games/ in the working directory: installing the package again would not help."""
+    site.add_thing("my-things", "my_things", "things")
+    (tmp_path / "here/my_things").mkdir(parents=True)
+    (tmp_path / "here/my_things/__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path / "here"))
+    discovery.clear_caches()
+    with (
+        pytest.warns(PluginWarning, match="hides the installed package"),
+        pytest.raises(UnknownEnvironmentError, match=r"my-things: .*here.my_things is not my-things's, it hides"),
+    ):
+        gem.make("things:Thing-v0")
 
 
 def test_a_namespace_that_nobody_claims_is_empty(site: PluginSite) -> None:

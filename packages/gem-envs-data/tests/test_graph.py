@@ -176,3 +176,17 @@ def test_an_answer_that_is_nearly_right_earns_its_f1_only_on_demand() -> None:
 def test_few_tasks_stay_in_memory() -> None:
     """A full garbage collection looks at every container of each; with more tasks it would hold up a reset."""
     assert task_of.cache_parameters()["maxsize"] <= 16
+
+
+def test_a_superlative_has_at_least_three_to_choose_from() -> None:
+    """Of two, guessing an attribute and a direction would be right half of the time; and one alone wins."""
+    sizes = [
+        (len(part.of.value(task.store)), len(part.value(task.store)))  # type: ignore[arg-type]
+        for level in (2, 3)
+        for task in (task_of(number, level, "train") for number in range(3 * COUNT))
+        for part in nodes(task.expression)
+        if isinstance(part, Extreme)
+    ]
+    assert len(sizes) > COUNT
+    assert min(size for size, _ in sizes) >= 3
+    assert {winners for _, winners in sizes} == {1}

@@ -93,7 +93,7 @@ def game_with(folder: Path, **changes: Any) -> str:
     (source, *_) = sorted(DATA.glob("json_2.1.1/train/*/*/game.tw-pddl"))
     content = {**json.loads(source.read_text(encoding="utf-8")), **changes}
     path = folder / "json_2.1.1/train/pick_and_place_simple-x/trial/game.tw-pddl"
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content), encoding="utf-8")
     return str(folder)
 
@@ -131,3 +131,19 @@ def test_a_state_of_another_folder_is_refused() -> None:
     state["episode"]["game"] = "../../../etc/passwd"
     with pytest.raises(StateError, match="is not among"):
         env.set_state(state)
+
+
+@pytest.mark.parametrize("part", ["Sliced", "movable"])
+def test_games_that_alfworld_leaves_out_are_not_played(tmp_path: Path, part: str) -> None:
+    """Goals with a slice or with a movable receptacle; a folder of such games alone has none."""
+    game_with(tmp_path, walkthrough=["look"])
+    train = tmp_path / "json_2.1.1/train"
+    (train / f"pick_and_place_simple-Apple{part}-None").mkdir()
+    (train / "pick_and_place_simple-x/trial").rename(train / f"pick_and_place_simple-Apple{part}-None/trial")
+    with pytest.raises(ArgumentError, match="no games of ALFWorld"):
+        gem.make("house:ALFWorld-v0", data=str(tmp_path))
+    game_with(tmp_path)
+    env: Any = gem.make("house:ALFWorld-v0", data=str(tmp_path))
+    assert {env.reset(seed=seed) and env.unwrapped._name for seed in range(9)} == {
+        "pick_and_place_simple-x/trial/game.tw-pddl"
+    }

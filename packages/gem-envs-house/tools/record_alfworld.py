@@ -157,6 +157,13 @@ def _lines(items: Any) -> str:
     return "\n".join(items) + "\n"
 
 
+def _text(episode: dict[str, Any]) -> str:
+    """Return the JSON of an episode, with a step in each line."""
+    rest = {key: value for key, value in episode.items() if key != "steps"}
+    steps = ",\n".join(map(json.dumps, episode["steps"]))
+    return f'{json.dumps(rest, indent=0)[:-2]},\n"steps": [\n{steps}\n]\n}}'
+
+
 def main() -> None:
     """Play all games, each in a process of its own: ALFWorld's second game in a process fails."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -183,7 +190,7 @@ def main() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({**planned["game"], "solvable": won, "walkthrough": walkthrough}, indent=0) + "\n")
         episodes += [{"game": name, "opening": one["opening"], "steps": one["steps"]} for one in (by_chance, planned)]
-    (options.folder / "episodes.json").write_text(json.dumps(episodes, indent=0) + "\n")
+    (options.folder / "episodes.json").write_text("[\n" + ",\n".join(map(_text, episodes)) + "\n]\n")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 import gem
 from gem.errors import ArgumentError, StateError
 from gem_envs_reasoning import ReasoningGymEnv, scoring
-from gem_envs_reasoning.items import catalogue
+from gem_envs_reasoning.items import Composite, Part, catalogue
 from gem_envs_reasoning.library import load
 from gem_processes import SharedResource
 
@@ -125,6 +125,41 @@ def test_a_composite_draws_as_the_library_does() -> None:
         assert env.row["question"] == library[place]["question"]
         assert info["dataset"] == library[place]["metadata"]["source_dataset"]
         assert env.step(env.reference_answer(env.row))[1] == 1.0
+
+
+def test_the_next_pass_of_a_composite_is_drawn_anew() -> None:
+    """Items of pass n are those of the composite whose seed is that of the first plus n times the size."""
+    parts = [Part("gcd", 2.0, {}), Part("letter_counting", 1.0, {}), Part("chain_sum", 1.0, {})]
+    first, second = Composite(parts, seed=5, size=20), Composite(parts, seed=25, size=20)
+    passes = [[first.part(place) for place in range(begin, begin + 20)] for begin in (0, 20)]
+    assert passes[1] == [second.part(place) for place in range(20)]
+    assert passes[0] != passes[1]
+
+
+def test_a_part_with_an_own_seed_or_size_keeps_it() -> None:
+    """The others have the composite's seed plus their place from 1 on, and no part is smaller than the composite."""
+    parts = [Part("gcd", 1.0, {}), Part("chain_sum", 1.0, {"seed": 77, "size": 3}), Part("acre", 1.0, {"size": 30})]
+    made = Composite(parts, seed=5, size=10, level=None).parts
+    found = {name: (part.settings()["seed"], part.settings()["size"]) for name, part in made.items()}
+    assert found == {"gcd": (6, 10), "chain_sum": (77, 10), "acre": (8, 30)}
+
+
+@pytest.mark.parametrize(
+    ("datasets", "message"),
+    [
+        ([{"name": "gcd"}, {"name": "gcd", "weight": 2.0}], "twice"),
+        (["composite"], "cannot be a part of itself"),
+        ([{"name": "gcd", "weight": 0.0}], "weight must be at least"),
+        ([{"name": "gcd", "weight": -1.0}], "weight must be at least"),
+        ([], "length of datasets must be at least 1"),
+        ([{"name": "gcd", "config": {"max_value": 1e300}}], "max_value must stay between"),
+    ],
+    ids=["twice", "itself", "no weight", "negative weight", "none", "too large"],
+)
+def test_a_composite_that_cannot_be_drawn_from_is_refused(datasets: Any, message: str) -> None:
+    """The message names the argument and its bound."""
+    with pytest.raises(ArgumentError, match=message):
+        gem.make("rg:composite", datasets=datasets).reset(seed=0)
 
 
 def test_the_global_generators_are_left_alone() -> None:

@@ -17,6 +17,7 @@ from gem_eval.clients import ContextOverflow, ModelError, Sampling
 from gem_eval.clients.json_text import decoded, encoded, readable
 from gem_eval.clients.pacing import RequestPacer
 from gem_eval.clients.reasoning import split_reasoning
+from gem_eval.clients.request_fields import droppable, generate_fields, llamacpp_fields, openai_fields
 from gem_eval.clients.retry_hints import retry_delay
 from gem_eval.clients.server_errors import refusal
 from gem_eval.clients.tool_call_repair import read_calls, sendable
@@ -338,3 +339,36 @@ def test_sampling_refuses_what_no_server_takes(values: dict[str, Any]) -> None:
     """The message names the field."""
     with pytest.raises((ArgumentError, ArgumentTypeError), match=next(iter(values))):
         Sampling(**values)
+
+
+BOTH_LOGPROBS = {"logprobs", "top_logprobs"}
+
+
+@pytest.mark.parametrize(
+    ("body", "words", "fields"),
+    [
+        ({*BOTH_LOGPROBS, "seed"}, "top_logprobs is not supported", BOTH_LOGPROBS),
+        ({*BOTH_LOGPROBS, "seed"}, "logprobs is not supported", BOTH_LOGPROBS),
+        ({"top_logprobs"}, "unknown field: `top_logprobs`", {"top_logprobs"}),
+        ({"logprobs"}, "no 'top_logprobs' here", set()),
+        ({"seed"}, "seed: extra fields not permitted", {"seed"}),
+        ({"seed"}, "seeds, reseed and seed_2 are unknown", set()),
+        ({"temperature", "max_tokens"}, "temperature and max_tokens are unknown", set()),
+        ({"return_tokens"}, "return_token_ids is unknown", set()),
+    ],
+)
+def test_a_refusal_names_the_fields_to_leave_out(body: set[str], words: str, fields: set[str]) -> None:
+    """Log-probabilities go together; part of a longer name is another field; what changes the answer stays."""
+    assert droppable(body, words) == fields
+
+
+def test_log_probabilities_are_asked_for_in_the_words_of_each_server() -> None:
+    """Chat wants a flag and a number, a plain completion the number; llama.cpp gives none for 0."""
+    sampling = Sampling(logprobs=True, top_logprobs=0)
+    assert openai_fields(sampling, chat=True) == {"logprobs": True, "top_logprobs": 0}
+    assert openai_fields(sampling, chat=False) == {"logprobs": 0}
+    assert llamacpp_fields(sampling) == {"n_probs": 1, "return_tokens": True}
+    assert generate_fields(sampling)["top_logprobs_num"] == 0
+    assert "return_logprob" not in generate_fields(Sampling())
+    assert "n_probs" not in llamacpp_fields(Sampling())
+    assert openai_fields(Sampling(top_logprobs=3), chat=True) == openai_fields(Sampling(top_logprobs=3), chat=False)

@@ -20,6 +20,7 @@ from gem.env_spec import EnvSpec
 from gem.errors import NotSupportedError, UnknownArgumentError
 from gem.tools import ToolEnvWrapper
 from gem.vector import VectorEnv, make_vec
+from gem.vector.make import EnvMaker
 from gem.vector.sync import SyncVectorEnv
 from gem_processes.auto_mode.auto import AutoVectorEnv, auto_vector_env
 from gem_processes.auto_mode.mode_choice import ModeChoice, StepCost, choose
@@ -76,10 +77,16 @@ class Elsewhere(Walk):
     vector_mode = "thread"
 
 
+class Alone(Walk):
+    """Says that it runs in the caller's thread."""
+
+    vector_mode = "sync"
+
+
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
     """The environments above, by id, none of them made yet."""
-    classes = {"Walk": Walk, "Waits": Waits, "Fails": Fails, "Elsewhere": Elsewhere}
+    classes = {"Walk": Walk, "Waits": Waits, "Fails": Fails, "Elsewhere": Elsewhere, "Alone": Alone}
     for name, cls in classes.items():
         gem.register(f"test:{name}-v0", cls)
         cls.made = cls.closed = 0
@@ -250,9 +257,22 @@ def test_a_class_or_a_manifest_that_says_how_it_runs_is_not_measured() -> None:
         )
     with make_vec(["test:Elsewhere-v0", "test:Walk-v0"], mode="auto") as envs:
         assert (envs.mode_choice.mode, Walk.made) == ("thread", 1)  # type: ignore[union-attr]
+    with make_vec(["test:Alone-v0", "test:Walk-v0"], mode="auto") as envs:
+        assert envs.mode_choice == ModeChoice("thread", "some of the environments belong into sync mode.")
+    with make_vec(["test:Alone-v0", "test:Elsewhere-v0"], mode="auto") as envs:
+        assert envs.mode_choice == ModeChoice("thread", "some of the environments belong into sync and thread mode.")
     spec = EnvSpec("test:Docker-v0", Walk, requires=("docker", "dataset"))
     with make_vec(spec, num_envs=2, mode="auto") as envs:
         assert envs.mode_choice == ModeChoice("thread", "test:Docker-v0 needs docker, so its steps wait.")
+    spec = EnvSpec("test:Search-v0", Walk, requires=("network",))
+    with make_vec(spec, num_envs=2, mode="auto") as envs:
+        assert envs.mode_choice == ModeChoice("thread", "test:Search-v0 needs network, so its steps wait.")
+
+
+def test_two_classes_of_one_id_are_measured_one_by_one() -> None:
+    """As where two distributions provide it: one may wait, and the other not."""
+    with auto_vector_env([EnvMaker(EnvSpec("test:Same-v0", cls)) for cls in (Walk, Waits)]):
+        assert (Walk.made, Waits.made) == (2, 2)
 
 
 def test_tools_bring_threads() -> None:

@@ -75,10 +75,29 @@ def test_the_most_varied_groups(share: float, kept: set[int]) -> None:
     assert set(SPREAD.groups[gem_rl.most_varied_groups(SPREAD, share)].tolist()) == kept
 
 
+@pytest.mark.parametrize(("groups", "share", "number"), [(100, 0.07, 7), (30, 0.1, 3), (100, 0.29, 29), (10, 0.31, 4)])
+def test_a_share_of_the_groups_is_rounded_up_and_never_by_floating_point(
+    groups: int, share: float, number: int
+) -> None:
+    """0.07 · 100 is more than 7 in floating point, and 7 groups stay all the same."""
+    batch = TurnBatch.of([value for group in range(groups) for value in (0, group)], [1] * 2 * groups,
+                         groups=[group for group in range(groups) for _ in range(2)])  # fmt: skip
+    kept = set(batch.groups[gem_rl.most_varied_groups(batch, share)].tolist())
+    assert kept == set(range(groups - number, groups))
+
+
 @pytest.mark.parametrize(("mass", "kept"), [(0.9, {0}), (0.96, {0, 3}), (1.0, {0, 1, 3})])
 def test_groups_with_signal(mass: float, kept: set[int]) -> None:
     """The variances are 25, 0.25, 0 and 1; constant groups hold nothing, so they never stay."""
     assert set(SPREAD.groups[gem_rl.signal_groups(SPREAD, mass)].tolist()) == kept
+
+
+def test_an_invalid_episode_stays_out_of_a_group_that_is_kept() -> None:
+    """Of a group with three returns, the two that count are trained on."""
+    batch = TurnBatch.of([0, 9, 5, 1, 1, 1], [1] * 6, groups=[0, 0, 0, 1, 1, 1], valid=[True, True, False] * 2)
+    assert gem_rl.most_varied_groups(batch, 0.5).tolist() == [True, True, False, False, False, False]
+    assert gem_rl.most_varied_groups(batch, 1.0).tolist() == [True, True, False] * 2
+    assert gem_rl.signal_groups(batch).tolist() == [True, True, False, False, False, False]
 
 
 def test_a_batch_without_signal_keeps_nothing() -> None:

@@ -102,6 +102,8 @@ def test_the_document_describes_every_route_and_every_answer(guarded: RunningSer
             jsonschema.validate(answer, {**schema, "components": document["components"]})
         else:
             assert isinstance(answer, str)
+        security = document["paths"][route.path][route.method.lower()].get("security", [])
+        assert security == ([{"bearer": []}] if route.needs_token else [])
         if route.needs_token:
             refused, why = ask(guarded, route.method, route.path.replace("{session}", session), body, headers={})
             assert refused == 401

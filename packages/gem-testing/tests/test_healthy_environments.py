@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator
-from pathlib import Path
 
 import pytest
+from planted_specs import MANIFEST, PLANTED, REQUIREMENTS
 
 from gem.discovery.manifest import read_specs
 from gem.entry_points import load
 from gem_testing import CLAUSES, ClauseOutcome, EnvUnderTest, run_clauses
 
-PLANTED = Path(__file__).parent / "planted"
-MANIFEST = PLANTED / "planted_envs" / "environments.toml"
 HEALTHY = {spec.id: spec for spec in read_specs(MANIFEST) if spec.id.startswith("healthy:")}
 
 NOT_TESTED = {
@@ -49,7 +47,7 @@ def under_test(name: str) -> EnvUnderTest:
         HEALTHY[name],
         manifest=MANIFEST,
         namespaces=frozenset({"healthy", "defect"}),
-        requirements=("gem-core", "numpy>=1.24", "spacy"),
+        requirements=REQUIREMENTS[MANIFEST],
     )
 
 

@@ -251,6 +251,8 @@ def _unknown(env_id: str) -> UnknownEnvironmentError:
     # This warns about broken packages, as one of them may be the reason for the missing id.
     known = [s.id for s in all_specs(parsed.namespace)]
     if not known:
+        if problems := discovery.installed(parsed.namespace).problems:
+            return UnknownEnvironmentError(f"no environment {env_id!r}: {'; '.join(map(str, problems))}")
         if parsed.namespace in NAMESPACES:
             lines = " or ".join(f"'{install_line(d)}'" for d in NAMESPACES[parsed.namespace])
             return UnknownEnvironmentError(

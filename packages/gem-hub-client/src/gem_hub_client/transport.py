@@ -118,7 +118,7 @@ class WebSource:
 
         from gem_hub_client import __version__
 
-        # VerifiedIdentity, so that sizes and digests are those of what comes through the wire.
+        # Identity, so that sizes and digests are those of what comes through the wire.
         common = {"User-Agent": f"gem-hub-client/{__version__}", "Accept-Encoding": "identity"}
         request = Request(self.url + path, headers={**common, **headers})  # noqa: S310  # http(s) alone: see Hub
         try:

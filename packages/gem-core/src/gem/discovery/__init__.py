@@ -207,7 +207,16 @@ def _offered(claim: Announcement) -> ManifestContents:
 @cache  # all namespaces that a package claims are in one manifest
 def _contents(import_name: str, distribution: str, version: str) -> ManifestContents | None:
     folder = package_folder(import_name)
-    return None if folder is None else read_manifest(folder / FILE_NAME, distribution, version)
+    if folder is None:
+        return None
+    try:
+        return read_manifest(folder / FILE_NAME, distribution, version)
+    except ManifestError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        raise ManifestError(
+            f"{error}; if {folder} is not {distribution}'s, it hides the installed package: rename it"
+        ) from error
 
 
 @cache

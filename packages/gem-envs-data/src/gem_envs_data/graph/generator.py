@@ -15,10 +15,10 @@ _COUNTS = {
 }  # fmt: skip
 _OBJECTS = {"film.film.cast": (2, 5), "film.film.shooting_locations": (1, 3), "business.company.founders": (1, 2),
             "award.award.winners": (3, 7)}  # fmt: skip
-"""GraphRelation that is not functional → the lowest and the highest number of objects."""
+"""Relation that is not functional → the lowest and the highest number of objects."""
 _SHARES = {"people.person.employer": 0.8, "people.person.alma_mater": 0.8, "people.person.mentor": 0.5,
            "business.company.parent": 0.5, "film.film.based_on": 0.5}  # fmt: skip
-"""GraphRelation → the share of the subjects that have it, where not all of them do."""
+"""Relation → the share of the subjects that have it, where not all of them do."""
 
 _TITLES = ("The {} Affair", "Return to {}", "{} at Dawn", "The Last of {}", "A Winter in {}", "Beyond {}", "{} Rising")
 _BOOKS = ("Letters from {}", "The House of {}", "{}: A Life", "The {} Chronicle", "Under the Moons of {}", "On {}")

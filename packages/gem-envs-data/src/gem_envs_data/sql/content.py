@@ -32,7 +32,7 @@ class Content(NamedTuple):
     domain: Domain
     level: int
     tables: dict[str, list[Row]]
-    """SqlTable → rows as they are stored, with codes where there are codes; in the order of creation."""
+    """Table → rows as they are stored, with codes where there are codes; in the order of creation."""
     codes: dict[str, dict[str, str]]
     """``table.column`` → word → its code."""
     copy: str | None

@@ -16,7 +16,7 @@ _WIDEST = 300
 """Maximum number of characters of a value that the agent sees."""
 
 Dump = dict[str, tuple[tuple[str, ...], Counter[tuple[Any, ...]]]]
-"""SqlTable → its columns, sorted, and its rows in that order of columns, as a multiset."""
+"""Table → its columns, sorted, and its rows in that order of columns, as a multiset."""
 
 
 class StatementError(Exception):

@@ -205,4 +205,4 @@ def _active(store: DeskStore, booking_code: str) -> Row:
 
 def _charge(amount: float) -> None:
     if not 0 <= amount <= _MOST_MONEY:
-        raise RefusedCallError("The amount must be at least 0.")
+        raise RefusedCallError(f"The amount must be at least 0 and at most {_MOST_MONEY:,}.")

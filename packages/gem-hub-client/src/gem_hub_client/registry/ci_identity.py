@@ -1,4 +1,4 @@
-"""VerifiedIdentity tokens of jobs on GitHub and GitLab, and their exchange for a registry's short-lived token.
+"""Identity tokens of jobs on GitHub and GitLab, and their exchange for a registry's short-lived token.
 
 The discovery is that of PEP 807; without it the client takes the addresses that PyPI and uv use. The registry says for
 which audience the token must be. The client accepts only the registry's own host as one: otherwise a registry could
