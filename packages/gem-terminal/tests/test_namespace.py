@@ -232,6 +232,7 @@ store._made(Path({str(tmp_path)!r}) / "layers" / "one", end)
 ORDINARY = """
 import json, sys
 from pathlib import Path
+from gem_terminal.engines.base import ContainerSpec
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.engines.namespace.network import has_program
 from gem_terminal.errors import EngineError
@@ -272,8 +273,9 @@ if has_program():
     reference, names = engine.prepare(Image(folder)), ["first", "second"]
     limits = ResourceLimits(memory=256 << 20, processes=64, network=True)
     look = ("bash", "-c", "readlink /proc/self/ns/net; grep -c eth0 /proc/net/route; getent hosts first second")
-    with engine.start_first(reference, limits, {}, names) as first:
-        with engine.start_beside(first, reference, limits, {}, names[1:], names) as second:
+    main, beside = (ContainerSpec(reference, limits, {}, (name,)) for name in names)
+    with engine.start_first(main, names) as first:
+        with engine.start_beside(first, beside, names) as second:
             told["networks"] = [each.run(look, seconds=60).output.decode() for each in (first, second)]
     listed = ResourceLimits(memory=256 << 20, processes=64, network=True, allowed_hosts=("a.example",))
     with engine.start(reference, listed) as filtered:

@@ -32,6 +32,7 @@ __all__ = [
     "ImageProcess",
     "Progress",
     "ProgressStage",
+    "refuse_host_network",
     "report_stage",
 ]
 
@@ -52,6 +53,12 @@ Progress = Callable[[ProgressStage], None]
 
 LIMIT_NAMES = ("memory", "pids", "cpu", "disk", "network")
 """The resources that an engine may be able to limit."""
+
+
+def refuse_host_network(limits: ResourceLimits) -> None:
+    """Raise EngineError for the first of several containers that would have the network of this machine."""
+    if limits.host_network:
+        raise EngineError("containers of one task cannot share the network of this machine; pass network=True")
 
 
 def report_stage(progress: Progress | None, stage: ProgressStage) -> None:
@@ -91,12 +98,13 @@ class ExecResult:
 
 
 class ContainerSpec(NamedTuple):
-    """A container that is to be started: its name, and the arguments of :meth:`Engine.start`."""
+    """A container that is to be started: the arguments of :meth:`Engine.start`, and its names in its network."""
 
-    name: str
     reference: str
     limits: ResourceLimits
     environment: Mapping[str, str]
+    names: tuple[str, ...] = ()
+    """By which the other containers of its network reach it, that of its service first."""
 
 
 class ImageProcess(NamedTuple):
@@ -427,21 +435,12 @@ class Engine(ABC):
         """
         raise EngineError(f"the {self.name} engine runs no tasks with several containers; use docker or namespace")
 
-    def start_first(
-        self,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        names: Sequence[str],
-        beside: Sequence[ContainerSpec] = (),
-    ) -> Container:
+    def start_first(self, spec: ContainerSpec, names: Sequence[str], beside: Sequence[ContainerSpec] = ()) -> Container:
         """Start a container whose network others will join.
 
         Args:
-            reference: see :meth:`start`.
-            limits: see :meth:`start`.
-            environment: see :meth:`start`.
-            names: the names of all containers of the network; the first is that of this one.
+            spec: the container.
+            names: the names of all containers of the network.
             beside: the containers that :meth:`start_beside` will start, for engines that must know them beforehand.
 
         Raises:
@@ -449,23 +448,12 @@ class Engine(ABC):
         """
         raise NotImplementedError
 
-    def start_beside(
-        self,
-        first: Container,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        own_names: Sequence[str],
-        names: Sequence[str],
-    ) -> Container:
+    def start_beside(self, first: Container, spec: ContainerSpec, names: Sequence[str]) -> Container:
         """Start a waiting container in the network of another one, from which it is removed first.
 
         Args:
             first: the container of :meth:`start_first`.
-            reference: see :meth:`start`.
-            limits: see :meth:`start`.
-            environment: see :meth:`start`.
-            own_names: the names by which the other containers reach it.
+            spec: the container.
             names: the names of all containers of the network.
 
         Raises:
