@@ -39,7 +39,10 @@ from gem.errors import NotSupportedError
 from gem.registry import make
 from gem_testing import ClauseOutcome, EnvUnderTest, run_clauses
 
-PLANTED = Path(__file__).resolve().parents[1] / "packages" / "gem-testing" / "tests" / "planted"
+sys.path.append(str(Path(__file__).resolve().parents[1] / "packages" / "gem-testing" / "tests"))
+from planted_packages import planted_packages  # beside the tests
+
+PLANTED = planted_packages()
 MANIFESTS = {
     PLANTED / "planted_envs" / "environments.toml": ("gem-core", "numpy>=1.24", "spacy"),
     PLANTED / "planted_undeclared" / "environments.toml": ("gem-core", "planted-envs"),

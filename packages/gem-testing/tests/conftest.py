@@ -1,0 +1,8 @@
+"""Helpers of these tests can be imported."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent))
