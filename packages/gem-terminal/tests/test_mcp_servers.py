@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from gem_terminal import TerminalEnv
-from gem_terminal.container_ports import ContainerPort, connection_command
 from gem_terminal.engines import Engine
 from gem_terminal.formats import load_task
+from gem_terminal.network.container_ports import ContainerPort, connection_command
 
 # A server of the protocol, over stdio, or over HTTP on the port that is its argument. It counts its calls.
 SERVER = r"""

@@ -21,7 +21,7 @@ from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.engines.namespace.seccomp import container_filter
 from gem_terminal.errors import EngineError, TaskError
-from gem_terminal.shell import Shell
+from gem_terminal.shells.shell import Shell
 from gem_terminal.task import Image, ResourceLimits
 
 
@@ -236,7 +236,7 @@ from gem_terminal.engines.base import ContainerSpec
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.engines.namespace.network import has_program
 from gem_terminal.errors import EngineError
-from gem_terminal.shell import Shell
+from gem_terminal.shells.shell import Shell
 from gem_terminal.task import Image, ResourceLimits
 
 engine = NamespaceEngine(Path(sys.argv[1]))

@@ -14,13 +14,13 @@ from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.egress_proxy import PROXY_PORT, EgressProxy
 from gem_terminal.engines.base import Channel, Container, ContainerSnapshot, FileChanges
 from gem_terminal.engines.cgroups import CounterFiles, LimitCounts, describe_reached_limits
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.docker.networks import BridgeNetwork, listen, refuse_own_networks
 from gem_terminal.engines.processes import has_ended, kill, others_than
 from gem_terminal.errors import EngineError
+from gem_terminal.network.egress_proxy import PROXY_PORT, EgressProxy
 from gem_terminal.task import ResourceLimits
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from pathlib import Path
 from threading import BoundedSemaphore, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.egress_proxy import proxy_variables
 from gem_terminal.engines.base import (
     Container,
     ContainerSnapshot,
@@ -34,6 +33,7 @@ from gem_terminal.engines.mirrors import MirrorSettings, mirror_settings, put_mi
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.engines.processes import unlinked
 from gem_terminal.errors import EngineError
+from gem_terminal.network.egress_proxy import proxy_variables
 from gem_terminal.task import Image, ResourceLimits, SideCar
 from gem_terminal.warnings_once import warn_once
 

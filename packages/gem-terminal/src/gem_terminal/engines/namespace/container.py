@@ -17,7 +17,6 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
-from gem_terminal.egress_proxy import PROXY_PORT, EgressProxy, proxy_variables
 from gem_terminal.engines.base import Channel, Container, FileChanges
 from gem_terminal.engines.cgroups import Cgroup, LimitCounts, describe_reached_limits
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY, files_of
@@ -29,6 +28,7 @@ from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot, changes_
 from gem_terminal.engines.namespace.spawning import Process, Spawner
 from gem_terminal.engines.processes import has_ended, kill, others_than
 from gem_terminal.errors import EngineError
+from gem_terminal.network.egress_proxy import PROXY_PORT, EgressProxy, proxy_variables
 from gem_terminal.task import ResourceLimits
 from gem_terminal.warnings_once import warn_once
 

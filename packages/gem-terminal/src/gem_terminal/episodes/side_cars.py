@@ -11,8 +11,8 @@ from threading import Thread
 from gem_terminal.archive import archive_of, file_archive, folders
 from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.engines.base import Container, ContainerSpec, Engine, Progress
+from gem_terminal.episodes.healthcheck import await_health
 from gem_terminal.errors import EngineError
-from gem_terminal.healthcheck import await_health
 from gem_terminal.task import CopiedFolder, ResourceLimits, SideCar, Task
 
 __all__ = ["SideCarGroup", "start_with_side_cars"]

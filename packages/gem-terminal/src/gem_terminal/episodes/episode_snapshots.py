@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gem.processes.fork_hooks import after_fork_in_child
+from gem_terminal.episodes.task_session import SessionSnapshot
 from gem_terminal.task import Task
-from gem_terminal.task_session import SessionSnapshot
 
 if TYPE_CHECKING:
     from typing_extensions import Self
