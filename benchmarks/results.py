@@ -95,7 +95,7 @@ def write_results(path: Path, command: str, packages: Sequence[str], tables: Map
         packages: the distributions whose versions count.
         tables: name → table.
     """
-    document = {
+    facts = {
         "command": command,
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
         "machine": {
@@ -105,10 +105,23 @@ def write_results(path: Path, command: str, packages: Sequence[str], tables: Map
             "load": round(os.getloadavg()[0]),
         },
         "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
-        "tables": tables,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(_in_lines(facts, tables), encoding="utf-8")
+
+
+def _in_lines(facts: Mapping[str, Any], tables: Mapping[str, Table]) -> str:
+    """Return a result file as JSON with a line for each fact and each row, so that a change shows which row it is."""
+    head = [f" {_json(name)}: {_json(fact)}," for name, fact in facts.items()]
+    shown = []
+    for name, table in tables.items():
+        rows = ",\n   ".join(map(_json, table))
+        shown.append(f"  {_json(name)}: [\n   {rows}\n  ]")
+    return "\n".join(["{", *head, ' "tables": {', ",\n".join(shown), " }", "}", ""])
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def rendered(document: Mapping[str, Any], table: str) -> str:
