@@ -183,7 +183,18 @@ def main() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({**planned["game"], "solvable": won, "walkthrough": walkthrough}, indent=0) + "\n")
         episodes += [{"game": name, "opening": one["opening"], "steps": one["steps"]} for one in (by_chance, planned)]
-    (options.folder / "episodes.json").write_text(json.dumps(episodes, indent=0) + "\n")
+    (options.folder / "episodes.json").write_text(in_lines(episodes))
+
+
+def in_lines(episodes: list[dict[str, Any]]) -> str:
+    """Return episodes as JSON with a line for each step."""
+    shown = []
+    for one in episodes:
+        steps = ",\n".join(map(json.dumps, one["steps"]))
+        shown.append(
+            f'{{"game": {json.dumps(one["game"])}, "opening": {json.dumps(one["opening"])}, "steps": [\n{steps}\n]}}'
+        )
+    return "[\n" + ",\n".join(shown) + "\n]\n"
 
 
 if __name__ == "__main__":
