@@ -122,7 +122,7 @@ def test_without_a_client_the_instruction_names_the_servers(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in Harbor, the agent then uses them from its shell."""
-    for place in ("env", "task_session"):
+    for place in ("env", "episodes.task_session"):
         monkeypatch.setattr(f"gem_terminal.{place}.mcp_client_is_installed", lambda: False)
     with TerminalEnv(path=write_task(tmp_path / "bare", STDIO), engine=engine, warm=0) as env:
         told, _ = env.reset()

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from gem.processes.fork_hooks import after_fork_in_child
 from gem_terminal.bounded_output import BoundedOutput
@@ -15,7 +15,7 @@ from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits, SideCar
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 __all__ = [
     "LIMIT_NAMES",
@@ -29,6 +29,7 @@ __all__ = [
     "ExecResult",
     "FileChanges",
     "ImageProcess",
+    "ProcessOptions",
     "Progress",
     "ProgressStage",
     "refuse_host_network",
@@ -104,6 +105,17 @@ class ContainerSpec(NamedTuple):
     environment: Mapping[str, str]
     names: tuple[str, ...] = ()
     """By which the other containers of its network reach it, that of its service first."""
+
+
+class ProcessOptions(TypedDict, total=False):
+    """What a process in a container may have of its own, in place of what the image says."""
+
+    terminal: bool
+    """Whether its input and output are a terminal."""
+    user: str | None
+    environment: Mapping[str, str] | None
+    """Variables in addition to those of the container."""
+    workdir: str | None
 
 
 class ImageProcess(NamedTuple):
@@ -195,15 +207,7 @@ class Container(ABC):
     """The number of times that all processes were killed. After an increase, a caller's processes no longer exist."""
 
     @abstractmethod
-    def open(
-        self,
-        command: Iterable[str],
-        *,
-        terminal: bool = False,
-        user: str | None = None,
-        environment: Mapping[str, str] | None = None,
-        workdir: str | None = None,
-    ) -> Channel:
+    def open(self, command: Iterable[str], **options: Unpack[ProcessOptions]) -> Channel:
         """Start a process and return its channel.
 
         Raises:
@@ -215,10 +219,8 @@ class Container(ABC):
         command: Iterable[str],
         *,
         seconds: float,
-        user: str | None = None,
-        environment: Mapping[str, str] | None = None,
-        workdir: str | None = None,
         stdin: bytes = b"",
+        **options: Unpack[ProcessOptions],
     ) -> ExecResult:
         """Run a process to its end. At the time limit, all processes of the container are killed.
 
@@ -227,7 +229,7 @@ class Container(ABC):
         Raises:
             EngineError: if the container or the engine died.
         """
-        channel = self.open(command, user=user, environment=environment, workdir=workdir)
+        channel = self.open(command, **options)
         kept, deadline = BoundedOutput(), time.monotonic() + seconds
         try:
             channel.write(stdin, seconds)  # a process that does not read may have ended; its output says why
