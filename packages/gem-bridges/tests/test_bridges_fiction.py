@@ -39,7 +39,8 @@ def test_a_worker_ends_with_its_parent(tmp_path: Path) -> None:
         import gem_bridges.fiction
         from gem_processes import LineWorker
         path = Path(gem_bridges.fiction.__file__).with_name("worker.py")
-        one = LineWorker([sys.executable, str(path), str(2**32)], 60.0, 10_000)
+        server = Path(gem_bridges.__file__).with_name("line_server.py")
+        one = LineWorker([sys.executable, str(server), str(2**32), str(path)], 60.0, 10_000)
         try:
             one.request({{"op": "step", "game": 0, "commands": False}})
         except Exception as error:

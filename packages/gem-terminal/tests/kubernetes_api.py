@@ -27,6 +27,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from gem_terminal.engines import Container, Engine
+from gem_terminal.engines.base import ContainerSpec
 from gem_terminal.errors import EngineError
 from gem_terminal.task import ResourceLimits
 
@@ -210,7 +211,7 @@ class Cluster:
         names = [name for alias in spec.get("hostAliases", []) for name in alias["hostnames"]]
         assert all(alias["ip"] == "127.0.0.1" for alias in spec.get("hostAliases", []))
         isolated = any(_selects(policy, pod.stored) for policy in self.policies.values())
-        arguments = []
+        specs = []
         for container in spec["containers"]:
             asked = container["resources"]["requests"]
             limits = ResourceLimits(
@@ -221,13 +222,14 @@ class Cluster:
             )
             environment = {entry["name"]: _expanded(entry.get("value", "")) for entry in container.get("env", [])}
             service = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_PORT_443_TCP_PORT": "443"}
-            arguments.append((self.images[container["image"]], limits, {**environment, **service}))
-        if len(arguments) == 1:
-            pod.container = self.engine.start(*arguments[0])
+            variables = {**environment, **service}
+            specs.append(ContainerSpec(self.images[container["image"]], limits, variables, tuple(names)))
+        if len(specs) == 1:
+            pod.container = self.engine.start(*specs[0][:3])
             return
-        pod.container = self.engine.start_first(*arguments[0], names)
-        for container, given in zip(spec["containers"][1:], arguments[1:], strict=True):
-            pod.beside[container["name"]] = self.engine.start_beside(pod.container, *given, names, names)
+        pod.container = self.engine.start_first(specs[0], names)
+        for container, each in zip(spec["containers"][1:], specs[1:], strict=True):
+            pod.beside[container["name"]] = self.engine.start_beside(pod.container, each, names)
 
     def _condition(self, pod: Pod, condition: dict[str, str], message: str) -> None:
         pod.stored["status"] = {"phase": "Pending", "conditions": [{**condition, "message": message}]}

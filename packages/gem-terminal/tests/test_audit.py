@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from gem_terminal import engines
-from gem_terminal.audit import FINDINGS, audit_task
 from gem_terminal.cli.audit import audit_command
 from gem_terminal.engines import Engine
 from gem_terminal.task_set import load_task_set
+from gem_terminal.verdicts.audit import FINDINGS, audit_task
 
 FILES = {
     "task.toml": "[agent]\ntimeout_sec = 60.0\n[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 256\n",

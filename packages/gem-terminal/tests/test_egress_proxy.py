@@ -16,10 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gem_terminal import TerminalEnv, egress_proxy
-from gem_terminal.egress_proxy import PROXY_PORT, EgressProxy, allowed_host
+from gem_terminal import TerminalEnv
 from gem_terminal.engines import Container, Engine
 from gem_terminal.errors import TaskError
+from gem_terminal.network import egress_proxy
+from gem_terminal.network.egress_proxy import PROXY_PORT, EgressProxy, allowed_host
 from gem_terminal.task import Image, ResourceLimits
 
 Ask = Callable[[str], int]

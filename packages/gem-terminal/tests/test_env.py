@@ -248,7 +248,7 @@ def test_running_out_of_time_verifies(engine: Engine, tmp_path: Path) -> None:
 
 def test_no_command_takes_for_ever(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However much time an agent asks for, where neither the task nor the caller bounds the episode."""
-    monkeypatch.setattr("gem_terminal.task_session._MOST_SECONDS", 0.5)
+    monkeypatch.setattr("gem_terminal.episodes.task_session._MOST_SECONDS", 0.5)
     folder = write_task(
         tmp_path / "task", **{"task.toml": "[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 256\n"}
     )

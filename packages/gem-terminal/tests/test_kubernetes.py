@@ -27,7 +27,7 @@ from gem_terminal.engines.kubernetes import KubernetesEngine
 from gem_terminal.engines.kubernetes.container import Pod
 from gem_terminal.engines.kubernetes.pods import POLICY, phase_of
 from gem_terminal.errors import EngineError
-from gem_terminal.screen import Screen
+from gem_terminal.shells.screen import Screen
 from gem_terminal.task import Image, ResourceLimits
 
 pytest.importorskip("kubernetes", reason="the official client of Kubernetes is not installed")

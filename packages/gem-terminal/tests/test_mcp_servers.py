@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from gem_terminal import TerminalEnv
-from gem_terminal.container_ports import ContainerPort, connection_command
 from gem_terminal.engines import Engine
 from gem_terminal.formats import load_task
+from gem_terminal.network.container_ports import ContainerPort, connection_command
 
 # A server of the protocol, over stdio, or over HTTP on the port that is its argument. It counts its calls.
 SERVER = r"""
@@ -122,7 +122,7 @@ def test_without_a_client_the_instruction_names_the_servers(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in Harbor, the agent then uses them from its shell."""
-    for place in ("env", "task_session"):
+    for place in ("env", "episodes.task_session"):
         monkeypatch.setattr(f"gem_terminal.{place}.mcp_client_is_installed", lambda: False)
     with TerminalEnv(path=write_task(tmp_path / "bare", STDIO), engine=engine, warm=0) as env:
         told, _ = env.reset()

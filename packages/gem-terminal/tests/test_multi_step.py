@@ -14,10 +14,10 @@ from gem.text import TERMINAL_STATE
 from gem_terminal import TerminalEnv
 from gem_terminal import task as tasks
 from gem_terminal.engines import Engine
+from gem_terminal.episodes.multi_step import StepResult, result_of_steps
 from gem_terminal.errors import TaskError
 from gem_terminal.formats import load_task
-from gem_terminal.multi_step import StepResult, result_of_steps
-from gem_terminal.verifier_result import VerifierResult
+from gem_terminal.verdicts.verifier_result import VerifierResult
 
 
 @pytest.fixture(scope="module")

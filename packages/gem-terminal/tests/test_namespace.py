@@ -21,7 +21,7 @@ from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.engines.namespace.seccomp import container_filter
 from gem_terminal.errors import EngineError, TaskError
-from gem_terminal.shell import Shell
+from gem_terminal.shells.shell import Shell
 from gem_terminal.task import Image, ResourceLimits
 
 
@@ -229,10 +229,11 @@ store._made(Path({str(tmp_path)!r}) / "layers" / "one", end)
 ORDINARY = """
 import json, sys
 from pathlib import Path
+from gem_terminal.engines.base import ContainerSpec
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.engines.namespace.network import has_program
 from gem_terminal.errors import EngineError
-from gem_terminal.shell import Shell
+from gem_terminal.shells.shell import Shell
 from gem_terminal.task import Image, ResourceLimits
 
 engine = NamespaceEngine(Path(sys.argv[1]))
@@ -269,8 +270,9 @@ if has_program():
     reference, names = engine.prepare(Image(folder)), ["first", "second"]
     limits = ResourceLimits(memory=256 << 20, processes=64, network=True)
     look = ("bash", "-c", "readlink /proc/self/ns/net; grep -c eth0 /proc/net/route; getent hosts first second")
-    with engine.start_first(reference, limits, {}, names) as first:
-        with engine.start_beside(first, reference, limits, {}, names[1:], names) as second:
+    main, beside = (ContainerSpec(reference, limits, {}, (name,)) for name in names)
+    with engine.start_first(main, names) as first:
+        with engine.start_beside(first, beside, names) as second:
             told["networks"] = [each.run(look, seconds=60).output.decode() for each in (first, second)]
     listed = ResourceLimits(memory=256 << 20, processes=64, network=True, allowed_hosts=("a.example",))
     with engine.start(reference, listed) as filtered:

@@ -15,13 +15,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gem_terminal import TerminalEnv, load_task
-from gem_terminal.carried_files import CarryRules, named_paths
 from gem_terminal.engines import Engine
 from gem_terminal.engines.base import FileChanges
 from gem_terminal.formats import bundled_tasks
-from gem_terminal.pristine import lay_over
 from gem_terminal.task import Image, ResourceLimits
-from gem_terminal.verdict_worth import verdict_worth
+from gem_terminal.verdicts.carried_files import CarryRules, named_paths
+from gem_terminal.verdicts.pristine import lay_over
+from gem_terminal.verdicts.verdict_worth import verdict_worth
 
 if sys.version_info >= (3, 11):
     import tomllib

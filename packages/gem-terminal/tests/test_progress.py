@@ -14,16 +14,16 @@ from threading import Event, Thread
 
 import pytest
 
-from gem_terminal import progress
 from gem_terminal.engines.base import ProgressStage
 from gem_terminal.engines.exclusive import exclusive
-from gem_terminal.progress import showing
+from gem_terminal.episodes import progress
+from gem_terminal.episodes.progress import showing
 
 BEGINNING = """
 import sys, time
-from gem_terminal import progress
+from gem_terminal.episodes import progress
 from gem_terminal.engines.base import ProgressStage
-from gem_terminal.progress import showing
+from gem_terminal.episodes.progress import showing
 progress._PATIENCE = {patience}
 """
 PATIENT_FOR = 120

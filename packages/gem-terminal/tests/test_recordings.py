@@ -20,7 +20,7 @@ from gem_terminal.asciicast import COLUMNS, ROWS, Asciicast
 from gem_terminal.cli.export import export_command
 from gem_terminal.engines import Engine
 from gem_terminal.recorded_sessions import asciicast_of
-from gem_terminal.shell import Shell
+from gem_terminal.shells.shell import Shell
 from gem_terminal.task import Image, ResourceLimits
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from gem_terminal.engines import Container, Engine
-from gem_terminal.shell import Shell
+from gem_terminal.shells.shell import Shell
 from gem_terminal.task import Image, ResourceLimits
 
 PATIENT = 60.0

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from gem.errors import ArgumentError, ArgumentTypeError, GemError
 from gem_terminal import TerminalEnv, task_set, warnings_once
-from gem_terminal.connection_hints import connection_hint
 from gem_terminal.engines import Engine
 from gem_terminal.errors import TaskError
 from gem_terminal.formats.dataset_manifest import task_digest
+from gem_terminal.network.connection_hints import connection_hint
 from gem_terminal.task import Task
 from gem_terminal.task_filter import matching
 from gem_terminal.task_options import TaskOptions
 from gem_terminal.task_set import load_task_set
-from gem_terminal.verifier_result import VerifierResult
+from gem_terminal.verdicts.verifier_result import VerifierResult
 
 SEPARATE = "[verifier]\nenvironment_mode = 'separate'\n"
 

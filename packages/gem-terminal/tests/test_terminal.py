@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gem_terminal.screen import bytes_of
-from gem_terminal.terminal import Terminal
+from gem_terminal.shells.screen import bytes_of
+from gem_terminal.shells.terminal import Terminal
 
 COLUMNS, ROWS = 80, 24
 

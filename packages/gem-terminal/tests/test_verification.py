@@ -19,15 +19,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gem_terminal import TerminalEnv, verification
+from gem_terminal import TerminalEnv
 from gem_terminal.archive import sanitize_artifact
 from gem_terminal.engines import Container, Engine, Progress
+from gem_terminal.episodes.healthcheck import await_health
 from gem_terminal.errors import EngineError
-from gem_terminal.healthcheck import await_health
 from gem_terminal.task import Artifact, CollectCommand, Healthcheck, Image, ResourceLimits, SeparateVerifier, Task
 from gem_terminal.task import Tests as HowToTest  # pytest would take the name for a class of tests
-from gem_terminal.verification import verify
-from gem_terminal.verifier_result import FILES, VerifierResult, result_of_files, result_of_summary
+from gem_terminal.verdicts import verification
+from gem_terminal.verdicts.verification import verify
+from gem_terminal.verdicts.verifier_result import FILES, VerifierResult, result_of_files, result_of_summary
 
 SMALL_LIMITS = ResourceLimits(memory=256 << 20, processes=128, disk=64 << 20)
 SOLVED = 'r=0; [ "$(cat /desk/answer 2>/dev/null)" = 42 ] && r=1; echo $r > /logs/verifier/reward.txt'

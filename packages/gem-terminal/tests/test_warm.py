@@ -9,7 +9,7 @@ import pytest
 
 from gem_terminal import TerminalEnv
 from gem_terminal.engines import Engine
-from gem_terminal.task_session import TaskSession
+from gem_terminal.episodes.task_session import TaskSession
 
 FILES = {
     "task.toml": "[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 64\n",

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gem_terminal.episodes.warm_pool import WarmPool
 from gem_terminal.errors import EngineError
-from gem_terminal.warm_pool import WarmPool
 
 
 class Thing:

@@ -21,7 +21,7 @@ from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.engines.namespace.container import NamespaceContainer
 from gem_terminal.engines.owner import ContainerOwner
-from gem_terminal.task_session import TaskSession
+from gem_terminal.episodes.task_session import TaskSession
 
 
 def engine_of(name: str, cache: str) -> Engine:

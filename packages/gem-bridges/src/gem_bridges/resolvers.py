@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
 from gem_bridges.addresses import base_address
@@ -20,32 +22,22 @@ __all__ = [
 def resolve_openenv(env_id: str) -> EnvSpec:
     """Return the spec of ``openenv:URL``; ArgumentError if ``URL`` is no address."""
     url = base_address(env_id, env_id.removeprefix("openenv:"))
-    return EnvSpec(
-        env_id, "gem_bridges.openenv.env:OpenEnvEnv", {"url": url}, description=f"The OpenEnv environment at {url}."
-    )
+    return _spec(env_id, "openenv.env:OpenEnvEnv", {"url": url}, f"The OpenEnv environment at {url}.")
 
 
 def resolve_agentgym(env_id: str) -> EnvSpec:
     """Return the spec of ``agentgym:URL`` or ``agentgym:URL#DIALECT``; ArgumentError if ``URL`` is no address."""
     address, _, dialect = env_id.removeprefix("agentgym:").partition("#")
     url = base_address(env_id, address)
-    return EnvSpec(
-        env_id,
-        "gem_bridges.agentgym.env:AgentGymEnv",
-        {"url": url, "dialect": dialect} if dialect else {"url": url},
-        description=f"The AgentGym environment at {url}.",
-    )
+    kwargs = {"url": url, "dialect": dialect} if dialect else {"url": url}
+    return _spec(env_id, "agentgym.env:AgentGymEnv", kwargs, f"The AgentGym environment at {url}.")
 
 
 def resolve_gym(env_id: str) -> EnvSpec:
     """Return the spec of ``gym:NAME``; Gymnasium is imported when the environment is made."""
     name = env_id.removeprefix("gym:")
-    return EnvSpec(
-        env_id,
-        "gem_bridges.gymnasium.env:GymnasiumTextEnv",
-        {"env_id": name},
-        description=f"The environment {name} of Gymnasium, as text.",
-    )
+    about = f"The environment {name} of Gymnasium, as text."
+    return _spec(env_id, "gymnasium.env:GymnasiumTextEnv", {"env_id": name}, about)
 
 
 def resolve_textarena(env_id: str) -> EnvSpec:
@@ -57,24 +49,16 @@ def resolve_textarena(env_id: str) -> EnvSpec:
         ArgumentError: if ``PLAYERS`` is no number of at least 2.
     """
     name, mark, players = env_id.removeprefix("textarena:").partition("#")
+    about = f"The game {name} of TextArena,"
     if not mark:
-        return EnvSpec(
-            env_id,
-            "gem_bridges.textarena.env:TextArenaEnv",
-            {"game": name},
-            description=f"The game {name} of TextArena, one seat.",
-        )
+        return _spec(env_id, "textarena.env:TextArenaEnv", {"game": name}, f"{about} one seat.")
     if not players.isdecimal() or int(players) < 2:
         raise ArgumentError(
             f"{env_id} must end with the number of players, at least 2, as in textarena:TicTacToe-v0#2; "
             f"without it, one seat is played"
         )
-    return EnvSpec(
-        env_id,
-        "gem_bridges.textarena.players_env:TextArenaPlayersEnv",
-        {"game": name, "players": int(players)},
-        description=f"The game {name} of TextArena, {int(players)} seats.",
-    )
+    kwargs = {"game": name, "players": int(players)}
+    return _spec(env_id, "textarena.players_env:TextArenaPlayersEnv", kwargs, f"{about} {int(players)} seats.")
 
 
 def resolve_textworld(env_id: str) -> EnvSpec:
@@ -82,11 +66,11 @@ def resolve_textworld(env_id: str) -> EnvSpec:
     name = env_id.removeprefix("textworld:")
     challenge, _, level = name.partition("-")
     is_path = "/" in name or name.endswith((".z8", ".ulx", ".json"))
-    return EnvSpec(
+    return _spec(
         env_id,
-        "gem_bridges.fiction.env:TextWorldEnv",
+        "fiction.env:TextWorldEnv",
         {"path": name} if is_path else {"challenge": challenge, "level": level},
-        description=f"The game {name} of TextWorld, in a process of its own.",
+        f"The game {name} of TextWorld, in a process of its own.",
         reference_policy="gem_bridges.fiction.env:TextWorldPlanPolicy",
         reference_sees="state",
     )
@@ -95,12 +79,8 @@ def resolve_textworld(env_id: str) -> EnvSpec:
 def resolve_jericho(env_id: str) -> EnvSpec:
     """Return the spec of ``jericho:PATH``, a story file."""
     path = env_id.removeprefix("jericho:")
-    return EnvSpec(
-        env_id,
-        "gem_bridges.fiction.env:JerichoEnv",
-        {"path": path},
-        description=f"The story file {path}, played by Jericho in a process of its own.",
-    )
+    about = f"The story file {path}, played by Jericho in a process of its own."
+    return _spec(env_id, "fiction.env:JerichoEnv", {"path": path}, about)
 
 
 def resolve_verifiers(env_id: str) -> EnvSpec:
@@ -109,9 +89,9 @@ def resolve_verifiers(env_id: str) -> EnvSpec:
     The package is imported by a process of its own, when the environment is first reset.
     """
     name = env_id.removeprefix("verifiers:")
-    return EnvSpec(
-        env_id,
-        "gem_bridges.verifiers.env:VerifiersEnv",
-        {"package": name},
-        description=f"The environment package {name} of verifiers before 0.4, in a process of its own.",
-    )
+    about = f"The environment package {name} of verifiers before 0.4, in a process of its own."
+    return _spec(env_id, "verifiers.env:VerifiersEnv", {"package": name}, about)
+
+
+def _spec(env_id: str, place: str, kwargs: dict[str, Any], about: str, **more: Any) -> EnvSpec:
+    return EnvSpec(env_id, f"gem_bridges.{place}", kwargs, description=about, **more)

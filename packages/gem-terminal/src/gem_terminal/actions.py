@@ -20,7 +20,7 @@ from typing import Any
 
 from gem.text import action_text
 from gem.tools.calls import ToolCall, native_calls, tagged, text_call
-from gem_terminal.yaml_text import yaml_of
+from gem_terminal.formats.yaml_text import yaml_of
 
 __all__ = [
     "MCP_SCHEMA",

@@ -13,7 +13,6 @@ from gem.arguments import boolean, choice, integer, real, string
 from gem.core import Action, Env, Info
 from gem.errors import ArgumentError, ResetNeededError, StateError
 from gem.text import TERMINAL_STATE
-from gem_terminal.acting import carry_out, repeat
 from gem_terminal.actions import (
     MCP_SCHEMA,
     TOOL_SCHEMAS,
@@ -24,21 +23,22 @@ from gem_terminal.actions import (
     parse_actions,
 )
 from gem_terminal.engines import Engine
-from gem_terminal.episode_sessions import EpisodeSessions
-from gem_terminal.episode_snapshots import EpisodeSnapshot, keep_snapshot, kept_snapshot
-from gem_terminal.episode_state import OVER, WORKING, EpisodeState
+from gem_terminal.episodes.acting import carry_out, repeat
+from gem_terminal.episodes.episode_sessions import EpisodeSessions
+from gem_terminal.episodes.episode_snapshots import EpisodeSnapshot, keep_snapshot, kept_snapshot
+from gem_terminal.episodes.episode_state import OVER, WORKING, EpisodeState
+from gem_terminal.episodes.multi_step import StepResult, result_of_steps
+from gem_terminal.episodes.session_pools import SessionSpec
+from gem_terminal.episodes.task_session import ActionResult, TaskSession
+from gem_terminal.episodes.turn_results import observation_of, tool_results_of, verdict_info
 from gem_terminal.errors import EngineError
-from gem_terminal.mcp_servers import mcp_client_is_installed
-from gem_terminal.multi_step import StepResult, result_of_steps
+from gem_terminal.network.mcp_servers import mcp_client_is_installed
 from gem_terminal.recording import recordings_folder
-from gem_terminal.session_pools import SessionSpec
 from gem_terminal.task import Task
 from gem_terminal.task_options import TaskOptions
-from gem_terminal.task_session import ActionResult, TaskSession
 from gem_terminal.task_set import chosen_index, chosen_tasks
 from gem_terminal.task_text import instruction_text, opening_text
-from gem_terminal.turn_results import observation_of, tool_results_of, verdict_info
-from gem_terminal.verification import VerifierResult
+from gem_terminal.verdicts.verification import VerifierResult
 
 __all__ = ["TerminalEnv"]
 
@@ -54,7 +54,8 @@ class TerminalEnv(Env[str, Action]):
     announced the limit. A malformed action costs a turn, and the observation lists the valid actions.
 
     A task with several steps is one episode: when the agent has finished a step, or its time is over, the tests of the
-    step run, and the next observation has the next instruction. See :mod:`gem_terminal.multi_step` for its reward.
+    step run, and the next observation has the next instruction. See :mod:`~gem_terminal.episodes.multi_step` for its
+    reward.
 
     Rewards: ``"task"`` is the number that the tests write, clipped to 0.0 to 1.0 (Harbor), or 1.0 if all tests pass
     (Terminal-Bench 1). ``"fraction"`` is the share of tests that passed if the task reports single tests, and the
@@ -65,8 +66,8 @@ class TerminalEnv(Env[str, Action]):
     ``tests_passed`` and ``tests_total`` if the task reports them, ``verifier_log``, and ``verifier_error`` if the tests
     gave no reward; in a task with several steps always ``step`` (name), and ``steps``, the rewards so far, after each;
     ``verdict``, which says how far the reward can be trusted (see
-    :func:`~gem_terminal.verdict_worth.verdict_worth`); ``verifier_hint`` if the reward is 0.0 and the tests seem to
-    miss a network or a server.
+    :func:`~gem_terminal.verdicts.verdict_worth.verdict_worth`); ``verifier_hint`` if the reward is 0.0 and the tests
+    seem to miss a network or a server.
 
     If the container or the engine dies, the episode is truncated with ``info["error"]``; the next reset starts a new
     container.
@@ -99,10 +100,10 @@ class TerminalEnv(Env[str, Action]):
         reward: ``"task"``, ``"fraction"`` or ``"binary"``.
         verifier: ``"task"`` for the verifier of the task's format, or ``"pristine"``, whose verdict an agent that works
             as root cannot forge: the tests run in a fresh container of the image, with the agent's changes under
-            declared paths laid over it; see :mod:`gem_terminal.pristine`. None for ``"task"``, or with ``strict`` for
-            ``"pristine"``.
+            declared paths laid over it; see :mod:`gem_terminal.verdicts.pristine`. None for ``"task"``, or with
+            ``strict`` for ``"pristine"``.
         keep_processes: whether the agent's processes continue during the tests; None for the rule of the task. A task
-            that verifies a server needs this; :func:`~gem_terminal.verification.verify` explains the cost.
+            that verifies a server needs this; :func:`~gem_terminal.verdicts.verification.verify` explains the cost.
         instructions: whether the first observation explains text actions and the turn limit. Turn it off if the model
             receives ``tool_schemas`` through its chat API.
         recordings: a folder, made if it is missing, into which each episode writes a recording that asciinema plays;

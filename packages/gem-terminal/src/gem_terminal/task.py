@@ -225,7 +225,7 @@ class Task:
     network_is_stated: bool = True
     """Whether the task's files say whether it has a network; False if ``limits.network`` is its format's default."""
     pristine: bool = False
-    """Whether tests without a separate container run in a fresh one; see :mod:`gem_terminal.pristine`."""
+    """Whether tests without a separate container run in a fresh one; see :mod:`gem_terminal.verdicts.pristine`."""
     keep_processes: bool = False
     """Whether the agent's processes continue during the tests, by the rule of the format or the task's own word."""
     seconds: float | None = None

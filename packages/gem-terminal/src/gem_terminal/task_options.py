@@ -35,8 +35,8 @@ class TaskOptions:
             memory and disk in bytes or as ``"4G"``.
         keep_processes: whether the agent's processes continue during the tests of every task.
         verifier: ``"task"`` for the verifier of the task's format, or ``"pristine"`` for a fresh container with the
-            agent's changes; see :mod:`gem_terminal.pristine`. A separate container of the tests stays as it is, and
-            tasks with several containers keep the verifier of their format.
+            agent's changes; see :mod:`gem_terminal.verdicts.pristine`. A separate container of the tests stays as
+            it is, and tasks with several containers keep the verifier of their format.
     """
 
     strict: bool = False

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gem_terminal.mcp_servers import mcp_instruction
+from gem_terminal.episodes.task_session import TaskSession
+from gem_terminal.network.mcp_servers import mcp_instruction
 from gem_terminal.task import Task
-from gem_terminal.task_session import TaskSession
 
 __all__ = ["instruction_text", "opening_text"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from gem_testing.env_under_test import EnvUnderTest
 from gem_testing.outcomes import NotTested
@@ -109,14 +110,7 @@ class Clause:
         self.check(under_test)
 
 
-def clauses_of(
-    group: str,
-    *checks: Callable[[EnvUnderTest], None],
-    plays: bool = True,
-    processes: bool = False,
-    by_arguments: bool = False,
-    needs: tuple[Need, ...] = (),
-) -> tuple[Clause, ...]:
+def clauses_of(group: str, *checks: Callable[[EnvUnderTest], None], **fields: Any) -> tuple[Clause, ...]:
     """Return the clauses that functions test, named after them.
 
     The first paragraph of a function's docstring is the promise. The other arguments are fields of :class:`Clause`.
@@ -126,10 +120,7 @@ def clauses_of(
             name=f"{group}.{check.__name__.rstrip('_')}",  # reward.range_ would hide a built-in otherwise
             promise=" ".join((check.__doc__ or "").partition("\n\n")[0].split()),
             check=check,
-            plays=plays,
-            processes=processes,
-            by_arguments=by_arguments,
-            needs=needs,
+            **fields,
         )
         for check in checks
     )

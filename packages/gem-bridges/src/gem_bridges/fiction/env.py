@@ -3,67 +3,41 @@
 from __future__ import annotations
 
 import os
-import sys
 import unicodedata
 from abc import abstractmethod
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-from gem.arguments import boolean, integer, real, string
+from gem.arguments import boolean, integer, string
 from gem.core import Action, Info
-from gem.errors import ArgumentError, LineWorkerError
+from gem.errors import ArgumentError
 from gem.phases import EpisodePhase, out_of_order
 from gem.policies import Policy
 from gem.text import extract_last_boxed_answer
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_env import ForeignTurn, MalformedActionError, text_of_action
-from gem_bridges.replayed_env import ReplayedEnv
-from gem_processes import LineWorker
+from gem_bridges.worker_env import WorkerEnv, WorkerGame
 
 __all__ = ["FictionEnv", "FictionGame", "JerichoEnv", "TextWorldEnv", "TextWorldPlanPolicy"]
 
-_WORKER = Path(__file__).with_name("worker.py")
 _LONGEST_COMMAND = 190  # Jericho cuts what has more than 198 bytes
-_MAX_ANSWER_BYTES = 2**20
 _COMMON = ("look", "inventory", "north", "south", "east", "west", "up", "down", "take all", "wait")
-_numbers = count()
 
 
-class FictionGame:
+class FictionGame(WorkerGame):
     """A game in a worker, and what it shows now."""
-
-    def __init__(self, worker: LineWorker, wanted: dict[str, Any], commands: bool) -> None:
-        self._worker = worker
-        self._number = next(_numbers)
-        self._commands = commands
-        self.shown = self._asked("open", **wanted)
 
     def step(self, command: str) -> None:
         """Play a command."""
         self.shown = self._asked("step", text=command)
 
-    def close(self) -> None:
-        """Forget the game; raises nothing."""
-        if self._worker.is_alive:
-            try:
-                self._asked("close")
-            except BridgeError:
-                self._worker.close()
 
-    def _asked(self, op: str, **more: Any) -> dict[str, Any]:
-        try:
-            return self._worker.request({"op": op, "game": self._number, "commands": self._commands, **more})
-        except LineWorkerError as error:
-            raise BridgeError(str(error)) from error
-
-
-class FictionEnv(ReplayedEnv):
+class FictionEnv(WorkerEnv):
     r"""A game of interactive fiction for one agent.
 
     An action is a command: the last ``\boxed{…}``, or the last line of the text. A reward is the change of the score;
     with ``normalize``, divided by the game's highest, so that a won game pays 1. The ``info`` has ``score`` and
-    ``max_score``. The worker is killed by ``close`` and after a fault; it ends when this process does.
+    ``max_score``.
 
     Args:
         python: the Python that has the library; by default the one of this process.
@@ -74,7 +48,8 @@ class FictionEnv(ReplayedEnv):
         max_memory: bytes of address space that the worker may have.
     """
 
-    vector_mode = "thread"
+    script = Path(__file__).with_name("worker.py")
+    max_answer_bytes = 2**20
 
     def __init__(
         self,
@@ -85,13 +60,9 @@ class FictionEnv(ReplayedEnv):
         timeout: float,
         max_memory: int,
     ) -> None:
-        super().__init__(max_turns)
-        self.python = sys.executable if python is None else str(Path(string("python", python)).expanduser())
+        super().__init__(python, max_turns, timeout, max_memory)
         self.show_commands = boolean("show_commands", show_commands)
         self.normalize = boolean("normalize", normalize)
-        self.timeout = real("timeout", timeout, minimum=0.01)
-        self.max_memory = integer("max_memory", max_memory, minimum=2**28)
-        self._worker: LineWorker | None = None
 
     @abstractmethod
     def _wanted(self, seed: int) -> dict[str, Any]:
@@ -104,30 +75,14 @@ class FictionEnv(ReplayedEnv):
         known = self._game.shown["commands"] if self._game is not None else []
         return str(self.action_rng.choice(known or _COMMON))
 
-    def close(self) -> None:
-        """Kill the worker."""
-        self._game = None
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.close()
-
     def _open(self, seed: int) -> FictionGame:
-        if self._worker is None or not self._worker.is_alive:
-            command = [self.python, "-u", str(_WORKER), str(self.max_memory)]
-            try:
-                self._worker = LineWorker(command, self.timeout, _MAX_ANSWER_BYTES)
-            except LineWorkerError as error:
-                raise BridgeError(str(error)) from error
+        self._worker = self._running_worker() or self._new_worker()
         try:
-            return FictionGame(self._worker, self._wanted(seed), self.show_commands)
+            return FictionGame(self._worker, {"commands": self.show_commands}, self._wanted(seed))
         except BridgeError as error:
             advice = "; install the library there, or name the Python that has it with the argument python"
             advice = advice if "No module named" in str(error) else ""
             raise BridgeError(f"{self.name} cannot be begun with {self.python}: {error}{advice}") from None
-
-    @staticmethod
-    def _close_game(game: FictionGame) -> None:
-        game.close()
 
     def _repeat(self, game: FictionGame, text: str) -> None:
         game.step(text)
@@ -157,9 +112,6 @@ class FictionEnv(ReplayedEnv):
         if not (self.show_commands and shown["commands"]) or shown["won"] or shown["lost"]:
             return str(shown["text"])
         return f"{shown['text']}\n\nCommands: {', '.join(shown['commands'])}"
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_worker": None}
 
 
 class TextWorldEnv(FictionEnv):

@@ -1,18 +1,11 @@
-"""Plays games of TextWorld and Jericho in a process and a Python of their own; run as a script.
+"""Plays games of TextWorld and Jericho in a process and a Python of their own, for ``line_server.py``.
 
 Both libraries are under the GPL, or need one that is, and TextWorld's is not safe in threads. So this script is the one
-file that imports them, by name, since no extra of this package brings them. It needs no other package, reads a JSON
-object a line, and answers with one a line.
+file that imports them, by name, since no extra of this package brings them. It needs no other package.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import threading
-import time
-import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -140,7 +133,8 @@ def _opened(request: dict[str, Any]) -> TextWorldGame | JerichoGame:
     return TextWorldGame(request["path"])
 
 
-def _answered(request: dict[str, Any]) -> dict[str, Any]:
+def answered(request: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a request."""
     number = request["game"]
     if request["op"] == "close":
         game = _GAMES.pop(number, None)
@@ -153,37 +147,3 @@ def _answered(request: dict[str, Any]) -> dict[str, Any]:
         _GAMES[number].step(request["text"])
     shown: dict[str, Any] = _GAMES[number].shown(request["commands"])
     return shown
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(2)
-    os._exit(0)
-
-
-def _limit_memory(size: int) -> None:
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
-
-
-def main() -> None:
-    """Answer requests until the input ends."""
-    _limit_memory(int(sys.argv[1]))
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    warnings.simplefilter("ignore")
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what libraries print must not come between the answers
-    for line in sys.stdin:
-        try:
-            answer = _answered(json.loads(line))
-        except Exception as error:
-            answer = {"refused": f"{type(error).__name__}: {error}"}
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -56,12 +56,19 @@ class GameGenerators:
             _playing.generators = before
 
 
-class _Dispatcher(ModuleType):
-    """Stands in for the module ``random``, or for ``numpy.random``."""
+class _StandIn(ModuleType):
+    """Stands in for a module: all of it, but for what a subclass has itself."""
 
     def __init__(self, real: ModuleType) -> None:
         super().__init__(real.__name__)
         self.__dict__["_real"] = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_real"], name)
+
+
+class _Dispatcher(_StandIn):
+    """Stands in for the module ``random``, or for ``numpy.random``."""
 
     def __getattr__(self, name: str) -> Any:
         generators, real = _playing.generators, self.__dict__["_real"]
@@ -72,27 +79,16 @@ class _Dispatcher(ModuleType):
         return getattr(own if hasattr(own, name) else real, name)
 
 
-class _NumPy(ModuleType):
-    """Stands in for NumPy: all of it, but for its ``random``."""
+class _NumPy(_StandIn):
+    """NumPy, but for its ``random``."""
 
     def __init__(self, real: ModuleType) -> None:
-        super().__init__(real.__name__)
-        self.__dict__["_real"] = real
+        super().__init__(real)
         self.random = _Dispatcher(real.random)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_real"], name)
 
-
-class _QuietNltk(ModuleType):
-    """Stands in for NLTK: all of it, but for the printing of its ``download``."""
-
-    def __init__(self, real: ModuleType) -> None:
-        super().__init__(real.__name__)
-        self.__dict__["_real"] = real
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_real"], name)
+class _QuietNltk(_StandIn):
+    """NLTK, but for the printing of its ``download``."""
 
     def download(self, *names: Any, **options: Any) -> Any:
         """Look for data as NLTK does."""

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping, Sequence
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-from gem.arguments import boolean, check_names, integer, real, string
+from gem.arguments import boolean, check_names, integer, string
 from gem.core import Action, Observation
-from gem.errors import ArgumentError, ArgumentTypeError, LineWorkerError
+from gem.errors import ArgumentError, ArgumentTypeError
 from gem.phases import EpisodePhase, out_of_order
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_env import ForeignTurn
-from gem_bridges.replayed_env import SEED_BITS, ReplayedEnv
+from gem_bridges.replayed_env import SEED_BITS
 from gem_bridges.verifiers.messages import assistant_message, described_tools, messages_after, observed
-from gem_processes import LineWorker
+from gem_bridges.worker_env import WorkerEnv, WorkerGame, asked
 
 __all__ = ["VerifiersEnv", "VerifiersRollout"]
 
-_WORKER = Path(__file__).with_name("worker.py")
-_MAX_ANSWER_BYTES = 2**24
-_numbers = count()
 
-
-class VerifiersRollout:
+class VerifiersRollout(WorkerGame):
     """A rollout in a worker.
 
     Attributes:
@@ -36,10 +30,8 @@ class VerifiersRollout:
     """
 
     def __init__(self, worker: LineWorker, index: int, seed: int) -> None:
-        self._worker = worker
-        self._number = next(_numbers)
         self.index = index
-        self.shown = self._asked("open", row=index, seed=seed)
+        super().__init__(worker, {}, {"row": index, "seed": seed})
 
     @property
     def is_over(self) -> bool:
@@ -56,19 +48,8 @@ class VerifiersRollout:
         last = spoken[-1] + 1 if spoken else 0
         return list(self.shown["completion"][last:])
 
-    def close(self) -> None:
-        """Forget the rollout; raises nothing."""
-        if self._worker.is_alive:
-            try:
-                self._asked("close")
-            except BridgeError:
-                self._worker.close()
 
-    def _asked(self, op: str, **more: Any) -> dict[str, Any]:
-        return _answer(self._worker, {"op": op, "rollout": self._number, **more})
-
-
-class VerifiersEnv(ReplayedEnv):
+class VerifiersEnv(WorkerEnv):
     """An environment package of verifiers before 0.4: its rows, turns, tools and rubric.
 
     An observation is the last messages of the request that the model would get, the first one with the system prompt
@@ -94,7 +75,8 @@ class VerifiersEnv(ReplayedEnv):
         ArgumentError: for another split, a folder that does not exist, or a variable that is not set.
     """
 
-    vector_mode = "thread"
+    script = Path(__file__).with_name("worker.py")
+    max_answer_bytes = 2**24
 
     def __init__(
         self,
@@ -109,7 +91,7 @@ class VerifiersEnv(ReplayedEnv):
         timeout: float = 300.0,
         max_memory: int = 2**35,
     ) -> None:
-        super().__init__(max_turns)
+        super().__init__(python, max_turns, timeout, max_memory)
         self.package = string("package", package)
         if args is not None and not isinstance(args, Mapping):
             raise ArgumentTypeError(f"args must be a dict, got an object of type {type(args).__name__}")
@@ -117,15 +99,11 @@ class VerifiersEnv(ReplayedEnv):
         if split not in ("train", "eval"):
             raise ArgumentError(f"split must be 'train' or 'eval', got {split!r:.80}")
         self.split = split
-        self.python = sys.executable if python is None else str(Path(string("python", python)).expanduser())
         self.folder = None if folder is None else str(Path(string("folder", folder)).expanduser().absolute())
         if self.folder is not None and not Path(self.folder).is_dir():
             raise ArgumentError(f"there is no folder {self.folder}")
         self.variables = tuple(string("a name in variables", name) for name in variables)
         self.show_tools = boolean("show_tools", show_tools)
-        self.timeout = real("timeout", timeout, minimum=0.01)
-        self.max_memory = integer("max_memory", max_memory, minimum=2**28)
-        self._worker: LineWorker | None = None
         self._rows = 0
 
     @property
@@ -139,13 +117,6 @@ class VerifiersEnv(ReplayedEnv):
         seen = self._observation if isinstance(self._observation, str) else json.dumps(self._observation)
         return str(self.action_rng.choice(seen.split() or ["yes"]))
 
-    def close(self) -> None:
-        """Kill the worker."""
-        self._game = None
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.close()
-
     def _drawn_seed(self, options: Mapping[str, Any]) -> int:
         check_names(f"a reset of {self.name}", [str(name) for name in options], ("index",))
         drawn: int = self.rng.getrandbits(SEED_BITS)
@@ -157,16 +128,12 @@ class VerifiersEnv(ReplayedEnv):
         return max(drawn - drawn % self._rows + index - self._rows, index)
 
     def _loaded(self) -> LineWorker:
-        if self._worker is not None and self._worker.is_alive:
-            return self._worker
+        if (running := self._running_worker()) is not None:
+            return running
         missing = [name for name in self.variables if name not in os.environ]
         if missing:
             raise ArgumentError(f"{self.name}: the environment has no variable {', '.join(missing)}")
-        command = [self.python, "-u", str(_WORKER), str(self.max_memory)]
-        try:
-            worker = LineWorker(command, self.timeout, _MAX_ANSWER_BYTES)
-        except LineWorkerError as error:
-            raise BridgeError(str(error)) from error
+        worker = self._new_worker()
         wanted = {
             "package": self.package.rsplit("/", 1)[-1].partition("@")[0].replace("-", "_"),
             "args": self.package_args,
@@ -175,7 +142,7 @@ class VerifiersEnv(ReplayedEnv):
             "variables": {name: os.environ[name] for name in self.variables},
         }
         try:
-            self._rows = int(_answer(worker, {"op": "load", **wanted})["rows"])
+            self._rows = int(asked(worker, "load", **wanted)["rows"])
             if self._rows == 0:
                 raise BridgeError("it has no rows")
         except BridgeError as error:
@@ -191,10 +158,6 @@ class VerifiersEnv(ReplayedEnv):
             error = rollout.shown["error"] or "it is over before the first answer"
             raise BridgeError(f"{self.name}, row {rollout.index}: {error}")
         return rollout
-
-    @staticmethod
-    def _close_game(game: VerifiersRollout) -> None:
-        game.close()
 
     def _repeat(self, game: VerifiersRollout, text: str) -> None:
         game.answer(json.loads(text))
@@ -222,16 +185,6 @@ class VerifiersEnv(ReplayedEnv):
             "success": result["reward"] >= result["threshold"],
         }
         return ForeignTurn(observed(followed), result["reward"], terminated=True, info=info)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_worker": None}
-
-
-def _answer(worker: LineWorker, message: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return worker.request(message)
-    except LineWorkerError as error:
-        raise BridgeError(str(error)) from error
 
 
 def _results(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

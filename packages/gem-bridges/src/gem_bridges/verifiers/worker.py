@@ -1,28 +1,26 @@
-"""Plays environments of verifiers before 0.4 in a process and a Python of their own; run as a script.
+"""Plays environments of verifiers before 0.4 in a process and a Python of their own, for ``line_server.py``.
 
 Those releases and the packages made for them need other versions of the libraries than verifiers 0.4 does, and many
 draw from Python's global generator. A rollout runs in the library's own loop, with its tools, stop conditions and
-rubric. The model is a client that passes each request on and waits for the answer. The script needs no package of
-GEM, reads a JSON object a line, and answers with one a line.
+rubric. The model is a client that passes each request on and waits for the answer. The script needs no package of GEM.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import random
 import sys
-import threading
-import time
-import warnings
-from collections.abc import Coroutine
 from importlib import import_module
 from typing import Any
 
 _ROLLOUTS: dict[int, Rollout] = {}  # number of a rollout -> what plays it
 _LOADED: dict[str, Any] = {}  # "env" and "rows" of the loaded package
+_LOOP = asyncio.new_event_loop()
+asyncio.set_event_loop(_LOOP)
+os.environ.setdefault("VF_LOG_LEVEL", "ERROR")
+logging.disable(logging.WARNING)
 
 
 class Rollout:
@@ -131,7 +129,7 @@ async def _answered(request: dict[str, Any]) -> dict[str, Any]:
     op = request["op"]
     if op == "load":
         return _load(request)
-    number = request["rollout"]
+    number = request["game"]
     if op == "close":
         rollout = _ROLLOUTS.pop(number, None)
         if rollout is not None:
@@ -142,47 +140,6 @@ async def _answered(request: dict[str, Any]) -> dict[str, Any]:
     return await _ROLLOUTS[number].shown(request.get("message"))
 
 
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(2)
-    os._exit(0)
-
-
-def _limit_memory(size: int) -> None:
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return
-    resource.setrlimit(resource.RLIMIT_AS, (size, size))
-
-
-def main() -> None:
-    """Answer requests until the input ends."""
-    if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets must be the same in each process
-        os.environ["PYTHONHASHSEED"] = "0"
-        os.execv(sys.executable, [sys.executable, "-u", *sys.argv])  # noqa: S606  # this script again
-    _limit_memory(int(sys.argv[1]))
-    sys.path.pop(0)  # the folder of this script, whose names are not meant for others
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    warnings.simplefilter("ignore")
-    os.environ.setdefault("VF_LOG_LEVEL", "ERROR")
-    logging.disable(logging.WARNING)
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what libraries print must not come between the answers
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    for line in sys.stdin:
-        try:
-            answer = _run(loop, _answered(json.loads(line)))
-        except BaseException as error:  # packages end the process with sys.exit where a key is missing
-            answer = {"refused": f"{type(error).__name__}: {error}"}
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
-
-
-def _run(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
-    return loop.run_until_complete(coroutine)
-
-
-if __name__ == "__main__":
-    main()
+def answered(request: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a request."""
+    return _LOOP.run_until_complete(_answered(request))

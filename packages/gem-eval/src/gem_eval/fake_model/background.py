@@ -9,7 +9,6 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any
 
 from gem.errors import GemError
@@ -56,9 +55,7 @@ class FakeModelThread:
             raise self._error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert self._loop is not None
         self._loop.call_soon_threadsafe(self._ending.set)
         self._thread.join()
@@ -117,7 +114,5 @@ class FakeModelProcess:
     def __enter__(self) -> FakeModelProcess:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()

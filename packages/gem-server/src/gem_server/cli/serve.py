@@ -9,8 +9,9 @@ import secrets
 import signal
 import ssl
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -23,63 +24,39 @@ if TYPE_CHECKING:
 
 __all__ = ["serve_command"]
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _setting(name: str, kind: Any, default: object, text: str) -> Callable[[F], F]:
+    return click.option(name, type=kind, default=default, show_default=True, help=text)
+
+
+def _several(name: str, parameter: str, text: str, **more: Any) -> Callable[[F], F]:
+    return click.option(name, parameter, multiple=True, help=text, **more)
+
 
 @click.command("serve")
 @click.argument("targets", nargs=-1, required=True, metavar="ID…", shell_complete=complete_ids)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 for any free port.")
+@_setting("--host", str, "127.0.0.1", "Address to listen on.")
+@_setting("--port", click.IntRange(0, 65535), 8080, "0 for any free port.")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes; default: one for each processor.")
-@click.option("--threads", type=click.IntRange(1), default=64, show_default=True, help="Waiting steps of a worker.")
-@click.option(
-    "--token", "tokens", multiple=True, help="Bearer token of clients; may be repeated. See also --token-file."
-)
+@_setting("--threads", click.IntRange(1), 64, "Waiting steps of a worker.")
+@_several("--token", "tokens", "Bearer token of clients; may be repeated. See also --token-file.")
 @click.option("--token-file", type=click.Path(dir_okay=False, path_type=Path), help="Tokens, one a line.")
 @click.option("--no-token", is_flag=True, help="Serve other machines without a token.")
-@click.option("--max-sessions", type=click.IntRange(1), default=4096, show_default=True, help="Open sessions.")
-@click.option("--max-connections", type=click.IntRange(1), default=4096, show_default=True, help="Open connections.")
-@click.option(
-    "--max-message", type=click.IntRange(1024), default=8 << 20, show_default=True, help="Bytes of a message."
-)
-@click.option(
-    "--max-action", type=click.IntRange(1), default=1 << 20, show_default=True, help="Characters of an action."
-)
+@_setting("--max-sessions", click.IntRange(1), 4096, "Open sessions.")
+@_setting("--max-connections", click.IntRange(1), 4096, "Open connections.")
+@_setting("--max-message", click.IntRange(1024), 8 << 20, "Bytes of a message.")
+@_setting("--max-action", click.IntRange(1), 1 << 20, "Characters of an action.")
 @click.option("--max-steps", type=click.IntRange(1), help="Steps of one session; default: no limit.")
-@click.option(
-    "--step-timeout", type=click.FloatRange(0.01), default=300.0, show_default=True, help="Seconds of a step."
-)
-@click.option(
-    "--idle-timeout",
-    type=click.FloatRange(1),
-    default=3600.0,
-    show_default=True,
-    help="Seconds until a session that nobody uses is closed.",
-)
-@click.option(
-    "--reconnect-timeout",
-    type=click.FloatRange(0),
-    default=120.0,
-    show_default=True,
-    help="The same, once its connection is lost.",
-)
-@click.option(
-    "--drain-timeout",
-    type=click.FloatRange(0),
-    default=30.0,
-    show_default=True,
-    help="Seconds for open sessions after SIGTERM.",
-)
+@_setting("--step-timeout", click.FloatRange(0.01), 300.0, "Seconds of a step.")
+@_setting("--idle-timeout", click.FloatRange(1), 3600.0, "Seconds until a session that nobody uses is closed.")
+@_setting("--reconnect-timeout", click.FloatRange(0), 120.0, "The same, once its connection is lost.")
+@_setting("--drain-timeout", click.FloatRange(0), 30.0, "Seconds for open sessions after SIGTERM.")
 @click.option("--allow-arguments", is_flag=True, help="Let clients pass constructor arguments.")
-@click.option(
-    "--allow-wrapper",
-    "wrappers",
-    multiple=True,
-    metavar="NAME",
-    help="Let clients ask for this wrapper; may be repeated.",
-)
-@click.option("--origin", "origins", multiple=True, help="Origin of pages that may use the server; may be repeated.")
-@click.option(
-    "--allow-host", "hosts", multiple=True, help="Name of this server in requests without a token; may be repeated."
-)
+@_several("--allow-wrapper", "wrappers", "Let clients ask for this wrapper; may be repeated.", metavar="NAME")
+@_several("--origin", "origins", "Origin of pages that may use the server; may be repeated.")
+@_several("--allow-host", "hosts", "Name of this server in requests without a token; may be repeated.")
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), help="Certificate chain, PEM.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Its key, PEM.")
 @json_option

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from gem_cli.output import Table, json_option, print_json
-from gem_terminal.audit import FINDINGS, TaskAudit, audit_task
 from gem_terminal.cli.options import engine_option, selection_options, targets_argument
 from gem_terminal.cli.task_targets import Selection, tasks_of
 from gem_terminal.task_set import TaskFolder
+from gem_terminal.verdicts.audit import FINDINGS, TaskAudit, audit_task
 
 if TYPE_CHECKING:
     from gem_terminal.cli.proof import Prover
@@ -52,7 +52,7 @@ def audit_command(
       gem terminal audit my-tasks --json > audit.json
     """
     from gem_terminal.engines.base import ProgressStage
-    from gem_terminal.progress import showing
+    from gem_terminal.episodes.progress import showing
 
     found = tasks_of(targets, selection)
     with showing("audited") as tell:
@@ -77,7 +77,7 @@ def _run(
     from gem_terminal.cli.proof import Prover
     from gem_terminal.engines import engine_by_name
     from gem_terminal.engines.base import ProgressStage
-    from gem_terminal.progress import showing
+    from gem_terminal.episodes.progress import showing
 
     engine = engine_by_name(engine_name)
     provers = [Prover(engine, 1, selection.options)]

@@ -44,7 +44,7 @@ def base_command(
     """
     from gem_terminal.engines import engine_by_name
     from gem_terminal.engines.debian import debian_suite
-    from gem_terminal.progress import showing
+    from gem_terminal.episodes.progress import showing
 
     if archive is not None and (suite is not None or mirror is not None):
         raise click.UsageError("pass either an archive, or a suite and its mirror")

@@ -74,7 +74,7 @@ def _images(task: Task) -> list[Image]:
 
 
 def _prepared(engine: Engine, task: Task, image: Image, title: str) -> dict[str, Any]:
-    from gem_terminal.progress import showing
+    from gem_terminal.episodes.progress import showing
 
     begin = time.monotonic()
     reference, error = None, None

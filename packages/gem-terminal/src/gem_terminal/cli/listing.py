@@ -12,7 +12,7 @@ from gem_terminal.cli.options import selection_options, targets_argument
 from gem_terminal.cli.task_targets import Selection, tasks_of
 from gem_terminal.task import Image
 from gem_terminal.task_set import TaskFolder
-from gem_terminal.verdict_worth import verdict_worth
+from gem_terminal.verdicts.verdict_worth import verdict_worth
 
 __all__ = ["list_command"]
 

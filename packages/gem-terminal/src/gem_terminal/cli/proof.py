@@ -108,7 +108,7 @@ class Prover:
             raise EngineError("it was interrupted")
 
     def _prepare(self, task: Task) -> None:
-        from gem_terminal.progress import showing
+        from gem_terminal.episodes.progress import showing
 
         with showing(f"image of {task.name}") as tell:
             self._engine.prepare(task.image, tell)

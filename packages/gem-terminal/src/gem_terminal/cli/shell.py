@@ -51,7 +51,7 @@ def shell_command(target: str, engine_name: str, selection: Selection, as_json: 
     """
     from gem_terminal.engines import engine_by_name
     from gem_terminal.env import TerminalEnv
-    from gem_terminal.progress import showing
+    from gem_terminal.episodes.progress import showing
 
     tasks = readable(tasks_of((target,), selection))
     if len(tasks) > 1:

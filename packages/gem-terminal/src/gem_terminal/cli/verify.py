@@ -51,7 +51,7 @@ def verify_command(
     from gem.cpus import usable_cpus
     from gem_terminal.engines import engine_by_name
     from gem_terminal.engines.base import ProgressStage
-    from gem_terminal.progress import showing
+    from gem_terminal.episodes.progress import showing
 
     found = tasks_of(targets, selection)
     prover = Prover(engine_by_name(engine_name), attempts, selection.options)

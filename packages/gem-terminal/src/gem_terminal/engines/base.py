@@ -7,8 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from gem.fork_hooks import after_fork_in_child
 from gem_terminal.bounded_output import BoundedOutput
@@ -16,7 +15,7 @@ from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits, SideCar
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
 __all__ = [
     "LIMIT_NAMES",
@@ -30,8 +29,10 @@ __all__ = [
     "ExecResult",
     "FileChanges",
     "ImageProcess",
+    "ProcessOptions",
     "Progress",
     "ProgressStage",
+    "refuse_host_network",
     "report_stage",
 ]
 
@@ -52,6 +53,12 @@ Progress = Callable[[ProgressStage], None]
 
 LIMIT_NAMES = ("memory", "pids", "cpu", "disk", "network")
 """The resources that an engine may be able to limit."""
+
+
+def refuse_host_network(limits: ResourceLimits) -> None:
+    """Raise EngineError for the first of several containers that would have the network of this machine."""
+    if limits.host_network:
+        raise EngineError("containers of one task cannot share the network of this machine; pass network=True")
 
 
 def report_stage(progress: Progress | None, stage: ProgressStage) -> None:
@@ -91,12 +98,24 @@ class ExecResult:
 
 
 class ContainerSpec(NamedTuple):
-    """A container that is to be started: its name, and the arguments of :meth:`Engine.start`."""
+    """A container that is to be started: the arguments of :meth:`Engine.start`, and its names in its network."""
 
-    name: str
     reference: str
     limits: ResourceLimits
     environment: Mapping[str, str]
+    names: tuple[str, ...] = ()
+    """By which the other containers of its network reach it, that of its service first."""
+
+
+class ProcessOptions(TypedDict, total=False):
+    """What a process in a container may have of its own, in place of what the image says."""
+
+    terminal: bool
+    """Whether its input and output are a terminal."""
+    user: str | None
+    environment: Mapping[str, str] | None
+    """Variables in addition to those of the container."""
+    workdir: str | None
 
 
 class ImageProcess(NamedTuple):
@@ -157,9 +176,7 @@ class ContainerSnapshot(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -190,15 +207,7 @@ class Container(ABC):
     """The number of times that all processes were killed. After an increase, a caller's processes no longer exist."""
 
     @abstractmethod
-    def open(
-        self,
-        command: Iterable[str],
-        *,
-        terminal: bool = False,
-        user: str | None = None,
-        environment: Mapping[str, str] | None = None,
-        workdir: str | None = None,
-    ) -> Channel:
+    def open(self, command: Iterable[str], **options: Unpack[ProcessOptions]) -> Channel:
         """Start a process and return its channel.
 
         Raises:
@@ -210,10 +219,8 @@ class Container(ABC):
         command: Iterable[str],
         *,
         seconds: float,
-        user: str | None = None,
-        environment: Mapping[str, str] | None = None,
-        workdir: str | None = None,
         stdin: bytes = b"",
+        **options: Unpack[ProcessOptions],
     ) -> ExecResult:
         """Run a process to its end. At the time limit, all processes of the container are killed.
 
@@ -222,7 +229,7 @@ class Container(ABC):
         Raises:
             EngineError: if the container or the engine died.
         """
-        channel = self.open(command, user=user, environment=environment, workdir=workdir)
+        channel = self.open(command, **options)
         kept, deadline = BoundedOutput(), time.monotonic() + seconds
         try:
             channel.write(stdin, seconds)  # a process that does not read may have ended; its output says why
@@ -327,9 +334,7 @@ class Container(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.remove()
 
 
@@ -427,21 +432,12 @@ class Engine(ABC):
         """
         raise EngineError(f"the {self.name} engine runs no tasks with several containers; use docker or namespace")
 
-    def start_first(
-        self,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        names: Sequence[str],
-        beside: Sequence[ContainerSpec] = (),
-    ) -> Container:
+    def start_first(self, spec: ContainerSpec, names: Sequence[str], beside: Sequence[ContainerSpec] = ()) -> Container:
         """Start a container whose network others will join.
 
         Args:
-            reference: see :meth:`start`.
-            limits: see :meth:`start`.
-            environment: see :meth:`start`.
-            names: the names of all containers of the network; the first is that of this one.
+            spec: the container.
+            names: the names of all containers of the network.
             beside: the containers that :meth:`start_beside` will start, for engines that must know them beforehand.
 
         Raises:
@@ -449,23 +445,12 @@ class Engine(ABC):
         """
         raise NotImplementedError
 
-    def start_beside(
-        self,
-        first: Container,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        own_names: Sequence[str],
-        names: Sequence[str],
-    ) -> Container:
+    def start_beside(self, first: Container, spec: ContainerSpec, names: Sequence[str]) -> Container:
         """Start a waiting container in the network of another one, from which it is removed first.
 
         Args:
             first: the container of :meth:`start_first`.
-            reference: see :meth:`start`.
-            limits: see :meth:`start`.
-            environment: see :meth:`start`.
-            own_names: the names by which the other containers reach it.
+            spec: the container.
             names: the names of all containers of the network.
 
         Raises:

@@ -25,8 +25,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 
 from gem_terminal.errors import TaskError
 from gem_terminal.formats.fields import SEVERAL, Bytes, compose_file, validated
+from gem_terminal.formats.yaml_text import yaml_of
 from gem_terminal.task import CopiedFolder, Healthcheck, Image, ResourceLimits, SideCar
-from gem_terminal.yaml_text import yaml_of
 
 __all__ = ["PRIVILEGES", "ComposedService", "Composition", "read_composition"]
 

@@ -47,7 +47,7 @@ from gem_terminal.task import (
     TaskStep,
     Tests,
 )
-from gem_terminal.verifier_result import OUTPUT
+from gem_terminal.verdicts.verifier_result import OUTPUT
 
 if sys.version_info >= (3, 11):
     import tomllib

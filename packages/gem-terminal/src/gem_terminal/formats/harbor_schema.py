@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from gem_terminal.egress_proxy import allowed_host
 from gem_terminal.formats.fields import Bytes, Mebibytes, Pause, Seconds
+from gem_terminal.network.egress_proxy import allowed_host
 
 __all__ = [
     "MAIN",

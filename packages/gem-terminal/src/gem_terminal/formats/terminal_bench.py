@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from gem_terminal.errors import TaskError
 from gem_terminal.formats.compose import ComposedService, read_composition
 from gem_terminal.formats.fields import Seconds, validated
+from gem_terminal.formats.yaml_text import yaml_of
 from gem_terminal.task import Image, ResourceLimits, Task, Tests
-from gem_terminal.yaml_text import yaml_of
 
 __all__ = ["Step", "load", "steps_of"]
 

@@ -16,8 +16,6 @@ from gem_tools.mcp.server_tool import MCPServerTool
 from gem_tools.mcp.users import ConnectionUser, SessionGroup
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self
 
     from gem.core import Env
@@ -180,9 +178,7 @@ class MCPTool:
         self._user.keep = True
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._user.keep = False
         self.close()
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 from gem_eval.fake_model.connection import HttpReply
 from gem_eval.fake_model.dialects import DIALECTS
 from gem_eval.fake_model.errors import error_reply
 from gem_eval.fake_model.faults.bodies import AlterBody, Body, in_messages
-from gem_eval.fake_model.faults.kinds import FaultKind, FaultNeed, FaultSettings
+from gem_eval.fake_model.faults.kinds import FaultNeed, FaultSettings, kinds
 from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest
 from gem_eval.fake_model.sampling import END_THINK, THINK
 
 __all__ = ["KINDS"]
+
+_COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 def _replaced(value: Any) -> AlterBody:
@@ -21,7 +24,7 @@ def _replaced(value: Any) -> AlterBody:
 
 
 def _with(**fields: Any) -> AlterBody:
-    return lambda body, request: {**body, **fields}
+    return lambda body, request: {**body, **deepcopy(fields)}
 
 
 def _without(field: str) -> AlterBody:
@@ -66,8 +69,8 @@ def _both_fields(message: dict[str, Any]) -> None:
     message.update(reasoning=reasoning, reasoning_content=reasoning)
 
 
-def _logprobs(change: Callable[[float, int], Any]) -> AlterBody:
-    """Change the log-probability of every second token, in the form of each endpoint."""
+def _logprobs(value: float | None) -> AlterBody:
+    """Set the log-probability of every second token, in the form of each endpoint."""
 
     def alter(body: Body, request: ModelRequest) -> Body:
         for entries in _lists(body):
@@ -75,11 +78,11 @@ def _logprobs(change: Callable[[float, int], Any]) -> AlterBody:
                 if index % 2:
                     continue
                 if isinstance(entry, dict):
-                    entry["logprob"] = change(entry["logprob"], index)
+                    entry["logprob"] = value
                 elif isinstance(entry, list):
-                    entry[0] = change(entry[0], index)
+                    entry[0] = value
                 else:
-                    entries[index] = change(entry, index)
+                    entries[index] = value
         return body
 
     return alter
@@ -121,126 +124,79 @@ def _not_serializable(request: ModelRequest, settings: FaultSettings) -> HttpRep
     return error_reply(DIALECTS["openai"], "Out of range float values are not JSON compliant: nan", 500)
 
 
-KINDS = (
-    FaultKind(
-        "ok-error",
-        3,
+_ANY_BODY = {
+    "ok-error": (
         "answers 200 with {error: {code, message}}",
-        alter_body=_replaced({"error": {"code": 502, "message": "Provider returned error"}}),
+        _replaced({"error": {"code": 502, "message": "Provider returned error"}}),
     ),
-    FaultKind(
-        "ok-code",
-        3,
-        "answers 200 with {code, message}",
-        alter_body=_replaced({"code": 1302, "message": "The service is busy."}),
-    ),
-    FaultKind(
-        "ok-choices-null", 3, "answers 200 with choices null", alter_body=_with(choices=None), need=FaultNeed.WHOLE
-    ),
-    FaultKind(
-        "ok-choices-missing", 3, "answers 200 without choices", alter_body=_without("choices"), need=FaultNeed.WHOLE
-    ),
-    FaultKind("ok-choices-empty", 3, "answers 200 with no choice", alter_body=_with(choices=[]), need=FaultNeed.WHOLE),
-    FaultKind("ok-empty-object", 3, "answers 200 with {}", alter_body=_replaced({})),
-    FaultKind(
-        "ok-message-null",
-        3,
+    "ok-code": ("answers 200 with {code, message}", _replaced({"code": 1302, "message": "The service is busy."})),
+    "ok-empty-object": ("answers 200 with {}", _replaced({})),
+}
+_WHOLE_BODY = {
+    "ok-choices-null": ("answers 200 with choices null", _with(choices=None)),
+    "ok-choices-missing": ("answers 200 without choices", _without("choices")),
+    "ok-choices-empty": ("answers 200 with no choice", _with(choices=[])),
+}
+_NO_MESSAGE = {
+    "ok-message-null": (
         "answers 200 with a choice whose message is null",
-        need=FaultNeed.CHAT,
-        alter_body=lambda body, request: {**body, "choices": [{"index": 0, "message": None, "finish_reason": "stop"}]},
+        _with(choices=[{"index": 0, "message": None, "finish_reason": "stop"}]),
     ),
-    FaultKind(
-        "empty-reasoning-null",
-        5,
+}
+_ONLY_REASONING = {
+    "empty-reasoning-null": (
         "spends the budget on reasoning; content null, finish length",
-        need=FaultNeed.CHAT,
-        alter_answer=_empty(None, "Let me see. " * 20, "length"),
+        _empty(None, "Let me see. " * 20, "length"),
     ),
-    FaultKind(
-        "empty-reasoning-text",
-        5,
+    "empty-reasoning-text": (
         'spends the budget on reasoning; content "", finish length',
-        need=FaultNeed.CHAT,
-        alter_answer=_empty("", "Let me see. " * 20, "length"),
+        _empty("", "Let me see. " * 20, "length"),
     ),
-    FaultKind(
-        "empty-silent",
-        5,
-        "answers nothing, with 0 tokens and finish stop",
-        alter_answer=_empty("", "", "stop"),
-        alter_body=_no_tokens,
-    ),
-    FaultKind(
-        "think-in-content",
-        7,
+}
+_SILENT = {"empty-silent": ("answers nothing, with 0 tokens and finish stop", _no_tokens)}
+_THOUGHTS = {
+    "think-in-content": (
         "leaves the reasoning in content, in tags",
-        alter_answer=_leaked(f"{THINK}{{thought}}{END_THINK}{{text}}"),
+        _leaked(f"{THINK}{{thought}}{END_THINK}{{text}}"),
     ),
-    FaultKind(
-        "think-unopened",
-        7,
+    "think-unopened": (
         "leaves the reasoning in content, closed and never opened",
-        alter_answer=_leaked(f"{{thought}}{END_THINK}{{text}}"),
+        _leaked(f"{{thought}}{END_THINK}{{text}}"),
     ),
-    FaultKind(
-        "think-unclosed",
-        7,
+    "think-unclosed": (
         "leaves the reasoning in content, opened and never closed",
-        alter_answer=_leaked(f"{THINK}{{thought}} {{text}}"),
+        _leaked(f"{THINK}{{thought}} {{text}}"),
     ),
-    FaultKind(
-        "reasoning-both",
-        7,
-        "gives the reasoning under both names",
-        need=FaultNeed.CHAT,
-        alter_answer=_reasoned,
-        alter_body=in_messages(_both_fields),
-    ),
-    FaultKind(
-        "logprobs-nan",
-        8,
-        "gives a bare NaN, which is no JSON",
-        need=FaultNeed.LOGPROBS,
-        alter_body=_logprobs(lambda value, index: float("nan")),
-    ),
-    FaultKind("logprobs-nan-500", 8, "answers 500 because of a NaN", need=FaultNeed.LOGPROBS, refuse=_not_serializable),
-    FaultKind(
-        "logprobs-infinite",
-        8,
-        "gives a bare -Infinity, which is no JSON",
-        need=FaultNeed.LOGPROBS,
-        alter_body=_logprobs(lambda value, index: float("-inf")),
-    ),
-    FaultKind(
-        "logprobs-null-values",
-        8,
-        "gives null for log-probabilities",
-        need=FaultNeed.LOGPROBS,
-        alter_body=_logprobs(lambda value, index: None),
-    ),
-    FaultKind("logprobs-null", 8, "gives no log-probabilities", need=FaultNeed.LOGPROBS, alter_body=_no_logprobs),
-    FaultKind(
-        "logprobs-9999",
-        8,
-        "gives -9999.0 for log-probabilities",
-        need=FaultNeed.LOGPROBS,
-        alter_body=_logprobs(lambda value, index: -9999.0),
-    ),
-    FaultKind(
-        "logprobs-fewer", 8, "gives fewer log-probabilities than tokens", need=FaultNeed.LOGPROBS, alter_body=_fewer
-    ),
-    FaultKind("usage-missing", 11, "gives no usage", alter_body=_without("usage")),
-    FaultKind("usage-null", 11, "gives null as usage", alter_body=_with(usage=None)),
-    FaultKind(
-        "usage-zero",
-        11,
-        "gives zeros as usage",
-        alter_body=_with(usage={"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}),
-    ),
-    FaultKind(
-        "usage-without-completion",
-        11,
+}
+_BOTH = {"reasoning-both": ("gives the reasoning under both names", in_messages(_both_fields))}
+_LOGPROBS = {
+    "logprobs-nan": ("gives a bare NaN, which is no JSON", _logprobs(float("nan"))),
+    "logprobs-infinite": ("gives a bare -Infinity, which is no JSON", _logprobs(float("-inf"))),
+    "logprobs-null-values": ("gives null for log-probabilities", _logprobs(None)),
+    "logprobs-null": ("gives no log-probabilities", _no_logprobs),
+    "logprobs-9999": ("gives -9999.0 for log-probabilities", _logprobs(-9999.0)),
+    "logprobs-fewer": ("gives fewer log-probabilities than tokens", _fewer),
+}
+_NAN = {"logprobs-nan-500": ("answers 500 because of a NaN", _not_serializable)}
+_USAGE = {
+    "usage-missing": ("gives no usage", _without("usage")),
+    "usage-null": ("gives null as usage", _with(usage=None)),
+    "usage-zero": ("gives zeros as usage", _with(usage=dict.fromkeys(_COUNTS, 0))),
+    "usage-without-completion": (
         "gives usage without completion_tokens",
-        alter_body=lambda body, request: {**body, "usage": {"prompt_tokens": len(request.prompt_ids)}},
+        lambda body, request: {**body, "usage": {"prompt_tokens": len(request.prompt_ids)}},
     ),
+}
+
+KINDS = (
+    *kinds(3, "alter_body", _ANY_BODY),
+    *kinds(3, "alter_body", _WHOLE_BODY, FaultNeed.WHOLE),
+    *kinds(3, "alter_body", _NO_MESSAGE, FaultNeed.CHAT),
+    *kinds(5, "alter_answer", _ONLY_REASONING, FaultNeed.CHAT),
+    *kinds(5, "alter_body", _SILENT, alter_answer=_empty("", "", "stop")),
+    *kinds(7, "alter_answer", _THOUGHTS),
+    *kinds(7, "alter_body", _BOTH, FaultNeed.CHAT, alter_answer=_reasoned),
+    *kinds(8, "alter_body", _LOGPROBS, FaultNeed.LOGPROBS),
+    *kinds(8, "refuse", _NAN, FaultNeed.LOGPROBS),
+    *kinds(11, "alter_body", _USAGE),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from gem_eval.fake_model.connection import HttpReply, Step
 from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest
 
-__all__ = ["FaultKind", "FaultNeed", "FaultSettings"]
+__all__ = ["FaultKind", "FaultNeed", "FaultSettings", "kinds"]
 
 
 @dataclass(frozen=True)
@@ -74,3 +74,11 @@ class FaultKind:
     """Changes the bytes, pauses and ends of the connection."""
     deadly: bool = False
     """Whether the server ends with this reply."""
+
+
+def kinds(
+    group: int, stage: str, table: Mapping[str, tuple[str, Any]], need: FaultNeed | None = None, **common: Any
+) -> Iterator[FaultKind]:
+    """Yield the kinds of a table that act at one stage: name → summary and the function of that stage."""
+    for name, (summary, act) in table.items():
+        yield FaultKind(name, group, summary, need, **{stage: act}, **common)

@@ -11,7 +11,7 @@ import orjson
 
 from gem_eval.fake_model.connection import JSON_HEADERS, HttpReply
 from gem_eval.fake_model.errors import flat_error, nested_error
-from gem_eval.fake_model.faults.kinds import FaultKind, FaultSettings
+from gem_eval.fake_model.faults.kinds import FaultSettings, kinds
 from gem_eval.fake_model.model_request import ModelRequest
 
 __all__ = ["KINDS"]
@@ -64,30 +64,22 @@ def _flat_overflow(request: ModelRequest, settings: FaultSettings) -> HttpReply:
     return _reply(400, flat_error(text, 400))
 
 
-KINDS = (
-    FaultKind(
-        "rate-limit-seconds",
-        1,
+_OVERLOADED = {
+    "rate-limit-seconds": (
         "answers 429 with Retry-After in seconds",
-        refuse=_limited(lambda seconds: (("Retry-After", str(round(seconds))),)),
+        _limited(lambda seconds: (("Retry-After", str(round(seconds))),)),
     ),
-    FaultKind(
-        "rate-limit-date",
-        1,
+    "rate-limit-date": (
         "answers 429 with Retry-After as a date",
-        refuse=_limited(lambda seconds: (("Retry-After", formatdate(time.time() + seconds, usegmt=True)),)),
+        _limited(lambda seconds: (("Retry-After", formatdate(time.time() + seconds, usegmt=True)),)),
     ),
-    FaultKind(
-        "rate-limit-ms",
-        1,
+    "rate-limit-ms": (
         "answers 429 with retry-after-ms",
-        refuse=_limited(lambda seconds: (("retry-after-ms", str(round(seconds * 1000))),)),
+        _limited(lambda seconds: (("retry-after-ms", str(round(seconds * 1000))),)),
     ),
-    FaultKind(
-        "rate-limit-reset",
-        1,
+    "rate-limit-reset": (
         "answers 429 with x-ratelimit-reset-* alone",
-        refuse=_limited(
+        _limited(
             lambda seconds: (
                 ("x-ratelimit-limit-requests", "60"),
                 ("x-ratelimit-remaining-requests", "0"),
@@ -96,80 +88,57 @@ KINDS = (
             )
         ),
     ),
-    FaultKind("rate-limit-message", 1, "answers 429 with the time in its message", refuse=_limited_in_words),
-    FaultKind(
-        "rate-limit-bare",
-        1,
-        "answers 429 without a body or a time",
-        refuse=lambda request, settings: HttpReply(429, b"", ()),
-    ),
-    FaultKind("payment-required", 1, "answers 402", refuse=_always(402, nested_error("Insufficient credits.", 402))),
-    FaultKind("request-timeout", 1, "answers 408", refuse=_always(408, nested_error("Request timed out.", 408))),
-    FaultKind(
-        "queue-full",
-        1,
-        "answers 503 with a flat error",
-        refuse=_always(503, flat_error("The request queue is full.", 503)),
-    ),
-    FaultKind(
-        "error-nested", 2, "answers 500 with {error: {…}}", refuse=_always(500, nested_error("Internal error.", 500))
-    ),
-    FaultKind(
-        "error-flat",
-        2,
-        'answers 500 with {object: "error"}',
-        refuse=_always(500, flat_error("Internal error.", 500)),
-    ),
-    FaultKind("error-text", 2, 'answers 500 with {error: "text"}', refuse=_always(500, {"error": "Internal error."})),
-    FaultKind("error-detail", 2, "answers 500 with {detail: …}", refuse=_always(500, {"detail": "Internal error."})),
-    FaultKind("error-message", 2, "answers 500 with {message: …}", refuse=_always(500, {"message": "Internal error."})),
-    FaultKind("error-page", 2, "answers 502 with HTML", refuse=_page),
-    FaultKind("error-null", 2, "answers 200 with null", refuse=_always(200, None)),
-    FaultKind("error-empty", 2, "answers 500 with no body", refuse=lambda request, settings: HttpReply(500, b"", ())),
-    FaultKind(
-        "bad-request", 2, "answers 400", refuse=_always(400, nested_error("temperature must be at most 2.", 400))
-    ),
-    FaultKind("unauthorized", 2, "answers 401", refuse=_always(401, nested_error("Invalid API key.", 401))),
-    FaultKind(
-        "model-missing", 2, "answers 404", refuse=_always(404, nested_error("The model does not exist.", 404, "model"))
-    ),
-    FaultKind(
-        "overflow-openai",
-        9,
+    "rate-limit-message": ("answers 429 with the time in its message", _limited_in_words),
+    "rate-limit-bare": ("answers 429 without a body or a time", lambda request, settings: HttpReply(429, b"", ())),
+    "payment-required": ("answers 402", _always(402, nested_error("Insufficient credits.", 402))),
+    "request-timeout": ("answers 408", _always(408, nested_error("Request timed out.", 408))),
+    "queue-full": ("answers 503 with a flat error", _always(503, flat_error("The request queue is full.", 503))),
+}
+_BODIES = {
+    "error-nested": ("answers 500 with {error: {…}}", _always(500, nested_error("Internal error.", 500))),
+    "error-flat": ('answers 500 with {object: "error"}', _always(500, flat_error("Internal error.", 500))),
+    "error-text": ('answers 500 with {error: "text"}', _always(500, {"error": "Internal error."})),
+    "error-detail": ("answers 500 with {detail: …}", _always(500, {"detail": "Internal error."})),
+    "error-message": ("answers 500 with {message: …}", _always(500, {"message": "Internal error."})),
+    "error-page": ("answers 502 with HTML", _page),
+    "error-null": ("answers 200 with null", _always(200, None)),
+    "error-empty": ("answers 500 with no body", lambda request, settings: HttpReply(500, b"", ())),
+    "bad-request": ("answers 400", _always(400, nested_error("temperature must be at most 2.", 400))),
+    "unauthorized": ("answers 401", _always(401, nested_error("Invalid API key.", 401))),
+    "model-missing": ("answers 404", _always(404, nested_error("The model does not exist.", 404, "model"))),
+}
+_OVERFLOWS = {
+    "overflow-openai": (
         "answers 400 with code context_length_exceeded",
-        refuse=_overflow(
+        _overflow(
             "This model's maximum context length is {context} tokens. However, your messages resulted in {used} "
             "tokens. Please reduce the length of the messages.",
             code="context_length_exceeded",
             param="messages",
         ),
     ),
-    FaultKind(
-        "overflow-vllm-old",
-        9,
+    "overflow-vllm-old": (
         "answers 400 in the words of older vLLM",
-        refuse=_overflow(
+        _overflow(
             "This model's maximum context length is {context} tokens. However, you requested {total} tokens "
             "({used} in the messages, {wanted} in the completion)."
         ),
     ),
-    FaultKind(
-        "overflow-vllm-new",
-        9,
+    "overflow-vllm-new": (
         "answers 400 with param input_tokens, in the words of newer vLLM",
-        refuse=_overflow(
+        _overflow(
             "You passed {used} input tokens and requested {wanted} output tokens. However, the model's context "
             "length is only {context} tokens.",
             param="input_tokens",
         ),
     ),
-    FaultKind("overflow-sglang", 9, "answers 400 in the words of SGLang", refuse=_flat_overflow),
-    FaultKind(
-        "overflow-llamacpp",
-        9,
+    "overflow-sglang": ("answers 400 in the words of SGLang", _flat_overflow),
+    "overflow-llamacpp": (
         "answers 400 of type exceed_context_size_error",
-        refuse=_overflow(
+        _overflow(
             "the request exceeds the available context size, try increasing it", type="exceed_context_size_error"
         ),
     ),
-)
+}
+
+KINDS = (*kinds(1, "refuse", _OVERLOADED), *kinds(2, "refuse", _BODIES), *kinds(9, "refuse", _OVERFLOWS))

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 from gem_eval.fake_model.connection import Pause, Step
-from gem_eval.fake_model.faults.kinds import FaultKind, FaultNeed, FaultSettings
+from gem_eval.fake_model.faults.kinds import FaultNeed, FaultSettings, kinds
 
 __all__ = ["KINDS"]
 
@@ -67,40 +67,24 @@ def _never_finished(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return chunks
 
 
+_EVENTS = {
+    "stream-error-first": ("streams an error as the first event", _error_first),
+    "stream-error-later": ("streams an error after two events", _error_later),
+    "stream-comments": ("streams comments between the events", _commented),
+    "stream-comments-alone": ("streams comments and no event", _comments_alone),
+    "stream-no-done": ("ends a stream without [DONE]", _not_done),
+    "stream-cut-json": ("ends a stream in mid-JSON", _cut_in_json),
+    "stream-cut-utf8": ("ends a stream in mid-character", _cut_in_character),
+}
+_CHUNKS = {
+    "stream-usage-last": ("streams usage last, in a chunk without choices", _usage_last),
+    "stream-no-usage": ("streams no usage, although it was asked for", _usage_nowhere),
+    "stream-no-finish": ("streams no finish_reason", _never_finished),
+}
+_STEPS = {"stream-split": ("streams in packets that split events and characters", _byte_by_byte)}
+
 KINDS = (
-    FaultKind(
-        "stream-error-first", 4, "streams an error as the first event", FaultNeed.STREAM, alter_events=_error_first
-    ),
-    FaultKind(
-        "stream-error-later", 4, "streams an error after two events", FaultNeed.STREAM, alter_events=_error_later
-    ),
-    FaultKind("stream-comments", 4, "streams comments between the events", FaultNeed.STREAM, alter_events=_commented),
-    FaultKind(
-        "stream-comments-alone", 4, "streams comments and no event", FaultNeed.STREAM, alter_events=_comments_alone
-    ),
-    FaultKind(
-        "stream-usage-last",
-        4,
-        "streams usage last, in a chunk without choices",
-        FaultNeed.STREAM,
-        alter_chunks=_usage_last,
-    ),
-    FaultKind(
-        "stream-no-usage",
-        4,
-        "streams no usage, although it was asked for",
-        FaultNeed.STREAM,
-        alter_chunks=_usage_nowhere,
-    ),
-    FaultKind("stream-no-finish", 4, "streams no finish_reason", FaultNeed.STREAM, alter_chunks=_never_finished),
-    FaultKind("stream-no-done", 4, "ends a stream without [DONE]", FaultNeed.STREAM, alter_events=_not_done),
-    FaultKind("stream-cut-json", 4, "ends a stream in mid-JSON", FaultNeed.STREAM, alter_events=_cut_in_json),
-    FaultKind("stream-cut-utf8", 4, "ends a stream in mid-character", FaultNeed.STREAM, alter_events=_cut_in_character),
-    FaultKind(
-        "stream-split",
-        4,
-        "streams in packets that split events and characters",
-        FaultNeed.STREAM,
-        alter_steps=_byte_by_byte,
-    ),
+    *kinds(4, "alter_events", _EVENTS, FaultNeed.STREAM),
+    *kinds(4, "alter_chunks", _CHUNKS, FaultNeed.STREAM),
+    *kinds(4, "alter_steps", _STEPS, FaultNeed.STREAM),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gem_eval.fake_model.faults.bodies import AlterBody, Body, in_messages
-from gem_eval.fake_model.faults.kinds import FaultKind, FaultNeed
+from gem_eval.fake_model.faults.kinds import FaultNeed, kinds
 from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest, SampledCall
 from gem_eval.fake_model.policies import call_tool
 from gem_eval.fake_model.sampling import markup
@@ -96,144 +96,43 @@ def _with_raw_newline(arguments: str) -> str:
     return "{" + inner + (", " if inner.strip() else "") + '"note": "one\ntwo"}'
 
 
-KINDS = (
-    FaultKind(
-        "tool-arguments-object",
-        6,
-        "gives arguments as an object",
-        need=FaultNeed.TOOLS,
-        alter_answer=_called,
-        alter_body=_set_arguments(json.loads),
-    ),
-    FaultKind(
-        "tool-arguments-empty",
-        6,
-        'gives "" as arguments',
-        need=FaultNeed.TOOLS,
-        alter_answer=_called,
-        alter_body=_set_arguments(lambda arguments: ""),
-    ),
-    FaultKind(
-        "tool-arguments-double",
-        6,
-        "encodes arguments twice",
-        need=FaultNeed.TOOLS,
-        alter_answer=_called,
-        alter_body=_set_arguments(json.dumps),
-    ),
-    FaultKind(
-        "tool-arguments-cut",
-        6,
-        "cuts arguments, with finish length",
-        need=FaultNeed.TOOLS,
-        alter_answer=_called,
-        alter_body=_cut_arguments("length"),
-    ),
-    FaultKind(
-        "tool-arguments-cut-unmarked",
-        6,
-        "cuts arguments, with finish tool_calls",
-        need=FaultNeed.TOOLS,
-        alter_answer=_called,
-        alter_body=_cut_arguments("tool_calls"),
-    ),
-    FaultKind(
-        "tool-arguments-newlines",
-        6,
+_DEFECTIVE_CALLS = {
+    "tool-arguments-object": ("gives arguments as an object", _set_arguments(json.loads)),
+    "tool-arguments-empty": ('gives "" as arguments', _set_arguments(lambda arguments: "")),
+    "tool-arguments-double": ("encodes arguments twice", _set_arguments(json.dumps)),
+    "tool-arguments-cut": ("cuts arguments, with finish length", _cut_arguments("length")),
+    "tool-arguments-cut-unmarked": ("cuts arguments, with finish tool_calls", _cut_arguments("tool_calls")),
+    "tool-arguments-newlines": (
         "gives arguments with raw newlines in their strings",
-        need=FaultNeed.TOOLS,
-        alter_answer=_called,
-        alter_body=_set_arguments(_with_raw_newline),
+        _set_arguments(_with_raw_newline),
     ),
-    FaultKind(
-        "tool-arguments-list",
-        6,
-        "gives a list as arguments",
-        need=FaultNeed.TOOLS,
-        alter_answer=_called,
-        alter_body=_set_arguments(lambda arguments: "[1, 2]"),
-    ),
-    FaultKind(
-        "tool-id-null",
-        6,
-        "gives null as id",
-        need=FaultNeed.TOOLS,
-        alter_answer=_called,
-        alter_body=_in_calls(lambda call: call.update(id=None)),
-    ),
-    FaultKind(
-        "tool-id-empty",
-        6,
-        'gives "" as id',
-        need=FaultNeed.TOOLS,
-        alter_answer=_called,
-        alter_body=_in_calls(lambda call: call.update(id="")),
-    ),
-    FaultKind(
-        "tool-id-repeated",
-        6,
-        "gives two calls one id",
-        need=FaultNeed.TOOLS,
-        alter_answer=_called_twice,
-        alter_body=in_messages(_same_ids),
-    ),
-    FaultKind(
-        "tool-index-missing",
-        6,
-        "leaves the index of tool calls out of a stream",
-        need=FaultNeed.TOOLS_IN_STREAM,
-        alter_answer=_called,
-        alter_chunks=_unindexed,
-    ),
-    FaultKind(
-        "tool-second-bare",
-        6,
-        "gives the second call of a tool no arguments",
-        need=FaultNeed.TOOLS,
-        alter_answer=_called_twice,
-        alter_body=in_messages(_second_bare),
-    ),
-    FaultKind(
-        "tool-name-unknown",
-        6,
+    "tool-arguments-list": ("gives a list as arguments", _set_arguments(lambda arguments: "[1, 2]")),
+    "tool-id-null": ("gives null as id", _in_calls(lambda call: call.update(id=None))),
+    "tool-id-empty": ('gives "" as id', _in_calls(lambda call: call.update(id=""))),
+    "tool-name-unknown": (
         "calls a tool that was not offered",
-        need=FaultNeed.TOOLS,
-        alter_answer=_called,
-        alter_body=_in_calls(lambda call: call["function"].update(name="no_such_tool")),
+        _in_calls(lambda call: call["function"].update(name="no_such_tool")),
     ),
-    FaultKind(
-        "tool-markup-content",
-        6,
-        "leaves the call's markup in content, with finish stop",
-        need=FaultNeed.TOOLS,
-        alter_answer=_as_text("content"),
-    ),
-    FaultKind(
-        "tool-markup-reasoning",
-        6,
-        "leaves the call's markup in the reasoning, with finish stop",
-        need=FaultNeed.TOOLS,
-        alter_answer=_as_text("reasoning"),
-    ),
-    FaultKind(
-        "tool-calls-null",
-        6,
-        "adds tool_calls: null to a text",
-        need=FaultNeed.CHAT,
-        alter_body=in_messages(lambda message: message.setdefault("tool_calls", None)),
-    ),
-    FaultKind(
-        "tool-calls-empty",
-        6,
-        "adds tool_calls: [] to a text",
-        need=FaultNeed.CHAT,
-        alter_body=in_messages(lambda message: message.setdefault("tool_calls", [])),
-    ),
-    FaultKind(
-        "tool-calls-parallel",
-        6,
-        "calls twice although parallel calls are forbidden",
-        need=FaultNeed.TOOLS,
-        alter_answer=_called_twice,
-    ),
+}
+_DEFECTIVE_PAIRS = {
+    "tool-id-repeated": ("gives two calls one id", in_messages(_same_ids)),
+    "tool-second-bare": ("gives the second call of a tool no arguments", in_messages(_second_bare)),
+}
+_UNINDEXED = {"tool-index-missing": ("leaves the index of tool calls out of a stream", _unindexed)}
+_MISPLACED = {
+    "tool-markup-content": ("leaves the call's markup in content, with finish stop", _as_text("content")),
+    "tool-markup-reasoning": ("leaves the call's markup in the reasoning, with finish stop", _as_text("reasoning")),
+    "tool-calls-parallel": ("calls twice although parallel calls are forbidden", _called_twice),
+}
+_NO_CALLS = {
+    "tool-calls-null": ("adds tool_calls: null to a text", in_messages(lambda text: text.setdefault("tool_calls"))),
+    "tool-calls-empty": ("adds tool_calls: [] to a text", in_messages(lambda text: text.setdefault("tool_calls", []))),
+}
+
+KINDS = (
+    *kinds(6, "alter_body", _DEFECTIVE_CALLS, FaultNeed.TOOLS, alter_answer=_called),
+    *kinds(6, "alter_body", _DEFECTIVE_PAIRS, FaultNeed.TOOLS, alter_answer=_called_twice),
+    *kinds(6, "alter_chunks", _UNINDEXED, FaultNeed.TOOLS_IN_STREAM, alter_answer=_called),
+    *kinds(6, "alter_answer", _MISPLACED, FaultNeed.TOOLS),
+    *kinds(6, "alter_body", _NO_CALLS, FaultNeed.CHAT),
 )

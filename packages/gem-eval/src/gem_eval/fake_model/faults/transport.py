@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from gem_eval.fake_model.connection import ConnectionEnd, HttpReply, Pause, Step
 from gem_eval.fake_model.errors import nested_error
-from gem_eval.fake_model.faults.kinds import FaultKind, FaultNeed, FaultSettings
+from gem_eval.fake_model.faults.kinds import FaultNeed, FaultSettings, kinds
 from gem_eval.fake_model.model_request import ModelRequest
 
 __all__ = ["KINDS"]
@@ -87,45 +87,38 @@ def _dead(request: ModelRequest, settings: FaultSettings) -> HttpReply:
     return HttpReply(500, orjson.dumps(nested_error("The engine died. See the log for the cause.", 500)))
 
 
-KINDS = (
-    FaultKind("reset-before-headers", 10, "resets before it answers", alter_steps=_instead(ConnectionEnd.RESET)),
-    FaultKind("close-before-headers", 10, "closes before it answers", alter_steps=_instead(ConnectionEnd.CLOSE)),
-    FaultKind("reset-after-headers", 10, "resets after the headers", alter_steps=_after_headers(ConnectionEnd.RESET)),
-    FaultKind("reset-in-body", 10, "resets in the middle of the body", alter_steps=_in_body(ConnectionEnd.RESET)),
-    FaultKind("truncated-body", 10, "closes in the middle of the body", alter_steps=_in_body(ConnectionEnd.CLOSE)),
-    FaultKind(
-        "dead-reused-socket",
-        10,
+_STEPS = {
+    "reset-before-headers": ("resets before it answers", _instead(ConnectionEnd.RESET)),
+    "close-before-headers": ("closes before it answers", _instead(ConnectionEnd.CLOSE)),
+    "reset-after-headers": ("resets after the headers", _after_headers(ConnectionEnd.RESET)),
+    "reset-in-body": ("resets in the middle of the body", _in_body(ConnectionEnd.RESET)),
+    "truncated-body": ("closes in the middle of the body", _in_body(ConnectionEnd.CLOSE)),
+    "dead-reused-socket": (
         "answers, and resets at the next request on the connection",
-        alter_steps=_afterwards(ConnectionEnd.DOOM),
+        _afterwards(ConnectionEnd.DOOM),
     ),
-    FaultKind(
-        "unannounced-close",
-        10,
+    "unannounced-close": (
         "answers, and closes the connection that it said it keeps",
-        alter_steps=_afterwards(ConnectionEnd.CLOSE),
+        _afterwards(ConnectionEnd.CLOSE),
     ),
-    FaultKind("slow-headers", 10, "sends the headers a byte at a time", alter_steps=_slow_headers),
-    FaultKind("slow-body", 10, "sends the body a byte at a time", alter_steps=_slow_body),
-    FaultKind("silence", 10, "never answers", alter_steps=_instead(ConnectionEnd.SILENCE)),
-    FaultKind(
-        "silence-after-headers", 10, "falls silent after the headers", alter_steps=_after_headers(ConnectionEnd.SILENCE)
-    ),
-    FaultKind("length-short", 10, "announces half of the body", need=FaultNeed.WHOLE, alter_steps=_announcing(0.5)),
-    FaultKind(
-        "length-long",
-        10,
-        "announces more than the body and falls silent",
-        need=FaultNeed.WHOLE,
-        alter_steps=_announcing(2),
-    ),
-    FaultKind("gzip", 10, "compresses the body", need=FaultNeed.WHOLE, alter_reply=_compressed),
-    FaultKind(
-        "gzip-broken",
-        10,
-        "announces a compressed body, sends a plain one",
-        need=FaultNeed.WHOLE,
-        alter_reply=_not_compressed,
-    ),
-    FaultKind("engine-dead", 10, "answers 500 and ends; later connections are refused", refuse=_dead, deadly=True),
+    "slow-headers": ("sends the headers a byte at a time", _slow_headers),
+    "slow-body": ("sends the body a byte at a time", _slow_body),
+    "silence": ("never answers", _instead(ConnectionEnd.SILENCE)),
+    "silence-after-headers": ("falls silent after the headers", _after_headers(ConnectionEnd.SILENCE)),
+}
+_LENGTHS = {
+    "length-short": ("announces half of the body", _announcing(0.5)),
+    "length-long": ("announces more than the body and falls silent", _announcing(2)),
+}
+_ENCODINGS = {
+    "gzip": ("compresses the body", _compressed),
+    "gzip-broken": ("announces a compressed body, sends a plain one", _not_compressed),
+}
+_DEATHS = {"engine-dead": ("answers 500 and ends; later connections are refused", _dead)}
+
+KINDS = (
+    *kinds(10, "alter_steps", _STEPS),
+    *kinds(10, "alter_steps", _LENGTHS, FaultNeed.WHOLE),
+    *kinds(10, "alter_reply", _ENCODINGS, FaultNeed.WHOLE),
+    *kinds(10, "refuse", _DEATHS, deadly=True),
 )

@@ -14,17 +14,18 @@ from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.egress_proxy import PROXY_PORT, EgressProxy
-from gem_terminal.engines.base import Channel, Container, ContainerSnapshot, FileChanges
+from gem_terminal.engines.base import Channel, Container, ContainerSnapshot, FileChanges, ProcessOptions
 from gem_terminal.engines.cgroups import CounterFiles, LimitCounts, describe_reached_limits
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.docker.networks import BridgeNetwork, listen, refuse_own_networks
 from gem_terminal.engines.processes import has_ended, kill, others_than
 from gem_terminal.errors import EngineError
+from gem_terminal.network.egress_proxy import PROXY_PORT, EgressProxy
 from gem_terminal.task import ResourceLimits
 
 if TYPE_CHECKING:
     from docker import DockerClient
+    from typing_extensions import Unpack
 
 __all__ = ["DockerContainer", "engine_errors"]
 
@@ -108,21 +109,13 @@ class DockerContainer(Container):
         self.folders: tuple[str, ...] = (layers["UpperDir"], *volumes) if layers.get("UpperDir") else ()
         """The folders of the container's writable layer, if the engine runs on this machine."""
 
-    def open(
-        self,
-        command: Iterable[str],
-        *,
-        terminal: bool = False,
-        user: str | None = None,
-        environment: Mapping[str, str] | None = None,
-        workdir: str | None = None,
-    ) -> Channel:
-        api = self._client.api
+    def open(self, command: Iterable[str], **options: Unpack[ProcessOptions]) -> Channel:
+        api, terminal = self._client.api, options.get("terminal", False)
         words = list(command)
         with engine_errors(f"container {self.id[:12]} cannot run {words[0]}{self._fate and f', since {self._fate}'}"):
             execution = api.exec_create(
-                self.id, words, stdin=True, tty=terminal, user=user or "", environment=dict(environment or {}),
-                workdir=workdir,
+                self.id, words, stdin=True, tty=terminal, user=options.get("user") or "",
+                environment=dict(options.get("environment") or {}), workdir=options.get("workdir"),
             )["Id"]  # fmt: skip
             stream = api.exec_start(execution, tty=terminal, socket=True)
         return _DockerChannel(self._client, execution, stream, framed=not terminal)

@@ -12,7 +12,6 @@ from pathlib import Path
 from threading import BoundedSemaphore, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.egress_proxy import proxy_variables
 from gem_terminal.engines.base import (
     Container,
     ContainerSnapshot,
@@ -21,6 +20,7 @@ from gem_terminal.engines.base import (
     EngineInfo,
     ImageProcess,
     Progress,
+    refuse_host_network,
 )
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY
 from gem_terminal.engines.docker import images as docker_images
@@ -33,6 +33,7 @@ from gem_terminal.engines.mirrors import MirrorSettings, mirror_settings, put_mi
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.engines.processes import unlinked
 from gem_terminal.errors import EngineError
+from gem_terminal.network.egress_proxy import proxy_variables
 from gem_terminal.task import Image, ResourceLimits, SideCar
 from gem_terminal.warnings_once import warn_once
 
@@ -115,38 +116,21 @@ class DockerEngine(Engine):
         return docker_images.discard(self.client, keep)
 
     def start(self, reference: str, limits: ResourceLimits, environment: Mapping[str, str] | None = None) -> Container:
-        return self._start(
-            reference, limits, environment, lambda: self._new_network(limits) if limits.is_routed else None
-        )
+        spec = ContainerSpec(reference, limits, environment or {})
+        return self._start(spec, lambda: self._new_network(limits) if limits.is_routed else None)
 
     def check_side_cars(self, side_cars: Sequence[SideCar]) -> None:
         pass  # each container has its own network namespace
 
-    def start_first(
-        self,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        names: Sequence[str],
-        beside: Sequence[ContainerSpec] = (),
-    ) -> Container:
-        if limits.host_network:
-            raise EngineError("containers of one task cannot share the network of this machine; pass network=True")
-        return self._start(reference, limits, environment, lambda: self._new_network(limits), names[:1])
+    def start_first(self, spec: ContainerSpec, names: Sequence[str], beside: Sequence[ContainerSpec] = ()) -> Container:
+        refuse_host_network(spec.limits)
+        return self._start(spec, lambda: self._new_network(spec.limits))
 
-    def start_beside(
-        self,
-        first: Container,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        own_names: Sequence[str],
-        names: Sequence[str],
-    ) -> Container:
+    def start_beside(self, first: Container, spec: ContainerSpec, names: Sequence[str]) -> Container:
         assert isinstance(first, DockerContainer)
         network = first.network
         assert network is not None
-        return self._start(reference, limits, environment, lambda: replace(network, is_borrowed=True), own_names)
+        return self._start(spec, lambda: replace(network, is_borrowed=True))
 
     def image_process(self, reference: str) -> ImageProcess:
         with engine_errors(f"the engine does not describe the image {reference}"):
@@ -161,26 +145,21 @@ class DockerEngine(Engine):
     def _new_network(self, limits: ResourceLimits) -> BridgeNetwork:
         return create_network(self.client, {LABEL: str(self._owner)}, internal=not limits.is_routed)
 
-    def _start(
-        self,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str] | None,
-        connect: Callable[[], BridgeNetwork | None],
-        names: Sequence[str] = (),
-    ) -> DockerContainer:
+    def _start(self, spec: ContainerSpec, connect: Callable[[], BridgeNetwork | None]) -> DockerContainer:
+        reference, limits, given, _ = spec
         disk = limits.disk or DISK
         if self._unremoved and self._removing.acquire(blocking=False):  # an engine may hang on it
             Thread(target=self._remove_aside, name="gem-terminal removes", daemon=True).start()
         settings = mirror_settings() if limits.network else MirrorSettings()
-        given = {**(proxy_variables() if limits.is_filtered else {}), **(environment or {})}
+        if limits.is_filtered:
+            given = {**proxy_variables(), **given}
         if settings.variables:
             own = docker_images.variables_of(self.client, reference)
             given = {**{name: value for name, value in settings.variables.items() if name not in own}, **given}
         with self._starting, engine_errors(f"the container engine could not start {reference}"):
             network = connect()
             try:
-                description = self._start_container(reference, limits, disk, given, network, names)
+                description = self._start_container(spec._replace(environment=given), disk, network)
             except BaseException:
                 if network is not None and not network.is_borrowed:
                     _try_remove(partial(self.client.api.remove_network, network.id))
@@ -266,30 +245,22 @@ class DockerEngine(Engine):
         self._bounds_disks = not any("io.containerd.snapshotter" in str(value) for _, value in status)
         return client
 
-    def _start_container(
-        self,
-        reference: str,
-        limits: ResourceLimits,
-        disk: int,
-        environment: dict[str, str],
-        network: BridgeNetwork | None,
-        names: Sequence[str],
-    ) -> Mapping[str, Any]:
+    def _start_container(self, spec: ContainerSpec, disk: int, network: BridgeNetwork | None) -> Mapping[str, Any]:
         """Start a container and return the engine's description of it."""
         from docker.errors import APIError
         from docker.types import LogConfig, Ulimit
 
-        containers, api = self.client.containers, self.client.api
+        containers, api, limits = self.client.containers, self.client.api, spec.limits
         options: dict[str, Any] = {"storage_opt": {"size": str(disk)}} if self._bounds_disks else {}
         bounds = self._bounds_disks
         if network is None:
             options["network_mode"] = "host" if limits.host_network else "none"
         else:
-            endpoint = api.create_endpoint_config(aliases=list(names))
+            endpoint = api.create_endpoint_config(aliases=list(spec.names))
             options |= {"network": network.name, "networking_config": {network.name: endpoint}}
         try:
             made = containers.create(
-                reference,
+                spec.reference,
                 ["sh", "-c", _WAIT],
                 entrypoint=[],
                 detach=True,
@@ -307,7 +278,7 @@ class DockerEngine(Engine):
                 # Until the watch notices, one file may fill the disk, but no more.
                 ulimits=[Ulimit(name="fsize", soft=disk, hard=disk), Ulimit(name="core", soft=0, hard=0)],
                 labels={LABEL: str(self._owner)},
-                environment=environment,
+                environment=dict(spec.environment),
                 user="root",
                 **options,
             )
@@ -315,7 +286,7 @@ class DockerEngine(Engine):
             if not bounds or "storage" not in str(error.explanation).lower():
                 raise
             self._bounds_disks = False
-            return self._start_container(reference, limits, disk, environment, network, names)
+            return self._start_container(spec, disk, network)
         identifier = str(made.id)
         try:
             api.start(identifier)

@@ -126,33 +126,18 @@ class FleetEngine(Engine):
         for member in self._members.all:
             member.engine.check_side_cars(side_cars)
 
-    def start_first(
-        self,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        names: Sequence[str],
-        beside: Sequence[ContainerSpec] = (),
-    ) -> Container:
+    def start_first(self, spec: ContainerSpec, names: Sequence[str], beside: Sequence[ContainerSpec] = ()) -> Container:
         def start(engine: Engine) -> Container:
-            there = [spec._replace(reference=self._on(engine, spec.reference)) for spec in beside]
-            return engine.start_first(self._on(engine, reference), limits, environment, names, there)
+            there = [each._replace(reference=self._on(engine, each.reference)) for each in (spec, *beside)]
+            return engine.start_first(there[0], names, there[1:])
 
         return self._leased(start)
 
-    def start_beside(
-        self,
-        first: Container,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        own_names: Sequence[str],
-        names: Sequence[str],
-    ) -> Container:
+    def start_beside(self, first: Container, spec: ContainerSpec, names: Sequence[str]) -> Container:
         assert isinstance(first, FleetContainer)
         engine = first.member.engine
-        there = self._on(engine, reference)
-        container = engine.start_beside(first.container, there, limits, environment, own_names, names)
+        there = spec._replace(reference=self._on(engine, spec.reference))
+        container = engine.start_beside(first.container, there, names)
         self._members.take(first.member)
         return FleetContainer(container, first.member, self._members.release)
 

@@ -13,12 +13,12 @@ import selectors
 import ssl
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus
 
-from gem_terminal.engines.base import Channel
+from gem_terminal.engines.base import Channel, ProcessOptions
 from gem_terminal.errors import EngineError
 
 if TYPE_CHECKING:
@@ -76,13 +76,7 @@ exit 127
 """
 
 
-def command_line(
-    command: Iterable[str],
-    *,
-    user: str | None,
-    environment: Mapping[str, str] | None,
-    workdir: str | None,
-) -> list[str]:
+def command_line(command: Iterable[str], options: ProcessOptions) -> list[str]:
     """Return the command line that runs a command with its user, environment and folder, and keeps its exit code.
 
     A command line that is too long to be sent ends with exit code 126, as a shell reports one too long for the kernel.
@@ -90,14 +84,14 @@ def command_line(
     Raises:
         EngineError: if the name of a variable is invalid, or an argument contains a NUL byte.
     """
-    words = list(command)
-    pairs = [f"{name}={value}" for name, value in (environment or {}).items()]
-    for name in environment or {}:
+    words, environment = list(command), options.get("environment") or {}
+    pairs = [f"{name}={value}" for name, value in environment.items()]
+    for name in environment:
         if not name or "=" in name or name.startswith("-"):
             raise EngineError(f"{name!r} cannot be the name of an environment variable")
     if words and "=" in words[0]:  # env would take such a command for a variable
         words = ["/bin/sh", "-c", 'exec "$@"', "sh", *words]
-    line = ["/bin/sh", "-c", _ENTER, "sh", user or "root", workdir or ".", *pairs, *words]
+    line = ["/bin/sh", "-c", _ENTER, "sh", options.get("user") or "root", options.get("workdir") or ".", *pairs, *words]
     line = [word.encode(errors="replace").decode() for word in line]  # lone surrogates
     for word in line:
         if "\x00" in word:

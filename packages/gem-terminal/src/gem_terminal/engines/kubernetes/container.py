@@ -12,13 +12,14 @@ from pathlib import PurePosixPath
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from gem_terminal.engines.base import Channel, Container
+from gem_terminal.engines.base import Channel, Container, ProcessOptions
 from gem_terminal.engines.kubernetes.channel import ExecChannel, command_line
 from gem_terminal.engines.kubernetes.pods import CONTAINER
 from gem_terminal.errors import EngineError
 
 if TYPE_CHECKING:
     from kubernetes.client import CoreV1Api
+    from typing_extensions import Unpack
 
 __all__ = ["BACKOFF", "CALL_SECONDS", "RETRIES", "Pod", "SideCarOfPod", "api_errors", "said"]
 
@@ -78,18 +79,8 @@ class Pod(Container):
         self._namespace = namespace
         self._removed = False
 
-    def open(
-        self,
-        command: Iterable[str],
-        *,
-        terminal: bool = False,
-        user: str | None = None,
-        environment: Mapping[str, str] | None = None,
-        workdir: str | None = None,
-    ) -> Channel:
-        return self._execute(
-            command_line(command, user=user, environment=environment, workdir=workdir), terminal=terminal
-        )
+    def open(self, command: Iterable[str], **options: Unpack[ProcessOptions]) -> Channel:
+        return self._execute(command_line(command, options), terminal=options.get("terminal", False))
 
     def put(self, archive: bytes, folder: str) -> None:
         done = self.run(

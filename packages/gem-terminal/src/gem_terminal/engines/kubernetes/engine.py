@@ -31,6 +31,7 @@ from gem_terminal.engines.kubernetes.images import published
 from gem_terminal.engines.kubernetes.pods import (
     OWNER,
     POLICY,
+    container_name,
     manifest,
     phase_of,
     policy,
@@ -179,35 +180,17 @@ class KubernetesEngine(Engine):
             return self._published[image]
 
     def start(self, reference: str, limits: ResourceLimits, environment: Mapping[str, str] | None = None) -> Container:
-        return self._start(reference, limits, environment or {})
+        return self._start(ContainerSpec(reference, limits, environment or {}))
 
     def check_side_cars(self, side_cars: Sequence[SideCar]) -> None:
         pass  # what differs from image to image, start and image_process find out
 
-    def start_first(
-        self,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        names: Sequence[str],
-        beside: Sequence[ContainerSpec] = (),
-    ) -> Container:
-        # A compose file allows names of services that no container of a pod may have.
-        containers = {spec.name: f"beside-{number}" for number, spec in enumerate(beside, 1)}
-        renamed = [spec._replace(name=containers[spec.name]) for spec in beside]
-        return self._start(reference, limits, environment, names, renamed, containers)
+    def start_first(self, spec: ContainerSpec, names: Sequence[str], beside: Sequence[ContainerSpec] = ()) -> Container:
+        return self._start(spec, names, beside)
 
-    def start_beside(
-        self,
-        first: Container,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        own_names: Sequence[str],
-        names: Sequence[str],
-    ) -> Container:
+    def start_beside(self, first: Container, spec: ContainerSpec, names: Sequence[str]) -> Container:
         assert isinstance(first, Pod)
-        return SideCarOfPod(first, own_names[0])  # it waits since the pod runs
+        return SideCarOfPod(first, spec.names[0])  # it waits since the pod runs
 
     def image_process(self, reference: str) -> ImageProcess:
         """Return the process of an image as the builder knows it; without a builder, services must name commands."""
@@ -216,24 +199,16 @@ class KubernetesEngine(Engine):
         image = next((image for image, name in self._published.items() if name == reference), Image(name=reference))
         return self._builder.image_process(self._builder.prepare(image))
 
-    def _start(
-        self,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        names: Sequence[str] = (),
-        beside: Sequence[ContainerSpec] = (),
-        containers: Mapping[str, str] | None = None,
-    ) -> Container:
+    def _start(self, spec: ContainerSpec, names: Sequence[str] = (), beside: Sequence[ContainerSpec] = ()) -> Container:
+        reference, limits = spec.reference, spec.limits
         if limits.is_filtered or limits.host_network:
             raise EngineError(
                 "the kubernetes engine gives a pod neither a network of listed hosts nor that of its node; use docker "
                 "or namespace, or pass network=True or False"
             )
         name = f"gem-{secrets.token_hex(10)}"
-        pod = manifest(
-            name, reference, limits, environment, self._owner, self._run_seconds, self._overrides, names, beside
-        )
+        pod = manifest(name, (spec, *beside), self._owner, self._run_seconds, self._overrides, names)
+        containers = {each.names[0]: container_name(number) for number, each in enumerate(beside, 1)}
         container = Pod(self.core, self._namespace, name, containers)
         try:
             if not limits.network:

@@ -9,7 +9,6 @@ from gem_terminal.engines.base import ContainerSpec
 from gem_terminal.engines.container_defaults import CAPABILITIES
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
-from gem_terminal.task import ResourceLimits
 
 __all__ = ["CONTAINER", "OWNER", "POLICY", "PodPhase", "manifest", "phase_of", "policy", "selector"]
 
@@ -36,43 +35,42 @@ def selector(owner: ContainerOwner) -> str:
     return f"{_LABEL}=pod,{_HOST}={owner.machine}"
 
 
+def container_name(number: int) -> str:
+    """Return the name of a pod's container; a compose file allows names of services that none may have."""
+    return f"beside-{number}" if number else CONTAINER
+
+
 def manifest(
     name: str,
-    image: str,
-    limits: ResourceLimits,
-    environment: Mapping[str, str],
+    containers: Sequence[ContainerSpec],
     owner: ContainerOwner,
     seconds: int,
     overrides: Mapping[str, Any],
     names: Sequence[str] = (),
-    beside: Sequence[ContainerSpec] = (),
 ) -> dict[str, Any]:
     """Return the manifest of a pod.
 
     Args:
         name: the name of the pod.
-        image: the image of its container.
-        limits: its resources. A pod has no limit on processes; only the nodes have one.
-        environment: the environment variables of all its processes.
+        containers: its containers, which all wait. A pod has no limit on processes; only the nodes have one.
         owner: the process that owns the pod.
         seconds: the time after which the cluster ends a forgotten pod.
         overrides: merged into the manifest, mappings key by key; ``spec.containers`` takes a list with one
             mapping, which every container gets.
         names: the names by which the containers of the pod reach each other; they share its network.
-        beside: the further containers, which wait like the first.
     """
-    first = ContainerSpec(CONTAINER, image, limits, environment)
+    network = "any" if containers[0].limits.network else "none"
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "name": name,
-            "labels": {_LABEL: "pod", _HOST: owner.machine, _NETWORK: "any" if limits.network else "none"},
+            "labels": {_LABEL: "pod", _HOST: owner.machine, _NETWORK: network},
             "annotations": {OWNER: str(owner)},
         },
         "spec": {
             "hostname": name,
-            "containers": [_container(each) for each in (first, *beside)],
+            "containers": [_container(container_name(number), each) for number, each in enumerate(containers)],
             **({"hostAliases": [{"ip": "127.0.0.1", "hostnames": [*names]}]} if names else {}),
             "restartPolicy": "Never",
             "automountServiceAccountToken": False,
@@ -84,12 +82,12 @@ def manifest(
     return _merged(pod, overrides)
 
 
-def _container(spec: ContainerSpec) -> dict[str, Any]:
+def _container(name: str, spec: ContainerSpec) -> dict[str, Any]:
     limits = spec.limits
     resources = {"cpu": f"{max(int(limits.cpus * 1000), 1)}m", "memory": str(limits.memory)}
     disk = {} if limits.disk is None else {"ephemeral-storage": str(limits.disk)}
     return {
-        "name": spec.name,
+        "name": name,
         "image": spec.reference,
         "command": ["/bin/sh", "-c", _literal(_WAIT)],
         "env": [{"name": key, "value": _literal(value)} for key, value in spec.environment.items()],

@@ -15,10 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Timer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gem_terminal.egress_proxy import PROXY_PORT, EgressProxy, proxy_variables
-from gem_terminal.engines.base import Channel, Container, FileChanges
+from gem_terminal.engines.base import Channel, Container, FileChanges, ProcessOptions
 from gem_terminal.engines.cgroups import Cgroup, LimitCounts, describe_reached_limits
 from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY, files_of
 from gem_terminal.engines.descriptors import ready
@@ -29,8 +28,12 @@ from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot, changes_
 from gem_terminal.engines.namespace.spawning import Process, Spawner
 from gem_terminal.engines.processes import has_ended, kill, others_than
 from gem_terminal.errors import EngineError
+from gem_terminal.network.egress_proxy import PROXY_PORT, EgressProxy, proxy_variables
 from gem_terminal.task import ResourceLimits
 from gem_terminal.warnings_once import warn_once
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["NamespaceContainer", "start_container"]
 
@@ -117,15 +120,8 @@ class NamespaceContainer(Container):
             self._cgroup.remove()
             raise
 
-    def open(
-        self,
-        command: Iterable[str],
-        *,
-        terminal: bool = False,
-        user: str | None = None,
-        environment: Mapping[str, str] | None = None,
-        workdir: str | None = None,
-    ) -> Channel:
+    def open(self, command: Iterable[str], **options: Unpack[ProcessOptions]) -> Channel:
+        terminal = options.get("terminal", False)
         if terminal:
             ours, theirs = pty.openpty()
             ends = [theirs] * 3
@@ -139,9 +135,9 @@ class NamespaceContainer(Container):
                 (ends[0], ends[1], ends[2]),
                 command=command,
                 cgroups=self._cgroup.tasks,
-                user=user or self._user,
-                environment={**self._environment, **(environment or {})},
-                workdir=workdir or self._workdir,
+                user=options.get("user") or self._user,
+                environment={**self._environment, **(options.get("environment") or {})},
+                workdir=options.get("workdir") or self._workdir,
                 terminal=terminal,
                 rlimits=self._rlimits,
             )

@@ -31,6 +31,7 @@ from gem_terminal.engines.base import (
     EngineInfo,
     ImageProcess,
     Progress,
+    refuse_host_network,
 )
 from gem_terminal.engines.cgroups import controllers, reap_cgroups
 from gem_terminal.engines.mirrors import MirrorSettings, mirror_settings, put_mirrors
@@ -108,7 +109,7 @@ class NamespaceEngine(Engine):
         return self._images.discard(keep)
 
     def start(self, reference: str, limits: ResourceLimits, environment: Mapping[str, str] | None = None) -> Container:
-        return self._start(reference, limits, environment or {})
+        return self._start(ContainerSpec(reference, limits, environment or {}))
 
     def restore(
         self, snapshot: ContainerSnapshot, limits: ResourceLimits, environment: Mapping[str, str] | None = None
@@ -128,45 +129,23 @@ class NamespaceEngine(Engine):
                         "containers of a task share one loopback; use engine='docker'"
                     )
 
-    def start_first(
-        self,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        names: Sequence[str],
-        beside: Sequence[ContainerSpec] = (),
-    ) -> Container:
-        if limits.host_network:
-            raise EngineError("containers of one task cannot share the network of this machine; pass network=True")
-        return _named(self.start(reference, limits, environment), names)
+    def start_first(self, spec: ContainerSpec, names: Sequence[str], beside: Sequence[ContainerSpec] = ()) -> Container:
+        refuse_host_network(spec.limits)
+        return _named(self._start(spec), names)
 
-    def start_beside(
-        self,
-        first: Container,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        own_names: Sequence[str],
-        names: Sequence[str],
-    ) -> Container:
+    def start_beside(self, first: Container, spec: ContainerSpec, names: Sequence[str]) -> Container:
         assert isinstance(first, NamespaceContainer)
-        return _named(self._start(reference, limits, environment, first), names)
+        return _named(self._start(spec, first), names)
 
     def image_process(self, reference: str) -> ImageProcess:
         _, config = self._images.layers(reference)
         return ImageProcess(tuple(config.get("entrypoint") or ()), tuple(config.get("command") or ()))
 
-    def _start(
-        self,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        beside: NamespaceContainer | None = None,
-    ) -> NamespaceContainer:
-        layers, config = self._images.layers(reference)
-        settings = mirror_settings() if limits.network else MirrorSettings()
-        variables = {**settings.variables, **config.get("environment", {}), **environment}
-        container = self.start_on(layers, limits, variables, config, beside=beside)
+    def _start(self, spec: ContainerSpec, beside: NamespaceContainer | None = None) -> NamespaceContainer:
+        layers, config = self._images.layers(spec.reference)
+        settings = mirror_settings() if spec.limits.network else MirrorSettings()
+        variables = {**settings.variables, **config.get("environment", {}), **spec.environment}
+        container = self.start_on(layers, spec.limits, variables, config, beside=beside)
         if settings.files and not config.get("has_mirrors"):
             put_mirrors(container, settings)
         return container

@@ -8,10 +8,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from gem_terminal.engines.base import Channel, Container, Engine, ProgressStage
+from gem_terminal.engines.base import Channel, Container, ContainerSpec, Engine, ProgressStage
 from gem_terminal.engines.remote.frames import encode
 from gem_terminal.engines.remote.held import HeldObject
-from gem_terminal.engines.remote.operations import LimitsField
+from gem_terminal.engines.remote.operations import LimitsField, SpecField
 from gem_terminal.engines.remote.session import WorkerSession
 from gem_terminal.errors import EngineError, EngineFullError
 from gem_terminal.task import Image, ResourceLimits, SideCar
@@ -139,29 +139,20 @@ class OperationRunner:
         return None, b""
 
     def _start_first(self, session: WorkerSession, call: Any, payload: bytes) -> _Answer:
-        reference = _known(session, call.reference)
-        limits = self._limits(call.limits)
-        beside = [one.spec() for one in call.beside]
-        for one in call.beside:
-            _known(session, one.reference)
-            self._limits(one.limits)
-        return self._started(
-            session, lambda: self.engine.start_first(reference, limits, call.environment, call.names, beside)
-        )
+        first, *beside = [self._spec(session, one) for one in (call.spec, *call.beside)]
+        return self._started(session, lambda: self.engine.start_first(first, call.names, beside))
 
     def _start_beside(self, session: WorkerSession, call: Any, payload: bytes) -> _Answer:
-        reference = _known(session, call.reference)
-        limits = self._limits(call.limits)
+        spec = self._spec(session, call.spec)
         with _held(session.objects.containers, call.first, "container").used() as first:
-            return self._started(
-                session,
-                lambda: self.engine.start_beside(
-                    first, reference, limits, call.environment, call.own_names, call.names
-                ),
-            )
+            return self._started(session, lambda: self.engine.start_beside(first, spec, call.names))
 
     def _image_process(self, session: WorkerSession, call: Any, payload: bytes) -> _Answer:
         return self.engine.image_process(_known(session, call.reference))._asdict(), b""
+
+    def _spec(self, session: WorkerSession, given: SpecField) -> ContainerSpec:
+        reference, limits = _known(session, given.reference), self._limits(given.limits)
+        return ContainerSpec(reference, limits, given.environment, given.names)
 
     def _limits(self, given: LimitsField) -> ResourceLimits:
         if given.host_network and not self._host_network:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from gem_terminal.engines.base import Channel, Container, ContainerSnapshot, ExecResult, FileChanges
+from gem_terminal.engines.base import Channel, Container, ContainerSnapshot, ExecResult, FileChanges, ProcessOptions
 from gem_terminal.engines.remote.frames import chunks, decode
 from gem_terminal.engines.remote.link import WorkerAnswer, WorkerLink
 from gem_terminal.errors import EngineError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["RemoteChannel", "RemoteContainer", "RemoteSnapshot"]
 
@@ -148,30 +151,15 @@ class RemoteContainer(Container):
         """The session that it belongs to."""
         return self._there.epoch
 
-    def open(
-        self,
-        command: Iterable[str],
-        *,
-        terminal: bool = False,
-        user: str | None = None,
-        environment: Mapping[str, str] | None = None,
-        workdir: str | None = None,
-    ) -> Channel:
-        number = self._call("open", terminal=terminal, **_process(command, user, environment, workdir)).result
+    def open(self, command: Iterable[str], **options: Unpack[ProcessOptions]) -> Channel:
+        fields = _process(command, options)
+        number = self._call("open", terminal=options.get("terminal", False), **fields).result
         return RemoteChannel(self.link, self.epoch, number)
 
     def run(
-        self,
-        command: Iterable[str],
-        *,
-        seconds: float,
-        user: str | None = None,
-        environment: Mapping[str, str] | None = None,
-        workdir: str | None = None,
-        stdin: bytes = b"",
+        self, command: Iterable[str], *, seconds: float, stdin: bytes = b"", **options: Unpack[ProcessOptions]
     ) -> ExecResult:
-        process = _process(command, user, environment, workdir)
-        done = self._call("run", stdin, seconds=seconds, **process)
+        done = self._call("run", stdin, seconds=seconds, **_process(command, options))
         self.kills = max(self.kills, done.result["kills"])
         return ExecResult(done.payload, done.result["exit_code"])
 
@@ -215,11 +203,14 @@ class RemoteContainer(Container):
         return self._there.call(op, payload, container=self.number, **fields)
 
 
-def _process(
-    command: Iterable[str], user: str | None, environment: Mapping[str, str] | None, workdir: str | None
-) -> dict[str, Any]:
-    variables = None if environment is None else dict(environment)
-    return {"command": list(command), "user": user, "environment": variables, "workdir": workdir}
+def _process(command: Iterable[str], options: ProcessOptions) -> dict[str, Any]:
+    variables = options.get("environment")
+    return {
+        "command": list(command),
+        "user": options.get("user"),
+        "environment": None if variables is None else dict(variables),
+        "workdir": options.get("workdir"),
+    }
 
 
 def _waits(seconds: float) -> Iterable[float]:

@@ -136,36 +136,14 @@ class WorkerEngine(Engine):
         told = [{"name": one.name, "ports": list(one.ports)} for one in side_cars]
         self._link.call("check_side_cars", side_cars=told)
 
-    def start_first(
-        self,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        names: Sequence[str],
-        beside: Sequence[ContainerSpec] = (),
-    ) -> Container:
-        specs = [
-            {"name": spec.name, "reference": spec.reference, **_starting(spec.limits, spec.environment)}
-            for spec in beside
-        ]
+    def start_first(self, spec: ContainerSpec, names: Sequence[str], beside: Sequence[ContainerSpec] = ()) -> Container:
         return self._started(
-            "start_first", reference=reference, names=list(names), beside=specs, **_starting(limits, environment)
+            "start_first", spec=_fields(spec), names=list(names), beside=[_fields(each) for each in beside]
         )
 
-    def start_beside(
-        self,
-        first: Container,
-        reference: str,
-        limits: ResourceLimits,
-        environment: Mapping[str, str],
-        own_names: Sequence[str],
-        names: Sequence[str],
-    ) -> Container:
+    def start_beside(self, first: Container, spec: ContainerSpec, names: Sequence[str]) -> Container:
         assert isinstance(first, RemoteContainer)
-        return self._started(
-            "start_beside", first.epoch, first=first.number, reference=reference, own_names=list(own_names),
-            names=list(names), **_starting(limits, environment),
-        )  # fmt: skip
+        return self._started("start_beside", first.epoch, first=first.number, spec=_fields(spec), names=list(names))
 
     def image_process(self, reference: str) -> ImageProcess:
         found = self._link.call("image_process", reference=reference).result
@@ -196,6 +174,10 @@ def _checked(address: str) -> str:
     if not is_one or parts.query or parts.fragment or parts.username:
         raise ArgumentError(f"{address!r} is no address of a worker, such as wss://one:7070")
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def _fields(spec: ContainerSpec) -> dict[str, Any]:
+    return {"reference": spec.reference, "names": list(spec.names), **_starting(spec.limits, spec.environment)}
 
 
 def _starting(limits: ResourceLimits, environment: Mapping[str, str] | None) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from gem_terminal.engines.base import ContainerSpec
 from gem_terminal.task import ResourceLimits
 
-__all__ = ["Greeting", "LimitsField", "RemoteOperation", "parse_greeting", "parse_operation"]
+__all__ = ["Greeting", "LimitsField", "RemoteOperation", "SpecField", "parse_greeting", "parse_operation"]
 
 _Handle = Annotated[int, Field(ge=1, le=1 << 53)]
 _Name = Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[\w][\w./:@+-]*$")]
@@ -120,28 +119,26 @@ class _Restore(_Starting):
     snapshot: _Handle
 
 
-class _Spec(_Strict):
-    name: str
+class SpecField(_Strict):
+    """A container of several in one network."""
+
     reference: _Name
     limits: LimitsField
     environment: _Environment
-
-    def spec(self) -> ContainerSpec:
-        return ContainerSpec(self.name, self.reference, self.limits.limits(), self.environment)
-
-
-class _StartFirst(_Starting):
-    op: Literal["start_first"]
-    reference: _Name
     names: _Texts
-    beside: Annotated[tuple[_Spec, ...], Field(max_length=1000)]
 
 
-class _StartBeside(_Starting):
+class _StartFirst(RemoteOperation):
+    op: Literal["start_first"]
+    spec: SpecField
+    names: _Texts
+    beside: Annotated[tuple[SpecField, ...], Field(max_length=1000)]
+
+
+class _StartBeside(RemoteOperation):
     op: Literal["start_beside"]
     first: _Handle
-    reference: _Name
-    own_names: _Texts
+    spec: SpecField
     names: _Texts
 
 

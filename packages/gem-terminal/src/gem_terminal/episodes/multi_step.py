@@ -17,7 +17,7 @@ from typing import Any
 
 from gem.arguments import real, string
 from gem_terminal.task import TaskStep
-from gem_terminal.verifier_result import VerifierResult
+from gem_terminal.verdicts.verifier_result import VerifierResult
 
 __all__ = ["StepResult", "result_of_steps"]
 

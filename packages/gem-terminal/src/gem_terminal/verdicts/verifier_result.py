@@ -55,7 +55,7 @@ class VerifierResult:
     """Why a reward of 0.0 may be the setting's fault and not the agent's, with the option that changes it."""
 
     worth: str | None = None
-    """How far the verdict can be trusted; see :func:`~gem_terminal.verdict_worth.verdict_worth`."""
+    """How far the verdict can be trusted; see :func:`~gem_terminal.verdicts.verdict_worth.verdict_worth`."""
 
     @property
     def reward(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gem_terminal.verifier_result import VerifierResult
+from gem_terminal.verdicts.verifier_result import VerifierResult
 
 __all__ = ["connection_hint"]
 

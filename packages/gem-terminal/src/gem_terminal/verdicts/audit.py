@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path, PurePosixPath
 
-from gem_terminal.carried_files import COMMON_FOLDERS, named_paths
 from gem_terminal.engines.namespace.dockerfile import parse
 from gem_terminal.errors import TaskError
 from gem_terminal.formats.fields import SEVERAL
 from gem_terminal.task import Task
 from gem_terminal.task_set import TaskFolder
-from gem_terminal.verdict_worth import verdict_worth
+from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, named_paths
+from gem_terminal.verdicts.verdict_worth import verdict_worth
 
 __all__ = ["FINDINGS", "Finding", "TaskAudit", "audit_task"]
 
@@ -86,7 +86,7 @@ class TaskAudit:
     folder: str
     findings: list[Finding] = field(default_factory=list)
     verdict: str | None = None
-    """See :func:`~gem_terminal.verdict_worth.verdict_worth`; None for a task that cannot be used."""
+    """See :func:`~gem_terminal.verdicts.verdict_worth.verdict_worth`; None for a task that cannot be used."""
     oracle: float | None = None
     """The reward of the solution; None if it was not played."""
     nothing: float | None = None

@@ -10,7 +10,7 @@ from gem.arguments import choice, integer
 from gem.core import Info
 from gem.errors import EpisodeFinishedError, ResetNeededError
 from gem_terminal.actions import load_action
-from gem_terminal.multi_step import StepResult
+from gem_terminal.episodes.multi_step import StepResult
 from gem_terminal.task import Task
 
 __all__ = ["NOT_BEGUN", "OVER", "WORKING", "EpisodeState"]

@@ -11,8 +11,8 @@ from threading import Thread
 from gem_terminal.archive import archive_of, file_archive, folders
 from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.engines.base import Container, ContainerSpec, Engine, Progress
+from gem_terminal.episodes.healthcheck import await_health
 from gem_terminal.errors import EngineError
-from gem_terminal.healthcheck import await_health
 from gem_terminal.task import CopiedFolder, ResourceLimits, SideCar, Task
 
 __all__ = ["SideCarGroup", "start_with_side_cars"]
@@ -44,10 +44,13 @@ def start_with_side_cars(
     references = {each.image: engine.prepare(each.image, progress) for each in task.side_cars}
     names = [task.main_name, *(name for each in task.side_cars for name in (each.name, *each.aliases))]
     specs = {
-        each.name: ContainerSpec(each.name, references[each.image], _limits(each, task), each.environment)
+        each.name: ContainerSpec(
+            references[each.image], _limits(each, task), each.environment, (each.name, *each.aliases)
+        )
         for each in task.side_cars
     }
-    container = engine.start_first(reference, task.limits, task.environment, names, tuple(specs.values()))
+    first = ContainerSpec(reference, task.limits, task.environment, (task.main_name,))
+    container = engine.start_first(first, names, tuple(specs.values()))
     group = SideCarGroup(engine, container)
     try:
         _copy_in(container, task.folders)
@@ -86,10 +89,7 @@ class SideCarGroup:
             EngineError: if one of them fails, or the side-car does not start.
         """
         self.await_conditions(side_car.waits_for)
-        own_names = (side_car.name, *side_car.aliases)
-        container = self._engine.start_beside(
-            self._first, spec.reference, spec.limits, spec.environment, own_names, names
-        )
+        container = self._engine.start_beside(self._first, spec, names)
         try:
             _copy_in(container, side_car.folders)
             self._running[side_car.name] = _RunningSideCar(side_car, container, self._engine, spec.reference)

@@ -1,6 +1,6 @@
 """Connects stdin and stdout with a port: ``python mcp_relay.py PORT``, for clients that start local programs.
 
-A client of MCP starts it in place of a server that runs in a container; see :mod:`gem_terminal.mcp_servers`.
+A client of MCP starts it in place of a server that runs in a container; see :mod:`gem_terminal.network.mcp_servers`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 
 from gem_terminal.engines.base import Container
 from gem_terminal.errors import EngineError
-from gem_terminal.terminal import Terminal
+from gem_terminal.shells.terminal import Terminal
 
 __all__ = ["Screen", "bytes_of"]
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from gem_terminal.container_ports import ContainerPort, connection_command
 from gem_terminal.engines.base import Channel
+from gem_terminal.network.container_ports import ContainerPort, connection_command
 from gem_terminal.task import McpServer
 
 if TYPE_CHECKING:

@@ -7,12 +7,11 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gem.fork_hooks import after_fork_in_child
+from gem_terminal.episodes.task_session import SessionSnapshot
 from gem_terminal.task import Task
-from gem_terminal.task_session import SessionSnapshot
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,9 +53,7 @@ class EpisodeSnapshot:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -13,12 +13,12 @@ from weakref import WeakSet
 from gem.core import Info
 from gem.fork_hooks import after_fork_in_child
 from gem_terminal.engines import Engine, checked_engine_name, engine_by_name
-from gem_terminal.episode_snapshots import EpisodeSnapshot
+from gem_terminal.episodes.episode_snapshots import EpisodeSnapshot
+from gem_terminal.episodes.session_pools import SessionSpec, session_pool
+from gem_terminal.episodes.task_session import TaskSession
+from gem_terminal.episodes.warm_pool import WarmPool
 from gem_terminal.errors import EngineError
 from gem_terminal.recording import EpisodeRecording
-from gem_terminal.session_pools import SessionSpec, session_pool
-from gem_terminal.task_session import TaskSession
-from gem_terminal.warm_pool import WarmPool
 from gem_terminal.warnings_once import warn_once
 
 __all__ = ["EpisodeSessions"]

@@ -11,17 +11,17 @@ from gem_terminal.actions import Bash, CallMcpTool, ReadFile, SendKeys, WriteFil
 from gem_terminal.archive import archive_of, folders
 from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.engines.base import Channel, Container, ContainerSnapshot, Engine, ExecResult
+from gem_terminal.episodes.healthcheck import await_health
+from gem_terminal.episodes.side_cars import SideCarGroup
 from gem_terminal.errors import EngineError
-from gem_terminal.healthcheck import await_health
-from gem_terminal.mcp_servers import TaskMcpServers, mcp_client_is_installed
+from gem_terminal.network.mcp_servers import TaskMcpServers, mcp_client_is_installed
 from gem_terminal.recording import EpisodeRecording
-from gem_terminal.shell import CommandResult, Shell
-from gem_terminal.side_cars import SideCarGroup
+from gem_terminal.shells.shell import CommandResult, Shell
 from gem_terminal.task import Task
-from gem_terminal.verification import VerifierResult, verify
+from gem_terminal.verdicts.verification import VerifierResult, verify
 
 if TYPE_CHECKING:
-    from gem_terminal.screen import Screen
+    from gem_terminal.shells.screen import Screen
 
 __all__ = ["ActionResult", "SessionSnapshot", "TaskSession"]
 
@@ -66,7 +66,7 @@ class SessionSnapshot:
 
     files: ContainerSnapshot
     shell: tuple[str, str] | None
-    """See :meth:`~gem_terminal.shell.Shell.state`."""
+    """See :meth:`~gem_terminal.shells.shell.Shell.state`."""
     processes: int
     """Processes of the agent, other than its shell, that are no part of it."""
     step: int = 0
@@ -168,7 +168,7 @@ class TaskSession:
         """Type into the terminal, which opens on first use; the result is its screen and what it scrolled off."""
         wait = self._granted(action.wait or 0.0)
         seconds = self._granted(max(action.seconds or _SCREEN_SECONDS, wait))
-        from gem_terminal.screen import bytes_of  # few tasks need it, and it brings a library
+        from gem_terminal.shells.screen import bytes_of  # few tasks need it, and it brings a library
 
         screen = self._screen
         if screen is None or screen.ended:
@@ -247,7 +247,7 @@ class TaskSession:
         return SessionSnapshot(self._container.snapshot(), shell, self.processes(), self.step)
 
     def _open_screen(self, workdir: str | None) -> Screen:
-        from gem_terminal.screen import Screen
+        from gem_terminal.shells.screen import Screen
 
         if self._screen is not None:
             self._screen.close()
@@ -269,7 +269,7 @@ class TaskSession:
         return run("/") if done.exit_code in _NOT_RUN and path.startswith("/") else done
 
     def verify(self) -> VerifierResult:
-        """Run the tests; see :func:`~gem_terminal.verification.verify`."""
+        """Run the tests; see :func:`~gem_terminal.verdicts.verification.verify`."""
         self.let_go()
         return verify(self.task, self._container, self._engine)
 

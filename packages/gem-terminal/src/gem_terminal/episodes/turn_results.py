@@ -7,8 +7,8 @@ from typing import Any
 
 from gem.core import Info
 from gem_terminal.actions import RequestedAction
-from gem_terminal.task_session import ActionResult
-from gem_terminal.verifier_result import VerifierResult
+from gem_terminal.episodes.task_session import ActionResult
+from gem_terminal.verdicts.verifier_result import VerifierResult
 
 __all__ = ["observation_of", "tool_results_of", "verdict_info"]
 

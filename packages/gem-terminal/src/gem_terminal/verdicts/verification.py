@@ -31,7 +31,7 @@ The guarantees depend on the user that the agent works as.
   earns no reward.
 
 **In a fresh container** (``verifier="pristine"``, or ``strict``), with the agent's changes under declared paths; see
-:mod:`gem_terminal.pristine`.
+:mod:`gem_terminal.verdicts.pristine`.
 
 **In a separate container** (the separate mode of Harbor) the tests receive only the files that the task declares: its
 artifacts, and ``/logs/artifacts``. They keep their paths and replace the files that the image has there; missing
@@ -50,14 +50,14 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from gem_terminal.archive import archive_of, files_in, sanitize_artifact
-from gem_terminal.connection_hints import connection_hint
 from gem_terminal.engines.base import Container, Engine
+from gem_terminal.episodes.progress import showing
 from gem_terminal.errors import EngineError
-from gem_terminal.pristine import verify_pristine
-from gem_terminal.progress import showing
+from gem_terminal.network.connection_hints import connection_hint
 from gem_terminal.task import Artifact, SeparateVerifier, Task
-from gem_terminal.verdict_worth import verdict_worth
-from gem_terminal.verifier_result import FILES, VerifierResult, result_of_files, result_of_summary
+from gem_terminal.verdicts.pristine import verify_pristine
+from gem_terminal.verdicts.verdict_worth import verdict_worth
+from gem_terminal.verdicts.verifier_result import FILES, VerifierResult, result_of_files, result_of_summary
 
 __all__ = ["VerifierResult", "verify"]
 

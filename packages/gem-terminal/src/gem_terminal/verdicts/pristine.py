@@ -1,9 +1,9 @@
 """Verification that a root agent cannot forge: :func:`verify_pristine`.
 
 The tests run in a fresh container of the task's image. Over it lie only those changes of the agent that
-:class:`~gem_terminal.carried_files.CarryRules` lets through: files under declared paths. The shell, the interpreters,
-the libraries and their configuration are the image's own, so replacing them, or planting what they read, has no
-effect. Processes are gone, and with them whatever waits to write a reward.
+:class:`~gem_terminal.verdicts.carried_files.CarryRules` lets through: files under declared paths. The shell, the
+interpreters, the libraries and their configuration are the image's own, so replacing them, or planting what they read,
+has no effect. Processes are gone, and with them whatever waits to write a reward.
 
 Declared are the working folder, the home of the agent's user, some common folders, the paths that the instruction
 names, and ``pristine_paths`` in ``[metadata]`` of the task. ``pristine_installs`` there names package managers whose
@@ -20,12 +20,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 
-from gem_terminal.carried_files import COMMON_FOLDERS, CarriedFiles, CarryRules, home_of, named_paths
 from gem_terminal.engines.base import Container, Engine
+from gem_terminal.episodes.progress import showing
 from gem_terminal.errors import EngineError
-from gem_terminal.progress import showing
 from gem_terminal.task import Task
-from gem_terminal.verifier_result import VerifierResult
+from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, CarriedFiles, CarryRules, home_of, named_paths
+from gem_terminal.verdicts.verifier_result import VerifierResult
 
 __all__ = ["ENVIRONMENT", "carry_rules", "lay_over", "verify_pristine"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gem_terminal.actions import Bash, CallMcpTool, CarriedAction, Finish, ReadFile, SendKeys, load_action
-from gem_terminal.task_session import ActionResult, TaskSession
+from gem_terminal.episodes.task_session import ActionResult, TaskSession
 
 __all__ = ["carry_out", "repeat"]
 

@@ -8,11 +8,11 @@ from threading import Lock
 
 from gem.fork_hooks import after_fork_in_child
 from gem_terminal.engines import Engine
-from gem_terminal.progress import showing
-from gem_terminal.side_cars import start_with_side_cars
+from gem_terminal.episodes.progress import showing
+from gem_terminal.episodes.side_cars import start_with_side_cars
+from gem_terminal.episodes.task_session import SessionSnapshot, TaskSession
+from gem_terminal.episodes.warm_pool import WarmPool
 from gem_terminal.task import Task
-from gem_terminal.task_session import SessionSnapshot, TaskSession
-from gem_terminal.warm_pool import WarmPool
 
 __all__ = ["SessionSpec", "session_pool"]
 
