@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from gem_testing.env_under_test import EnvUnderTest
 from gem_testing.outcomes import NotTested
@@ -110,7 +109,14 @@ class Clause:
         self.check(under_test)
 
 
-def clauses_of(group: str, *checks: Callable[[EnvUnderTest], None], **fields: Any) -> tuple[Clause, ...]:
+def clauses_of(
+    group: str,
+    *checks: Callable[[EnvUnderTest], None],
+    plays: bool = True,
+    processes: bool = False,
+    by_arguments: bool = False,
+    needs: tuple[Need, ...] = (),
+) -> tuple[Clause, ...]:
     """Return the clauses that functions test, named after them.
 
     The first paragraph of a function's docstring is the promise. The other arguments are fields of :class:`Clause`.
@@ -120,7 +126,10 @@ def clauses_of(group: str, *checks: Callable[[EnvUnderTest], None], **fields: An
             name=f"{group}.{check.__name__.rstrip('_')}",  # reward.range_ would hide a built-in otherwise
             promise=" ".join((check.__doc__ or "").partition("\n\n")[0].split()),
             check=check,
-            **fields,
+            plays=plays,
+            processes=processes,
+            by_arguments=by_arguments,
+            needs=needs,
         )
         for check in checks
     )

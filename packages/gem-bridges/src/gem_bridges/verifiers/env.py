@@ -17,6 +17,7 @@ from gem_bridges.foreign_env import ForeignTurn
 from gem_bridges.replayed_env import SEED_BITS
 from gem_bridges.verifiers.messages import assistant_message, described_tools, messages_after, observed
 from gem_bridges.worker_env import WorkerEnv, WorkerGame, asked
+from gem_processes import LineWorker
 
 __all__ = ["VerifiersEnv", "VerifiersRollout"]
 
