@@ -58,6 +58,6 @@ def draw(entry: Mapping[str, Any], figures: Sequence[Mapping[str, Any]], path: P
             figure.savefig(drawn, metadata={"Date": None, "Description": f"of raw data with SHA-256 {digest}"})
             text = drawn.getvalue()
         pyplot.close(figure)
-    # A tenth of a point is enough for a line, and makes the file a third smaller.
-    text = re.sub(r' d="[^"]*"', lambda line: re.sub(r"(\.\d)\d+", r"\1", line[0]), text)
+    # A tenth of a point is enough for a line, and makes the file a third smaller; a path is a line of the file.
+    text = re.sub(r' d="[^"]*"', lambda path: " " + " ".join(re.sub(r"(\.\d)\d+", r"\1", path[0]).split()), text)
     path.write_text(text, encoding="utf-8")
