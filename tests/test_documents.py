@@ -10,8 +10,10 @@ import pytest
 from click.testing import CliRunner
 from gem.cli.main import cli
 
-from gem.built_in import WRAPPERS
+from gem import built_in
 from gem.discovery.manifest import FILE_NAME
+from gem_questions import plugin as questions
+from gem_rollout import plugin as rollout
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -46,9 +48,10 @@ def test_a_command_in_a_document_exists(command: str) -> None:
 
 
 def test_the_page_of_wrappers_lists_each() -> None:
-    """The table has the name and the class of every wrapper of gem-core, in the order of the registration."""
+    """The table has the name and the class of every wrapper of gem-core and of the libraries on it."""
     rows = re.findall(r"^\| `(\w+)` \| `([\w.:]+)` \|", TEXTS["docs/wrappers.md"], re.MULTILINE)
-    assert rows == list(WRAPPERS.items())
+    offered = (built_in.WRAPPERS, rollout.gem_wrappers(), questions.gem_wrappers())
+    assert sorted(rows) == sorted(item for wrappers in offered for item in wrappers.items())
 
 
 def test_the_readme_of_the_games_lists_each() -> None:

@@ -178,9 +178,9 @@ def test_every_error_of_the_core_has_an_entry(core: PublicApi) -> None:
     assert set(errors.__all__) <= {entry.name for entry in named_pages.error_entries(core)}
 
 
-def test_every_built_in_wrapper_mode_and_reward_is_a_public_class_or_function(core: PublicApi) -> None:
+def test_every_built_in_wrapper_and_mode_is_a_public_class_or_function(core: PublicApi) -> None:
     """So each has an entry to which the page of its name can link."""
-    for target in (*built_in.WRAPPERS.values(), *built_in.VECTOR_BACKENDS.values(), *built_in.REWARDS.values()):
+    for target in (*built_in.WRAPPERS.values(), *built_in.VECTOR_BACKENDS.values()):
         assert core.find(target.replace(":", ".")).docstring, target
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import griffe
 
+from gem.migration import RENAMED
+
 __all__ = ["PublicApi", "PublicModule", "load_api", "source_packages"]
 
 LEFT_OUT = ("cli", "tasks", "__main__", "problems")
@@ -44,10 +46,18 @@ class PublicApi:
                 yield f"{path}.{name}", found
 
     def aliases(self) -> dict[str, str]:
-        """Return every other path of a public name → its home."""
-        return {
+        """Return every other path of a public name → its home, those by way of the front doors of ``gem`` included."""
+        found = {
             f"{path}.{name}": home for path, module in self.modules.items() for name, home in module.offered.items()
         }
+        known = {**found, **{path: path for path, _ in self.objects()}}
+        for door, (_, package) in RENAMED.items():
+            found |= {
+                door + path.removeprefix(package): home
+                for path, home in known.items()
+                if path.startswith(f"{package}.")
+            }
+        return found
 
     def find(self, path: str) -> griffe.Object:
         """Return a public object by the path of its home or of a module that offers it.
