@@ -24,8 +24,12 @@ OLD: dict[str, list[str]] = tomllib.loads(
 MISSING = """
 import sys
 import gem
-for name in {"gem_cli", "gem_processes", "gem_questions", "gem_rollout", "gem_testing"}:
-    sys.modules[name] = None
+AWAY = {"gem_cli", "gem_processes", "gem_questions", "gem_rollout", "gem_testing"}
+class Away:
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in AWAY:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Away)
 for module in sys.argv[1:]:
     try:
         __import__(module)
