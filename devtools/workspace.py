@@ -13,7 +13,10 @@ from devtools.shell import ROOT, fail, output_of
 EVERYWHERE = ("conftest.py", "pyproject.toml")
 # Changes whose tests the file names in `tests/` do not show.
 CONCERNS = (
-    (re.compile(r"(dev\.py|devtools/.*|\.ci/.*)"), ("test_dev.py", "test_ci.py", "test_touched.py")),
+    (
+        re.compile(r"(dev\.py|devtools/.*|\.ci/.*)"),
+        ("test_dev.py", "test_ci.py", "test_strangers.py", "test_touched.py"),
+    ),
     (re.compile(r"\.github/.*"), ("test_ci.py", "test_dev.py", "test_packages.py")),
     (re.compile(r"hub/(official_index\.py|index/.*)"), ("test_official_index.py", "test_documents.py")),
     (re.compile(r"changelog\.d/.*"), ("test_changelog.py",)),
@@ -26,6 +29,7 @@ CONCERNS = (
             "test_guides.py",
             "test_packages.py",
             "test_published_snippets.py",
+            "test_strangers.py",
         ),
     ),
     (

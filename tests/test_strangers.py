@@ -18,6 +18,9 @@ import pytest
 
 def test_good(): ...
 def test_bad(): assert 1 == 2
+@pytest.mark.xdist_group("a.py 0")
+@pytest.mark.parametrize("text", ["a blank"])
+def test_a_name_so_long_that_the_summary_has_no_room_for_its_error(text): assert len(text) == 9
 @pytest.fixture
 def broken(): raise OSError("no disk: really")
 def test_error(broken): ...
@@ -130,6 +133,7 @@ def test_the_commands_are_those_of_the_readme() -> None:
         README.replace("dev.py demo", "dev.py setup"),
         README.replace("python3 dev.py test", "python3 dev.py setup\npython3 dev.py test"),
         README.replace("pip install gem", "python3 dev.py lint"),
+        README.replace("pip install gem", "pip install gem\npython3 dev.py lint"),
         README.replace("python3 dev.py test", "python3 dev.py test -n 0"),
         "",
     ],
@@ -142,6 +146,7 @@ def test_a_readme_with_other_commands_is_an_error(changed: str, capsys: pytest.C
         readme_commands(changed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_what_pytest_says_is_counted(tmp_path: Path, workers: str) -> None:
     """Failures and errors by test, skips by reason, with and without workers, after the output of other programs."""
@@ -149,17 +154,20 @@ def test_what_pytest_says_is_counted(tmp_path: Path, workers: str) -> None:
 
     (tmp_path / "test_suite.py").write_text(SUITE, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "xdist", "-n", workers, PYTEST_REPORT],
+        [sys.executable, "-m", "pytest", "-p", "xdist", "-n", workers, "--dist", "loadgroup", PYTEST_REPORT],
         cwd=tmp_path,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
-    counts = read_counts(f"Syncing dependencies\n7 passed in 3 minutes\n{done.stdout}dev.py: failed\n")
+    counts = read_counts(f"Syncing dependencies\n7 passed in 3.00s\n{done.stdout}dev.py: failed\n")
     assert counts is not None
-    assert (counts.passed, counts.failed, counts.skipped) == (1, 2, 4)
+    assert (counts.passed, counts.failed, counts.skipped) == (1, 3, 4)
+    long = "test_suite.py::test_a_name_so_long_that_the_summary_has_no_room_for_its_error[a blank]"
+    assert set(counts.failures) == {"test_suite.py::test_bad", "test_suite.py::test_error", long}
     assert counts.failures["test_suite.py::test_bad"] == "assert 1 == 2"
+    assert "9" in counts.failures[long]
     assert "no disk: really" in counts.failures["test_suite.py::test_error"]
     assert counts.reasons == {"no engine: none answers": 3, "no clock": 1}
     assert read_counts("dev.py: there is no pip") is None

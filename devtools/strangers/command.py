@@ -68,6 +68,7 @@ def strangers(arguments: list[str]) -> int:
             outcomes.append(CellOutcome(cell.name, not_made=reason))
         (logs / "outcomes.json").write_text(_as_json(logs, outcomes), encoding="utf-8")
     (logs / "checkout.tar").unlink(missing_ok=True)
+    shutil.rmtree(cache / "cells" / logs.name, ignore_errors=True)
     print(_as_json(logs, outcomes) if options.json else f"{format_table(outcomes)}\n\nlogs: {logs}")
     return 0 if all(outcome.green for outcome in outcomes) else 1
 

@@ -13,7 +13,7 @@ PYTEST_REPORT = "-rfEs"
 
 _SUMMARY = re.compile(r"^=*\s*((?:\d+ [a-z]+(?:, )?)+) in [\d.]+s\b.*$", re.MULTILINE)
 _SKIPPED = re.compile(r"^SKIPPED \[(\d+)\] .*?:(?:\d+:)? (.*)$", re.MULTILINE)
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - (.*))?$", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?:@\S+ \d+)?(?: - (.*))?$", re.MULTILINE)  # @: a group of pytest-xdist
 
 
 @dataclass
@@ -76,17 +76,20 @@ def read_counts(log: str) -> TestCounts | None:
     if not summaries:
         return None
     count = {word: int(number) for number, word in re.findall(r"(\d+) ([a-z]+)", summaries[-1])}
+    details, _, listed = log.rpartition("short test summary info")
     reasons: Counter[str] = Counter()
-    for number, reason in _SKIPPED.findall(log):
+    for number, reason in _SKIPPED.findall(listed):
         reasons[reason] += int(number)
+    failures = {test: said or _error_of(test, details) for test, said in _FAILED.findall(listed)}
     failed = sum(count.get(word, 0) for word in ("failed", "error", "errors"))
-    return TestCounts(
-        count.get("passed", 0),
-        failed,
-        count.get("skipped", 0),
-        dict(_FAILED.findall(log)),
-        dict(reasons.most_common()),
-    )
+    return TestCounts(count.get("passed", 0), failed, count.get("skipped", 0), failures, dict(reasons.most_common()))
+
+
+def _error_of(test: str, details: str) -> str:
+    """Return the first line of a test's error: the list of failures has none where the test's name fills the line."""
+    title = re.escape(".".join(test.split("::")[1:]))
+    found = re.search(rf"^_+ (?:ERROR at \w+ of )?{title} _+$.*?^E +(.*?)$", details, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
 
 
 def format_table(outcomes: list[CellOutcome]) -> str:
