@@ -365,7 +365,7 @@ def test_a_goal_can_be_asked_for() -> None:
 
 @pytest.mark.nightly
 def test_steps_and_resets_are_cheap() -> None:
-    """A step costs less than 20,000 rounds of an empty loop, a reset less than a million, with 10,000 products."""
+    """A step, and a reset, cost less than 100,000 rounds of an empty loop, with 10,000 products."""
 
     def seconds_of_a_loop() -> float:
         begin = time.process_time()
@@ -384,11 +384,11 @@ def test_steps_and_resets_are_cheap() -> None:
         while not over:
             observation, _, terminated, truncated, info = env.step(policy.act(observation, info))
             over, steps = terminated or truncated, steps + 1
-    assert (time.process_time() - started) / steps < 20_000 * seconds_of_a_loop()
+    assert (time.process_time() - started) / steps < 100_000 * seconds_of_a_loop()
     started = time.process_time()
     for seed in range(200):
         env.reset(seed=1000 + seed)
-    assert (time.process_time() - started) / 200 < 1_000_000 * seconds_of_a_loop()
+    assert (time.process_time() - started) / 200 < 100_000 * seconds_of_a_loop()
 
 
 def test_a_search_that_finds_nothing_says_of_which_words_that_is_true() -> None:
