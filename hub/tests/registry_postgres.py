@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
+import pytest
+
 USERS = ("postgres", "nobody")
 """Accounts for the server, which refuses to run as root."""
 
@@ -28,6 +30,7 @@ def programs() -> Path | None:
 @contextmanager
 def postgres_server() -> Iterator[Callable[[], str]]:
     """Run a server for the duration of a block; yield a function that makes a database and returns its address."""
+    pytest.importorskip("psycopg", reason="NOT TESTED: psycopg is not installed; it comes with gem-hub[postgres]")
     from sqlalchemy import create_engine
 
     folder_of_programs = programs()

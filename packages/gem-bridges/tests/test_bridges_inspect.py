@@ -84,6 +84,7 @@ def test_inspect_plays_and_scores_an_environment() -> None:
     """A model that halves wins each seed, with GEM's own texts and rewards; one without an answer gets the penalty."""
     with TemporaryDirectory() as folder:
         python = Path(folder, "venv", "bin", "python")
+        pytest.importorskip("uv", reason="NOT TESTED: uv is not installed")
         install = [sys.executable, "-m", "uv", "pip", "install", "-q", "-p", str(python), "inspect-ai==0.3.285"]
         packages = [item for name in PACKAGES for item in ("-e", str(ROOT / "packages" / name))]
         subprocess.run([sys.executable, "-m", "uv", "venv", "-q", "-p", sys.executable, folder + "/venv"], check=True)

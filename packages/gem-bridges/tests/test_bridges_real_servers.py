@@ -45,6 +45,7 @@ def echo(tmp_path_factory: pytest.TempPathFactory, reserve_port: Callable[[], in
     """The address of a server of the package's own example, which has room for one session."""
     folder = tmp_path_factory.mktemp("openenv")
     python = folder / "venv" / "bin" / "python"
+    pytest.importorskip("uv", reason="NOT TESTED: uv is not installed")
     subprocess.run([sys.executable, "-m", "uv", "venv", "-q", "-p", sys.executable, str(folder / "venv")], check=True)
     subprocess.run([sys.executable, "-m", "uv", "pip", "install", "-q", "-p", str(python), PACKAGE], check=True)
     subprocess.run([str(python.with_name("openenv")), "init", "gem_echo"], cwd=folder, check=True, capture_output=True)

@@ -120,6 +120,7 @@ def python(request: pytest.FixtureRequest) -> Iterator[str]:
     """A Python with a published release, and Reasoning Gym."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "bin", "python")
+        pytest.importorskip("uv", reason="NOT TESTED: uv is not installed")
         subprocess.run([sys.executable, "-m", "uv", "venv", "-q", "--clear", "-p", sys.executable, folder], check=True)
         install = [sys.executable, "-m", "uv", "pip", "install", "-q", "-p", str(path), request.param, "reasoning-gym"]
         subprocess.run([*install, "datasets"], check=True)

@@ -11,8 +11,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
+
+pytest.importorskip("psycopg", reason="NOT TESTED: psycopg is not installed; it comes with gem-tools[postgres]")
+
+import psycopg
 
 import gem
 from gem.errors import ArgumentError

@@ -186,7 +186,8 @@ def _spoil(value: Any, data: st.DataObject, above: list[Any]) -> None:
 def test_a_document_that_holds_itself_is_read_once() -> None:
     """Wherever it holds itself, it is a service or a clear error, and a part in several places is seen once."""
     for place in (("info",), ("components", "schemas", "Book", "properties"), ("paths", "/books", "get", "tags")):
-        document = part = library()
+        document = library()
+        part: Any = document
         for key in place:
             part = part.setdefault(key, [] if key == "tags" else {})
         part.append(document) if isinstance(part, list) else part.update(x=document)

@@ -289,11 +289,14 @@ BOMBS = [
 @pytest.mark.parametrize("bomb", BOMBS, ids=range(len(BOMBS)))
 def test_bombs_are_refused_at_once(bomb: str) -> None:
     """Towers, long sums and megabytes of braces are wrong at once, as answers and as golds."""
-    before = time.thread_time()
+    begin = time.thread_time()
     for answer, gold in ((bomb, "5"), ("5", bomb)):
         result = grade(answer, gold, seconds=GENEROUS)  # the worker's clock runs on while others have the processor
         assert (result.correct, result.how in ("timeout", "crash")) == (False, False)
-    assert time.thread_time() - before < 1.0
+    spent = time.thread_time() - begin
+    for _ in range(1_000_000):  # the measure of this machine
+        pass
+    assert spent < 50 * (time.thread_time() - begin - spent)
 
 
 HEAVY = [r"\sum_{k=1}^{10^9} k!", r"\int_0^{10^9} e^{x^x} dx", r"\cos(\sin(\tan(2^{500}!)))", "e^{e^{e^{e^{e^{e}}}}}"]

@@ -365,7 +365,14 @@ def test_a_goal_can_be_asked_for() -> None:
 
 @pytest.mark.nightly
 def test_steps_and_resets_are_cheap() -> None:
-    """Above 2,000 steps a CPU second and resets below 20 ms, with 10,000 products and while products are made."""
+    """A step, and a reset, cost less than 100,000 rounds of an empty loop, with 10,000 products."""
+
+    def seconds_of_a_loop() -> float:
+        begin = time.process_time()
+        for _ in range(2_000_000):
+            pass
+        return (time.process_time() - begin) / 2_000_000
+
     env = gem.make(HARD)
     env.reset(seed=0)
     env.step("search[office chair]")
@@ -377,11 +384,11 @@ def test_steps_and_resets_are_cheap() -> None:
         while not over:
             observation, _, terminated, truncated, info = env.step(policy.act(observation, info))
             over, steps = terminated or truncated, steps + 1
-    assert steps / (time.process_time() - started) > 2000
+    assert (time.process_time() - started) / steps < 100_000 * seconds_of_a_loop()
     started = time.process_time()
     for seed in range(200):
         env.reset(seed=1000 + seed)
-    assert (time.process_time() - started) / 200 < 0.02
+    assert (time.process_time() - started) / 200 < 100_000 * seconds_of_a_loop()
 
 
 def test_a_search_that_finds_nothing_says_of_which_words_that_is_true() -> None:

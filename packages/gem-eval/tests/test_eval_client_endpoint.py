@@ -354,14 +354,23 @@ def test_a_client_serves_one_event_loop_at_a_time() -> None:
 def test_concurrent_requests_are_limited_by_the_client_alone() -> None:
     """300 at once are 300 connections, where a pool's own limit is often 100; with concurrency 7, they are 7."""
 
-    async def most(concurrency: int) -> int:
-        async with FakeModel(latency=Latency(0.2)) as model:
-            async with EndpointClient(model.url, concurrency=concurrency) as client:
-                await asyncio.gather(*(client.chat(HELLO) for _ in range(300 if concurrency > 7 else 20)))
+    async def most(concurrency: int, requests: int, expected: int) -> int:
+        async with (
+            FakeModel(latency=Latency(600.0)) as model,
+            EndpointClient(model.url, concurrency=concurrency, timeout=3600.0, connect_timeout=3600.0) as client,
+        ):
+            asked = [asyncio.ensure_future(client.chat(HELLO)) for _ in range(requests)]
+            while model.counts.in_flight < expected:
+                await asyncio.sleep(0)
+            for _ in range(1000):  # time for one more
+                await asyncio.sleep(0)
+            for request in asked:
+                request.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
             return model.counts.most_in_flight
 
-    assert asyncio.run(most(512)) == 300
-    assert asyncio.run(most(7)) == 7
+    assert asyncio.run(most(512, 300, 300)) == 300
+    assert asyncio.run(most(7, 20, 7)) == 7
 
 
 def test_a_cancelled_request_gives_its_place_back() -> None:

@@ -39,6 +39,7 @@ def run(python: Path | str, driver: str, *paths: Path) -> list[dict[str, float]]
 
 def installed(arguments: list[str]) -> None:
     """Install packages with uv, or skip the test where no package index can be reached."""
+    pytest.importorskip("uv", reason="NOT TESTED: uv is not installed")
     done = subprocess.run(["uv", "pip", "install", "--quiet", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"the packages could not be had: {done.stderr[-300:]}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from gem.core import Env, Info
 
@@ -35,14 +37,23 @@ class CountingEnv(Env[str, str]):
 
 
 class SlowEnv(CountingEnv):
-    """Waits as many seconds as the action says, as a tool does, and ``making`` seconds when it is made."""
+    """Waits as many seconds as the action says, as a tool does, and ``making`` seconds when it is made.
+
+    With ``NUMBER in FOLDER`` it leaves a file there and waits until there are so many.
+    """
 
     def __init__(self, making: float = 0.0) -> None:
         super().__init__()
         time.sleep(making)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
-        time.sleep(float(action))
+        number, together, folder = action.partition(" in ")
+        if together:
+            Path(folder, uuid4().hex).touch()
+            while len(list(Path(folder).iterdir())) < int(number):
+                time.sleep(0.01)
+        else:
+            time.sleep(float(action))
         return super().step(action)
 
 

@@ -179,6 +179,7 @@ def test_an_environment_describes_itself(small_server: RunningServer) -> None:
 def test_the_client_of_openenv_plays(small_server: RunningServer, tmp_path: Path) -> None:
     """The published client, unchanged, sees the episode of the environment."""
     python = tmp_path / "venv" / "bin" / "python"
+    pytest.importorskip("uv", reason="NOT TESTED: uv is not installed")
     subprocess.run([sys.executable, "-m", "uv", "venv", "-q", "-p", sys.executable, str(tmp_path / "venv")], check=True)
     subprocess.run([sys.executable, "-m", "uv", "pip", "install", "-q", "-p", str(python), PACKAGE], check=True)
     expected = played(7)

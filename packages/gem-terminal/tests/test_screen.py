@@ -49,11 +49,11 @@ def test_the_first_screen_has_the_output(screen: Screen) -> None:
 def test_a_program_that_waits_for_keys_is_shown_at_once(
     screen: Screen, command: str, asks: str, answer: str, shown: str
 ) -> None:
-    """Long before the time limit, which such a program would reach."""
-    begin = time.monotonic()
-    assert asks in screen.press([command, "Enter"], 600.0)
-    assert shown in screen.press([answer, "Enter"], 600.0)
-    assert time.monotonic() - begin < 300.0
+    """Long before the time limit, which such a program would reach, whatever the limit is."""
+    begin, limit = time.monotonic(), 600.0
+    assert asks in screen.press([command, "Enter"], limit)
+    assert shown in screen.press([answer, "Enter"], limit)
+    assert time.monotonic() - begin < limit / 2
 
 
 def test_the_time_limit_and_the_least_wait_hold(screen: Screen) -> None:

@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
+
+pytest.importorskip("psycopg", reason="NOT TESTED: psycopg is not installed; it comes with gem-tools[postgres]")
+
+import psycopg
 
 from gem_tools.postgres import ClusterDatabase, PostgresError, PostgresStatementError, open_cluster
 from gem_tools.postgres.confinement import can_confine

@@ -13,8 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
+
+pytest.importorskip("psycopg", reason="NOT TESTED: psycopg is not installed; it comes with gem-tools[postgres]")
+
+import psycopg
 
 from gem_tools.postgres import (
     SHARED_ROLES,
