@@ -11,7 +11,7 @@ import pytest
 import gem
 from gem.errors import ArgumentError, StateError
 from gem_envs_reasoning import ReasoningGymEnv, scoring
-from gem_envs_reasoning.items import Composite, Part, catalogue
+from gem_envs_reasoning.items import Composite, Part, catalogue, highest_level
 from gem_envs_reasoning.library import load
 from gem_processes import SharedResource
 
@@ -85,6 +85,15 @@ def test_a_level_makes_the_next_episodes_harder() -> None:
         env.set_level(env.highest_level + 1)
     with pytest.raises(ArgumentError, match="no curriculum"):
         gem.make("rg:acre", level=0)
+
+
+@pytest.mark.parametrize("name", ["chain_sum", "gcd", "letter_counting"])
+def test_the_highest_level_is_the_last_that_the_curriculum_has(name: str) -> None:
+    """Levels count from 0, and the attribute with the most decides."""
+    load(catalogue()[name]["module"])
+    curriculum = load("factory").CURRICULA[name]()
+    most = max(len(attribute.levels) for attribute in curriculum.attributes.values())
+    assert highest_level(name) == most - 1
 
 
 def test_levels_of_single_attributes() -> None:

@@ -100,6 +100,14 @@ def test_an_invalid_episode_stays_out_of_a_group_that_is_kept() -> None:
     assert gem_rl.signal_groups(batch).tolist() == [True, True, False, False, False, False]
 
 
+def test_a_share_is_one_of_the_groups_with_a_valid_episode() -> None:
+    """Half of four groups, of which two are invalid, is one."""
+    batch = TurnBatch.of(
+        [0, 9, 0, 5, 1, 1, 1, 1], [1] * 8, groups=[0, 0, 1, 1, 2, 2, 3, 3], valid=[True] * 4 + [False] * 4
+    )
+    assert gem_rl.most_varied_groups(batch, 0.5).tolist() == [True] * 2 + [False] * 6
+
+
 def test_a_batch_without_signal_keeps_nothing() -> None:
     """Nor does an invalid episode keep its group."""
     assert not gem_rl.signal_groups(TurnBatch.of([1, 1], [1, 1], groups=[0, 0])).any()
