@@ -57,27 +57,11 @@ def test_a_stranger_registers_and_publishes_in_two_requests(registry: RunningReg
 @pytest.mark.parametrize(
     ("name", "status"),
     [
-        ("alice", 409),
-        (OPERATOR, 409),
-        ("oscar", 409),
-        ("petra", 409),
-        ("root", 409),
-        ("admin", 409),
-        ("Alice", 400),
-        ("аlice", 400),
-        ("a", 400),
-        ("a" * 40, 400),
-        ("a--b", 400),
-        ("-a", 400),
-        ("a b", 400),
-        ("al\r\nice", 400),
-        ("../alice", 400),
-        ("", 400),
-        (None, 400),
-        (7, 400),
-        (["x"], 400),
+        ("alice", 409), (OPERATOR, 409), ("oscar", 409), ("petra", 409), ("root", 409), ("admin", 409), ("Alice", 400),
+        ("аlice", 400), ("a", 400), ("a" * 40, 400), ("a--b", 400), ("-a", 400), ("a b", 400), ("al\r\nice", 400),
+        ("../alice", 400), ("", 400), (None, 400), (7, 400), (["x"], 400),
     ],
-)
+)  # fmt: skip
 def test_names_that_mean_something_or_are_none_are_refused(registry: RunningRegistry, name: Any, status: int) -> None:
     """Nobody becomes an operator, an owner or another account by registering its name."""
     assert registry.stranger.send("POST", "/api/v1/accounts", {"name": name}).status == status

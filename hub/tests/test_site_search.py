@@ -123,26 +123,13 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_what_is_found_first(folder: Path) -> None:
     """Names come before ids, ids before descriptions; typos, beginnings and joined or parted words are understood."""
     first = {
-        "sudoku": "sudoku-variants",
-        "sodoku": "sudoku-variants",
-        "sudok": "sudoku-variants",
-        "usdoku": "sudoku-variants",
-        "ssudoku": "sudoku-variants",
-        "game:Sudoku-v0": "gem-envs-games",
-        "GAME:SUDOKU-V0": "gem-envs-games",
-        "gem-envs-games": "gem-envs-games",
-        "games": "gem-envs-games",
-        "tower of hanoi": "gem-envs-games",
-        "towerofhanoi": "gem-envs-games",
-        "hanoy": "gem-envs-games",
-        "gsm8k": "gem-envs-math",
-        "grade school": "gem-envs-math",
-        "problms": "gem-envs-math",
-        "termial": "terminal-tasks",
-        "shell tasks": "terminal-tasks",
-        "cages": "sudoku-variants",
-        "grids": "old-grids",
-    }
+        "sudoku": "sudoku-variants", "sodoku": "sudoku-variants", "sudok": "sudoku-variants",
+        "usdoku": "sudoku-variants", "ssudoku": "sudoku-variants", "game:Sudoku-v0": "gem-envs-games",
+        "GAME:SUDOKU-V0": "gem-envs-games", "gem-envs-games": "gem-envs-games", "games": "gem-envs-games",
+        "tower of hanoi": "gem-envs-games", "towerofhanoi": "gem-envs-games", "hanoy": "gem-envs-games",
+        "gsm8k": "gem-envs-math", "grade school": "gem-envs-math", "problms": "gem-envs-math",
+        "termial": "terminal-tasks", "shell tasks": "terminal-tasks", "cages": "sudoku-variants", "grids": "old-grids",
+    }  # fmt: skip
     answers = asked(folder, *first)
     found = {query: [hit["name"] for hit in answer["hits"]] for query, answer in zip(first, answers, strict=True)}
     assert {query: names[:1] for query, names in found.items()} == {query: [name] for query, name in first.items()}

@@ -12,7 +12,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gem.ids import parse_id
 from gem_hub.canonical import compact_json, pack, unpack
@@ -43,8 +43,16 @@ EPOCH = "1970-01-01T00:00:00Z"
 Read = Callable[[str], bytes | None]
 """Path → content, or None."""
 
-History = list[tuple[int, bytes]]
-"""The serial of a change → the package's line after it, ascending."""
+
+class ChangedLine(NamedTuple):
+    """A package's line after a change."""
+
+    serial: int
+    line: bytes
+
+
+History = list[ChangedLine]
+"""The lines of a package, by ascending serials."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ def line(package: WheelPackage) -> dict[str, Any]:
 
 def history_of(package: WheelPackage) -> History:
     """Return the package's line after each of its changes."""
-    return [(serial, compact_json(line(package.at(serial)))) for serial in package.serials]
+    return [ChangedLine(serial, compact_json(line(package.at(serial)))) for serial in package.serials]
 
 
 def whole_feed(histories: Mapping[str, History], created: str, existing: Read) -> Feed:
@@ -107,16 +115,16 @@ def whole_feed(histories: Mapping[str, History], created: str, existing: Read) -
         existing: reads a catalogue file of the hub; a file with the right content stays unchanged, because another
             build of zlib may compress the same content differently.
     """
-    serial = max((history[-1][0] for history in histories.values()), default=0)
+    serial = max((history[-1].serial for history in histories.values()), default=0)
     planned = plan(serial)
     files: dict[str, bytes] = {}
 
     def entry(stem: str, first: int, last: int) -> dict[str, Any]:
         lines = {}
         for name, history in histories.items():
-            position = bisect_right(history, last, key=lambda change: change[0])
-            if position and history[position - 1][0] >= first:
-                lines[name] = history[position - 1][1]
+            position = bisect_right(history, last, key=lambda change: change.serial)
+            if position and history[position - 1].serial >= first:
+                lines[name] = history[position - 1].line
         return _write(stem, lines, files, existing)
 
     snapshot = {**entry(f"snapshot-{planned.snapshot}", 0, planned.snapshot), "serial": planned.snapshot}

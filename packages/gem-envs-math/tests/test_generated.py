@@ -23,22 +23,8 @@ DIFFERENT = 0.975
 """The share of questions that are new: kinds with few numbers, such as dice, repeat themselves now and then."""
 
 GARBAGE = (
-    "",
-    " ",
-    "\\",
-    "?",
-    "nan",
-    "None",
-    "answer",
-    "\\text{}",
-    "{}",
-    "()",
-    "x",
-    "\\infty",
-    "0/0",
-    "the answer",
-    "1e9999",
-)
+    "", " ", "\\", "?", "nan", "None", "answer", "\\text{}", "{}", "()", "x", "\\infty", "0/0", "the answer", "1e9999",
+)  # fmt: skip
 
 
 def shown(row: Any) -> str:

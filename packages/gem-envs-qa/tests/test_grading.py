@@ -29,33 +29,15 @@ def test_normalisation_is_that_of_squad(text: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "gold", "matches"),
     [
-        ("Paris", "paris", True),
-        ("The Beatles!", "beatles", True),
-        ("  an  Apple ", "apple", True),
-        ("U.S.A.", "usa", True),
-        ("Paris, France", "Paris", False),
-        ("12,345", "12345", True),
-        ("3", 3, True),
-        ("3.0", 3, False),
-        ("2.5", 2.5, True),
-        ("true", True, True),
-        ("Rob", ["Bob", "Rob"], True),
-        ("Rob", ("Bob", ["Bobby", "Rob"]), True),
-        ("Tim", ["Bob", "Rob"], False),
-        ("Bob", [], False),
-        ("None", None, False),
-        ("", "", False),
-        ("", "The", False),
-        ("the", "The", True),
-        ("a", "A", True),
-        ("an", "A", False),
-        ("?", "!", False),
-        ("?", "?", True),
-        ("", "?", False),
-        (" ", " ", False),
+        ("Paris", "paris", True), ("The Beatles!", "beatles", True), ("  an  Apple ", "apple", True),
+        ("U.S.A.", "usa", True), ("Paris, France", "Paris", False), ("12,345", "12345", True), ("3", 3, True),
+        ("3.0", 3, False), ("2.5", 2.5, True), ("true", True, True), ("Rob", ["Bob", "Rob"], True),
+        ("Rob", ("Bob", ["Bobby", "Rob"]), True), ("Tim", ["Bob", "Rob"], False), ("Bob", [], False),
+        ("None", None, False), ("", "", False), ("", "The", False), ("the", "The", True), ("a", "A", True),
+        ("an", "A", False), ("?", "!", False), ("?", "?", True), ("", "?", False), (" ", " ", False),
         ("the the", "", False),
     ],
-)
+)  # fmt: skip
 def test_exact_match(answer: str, gold: object, matches: bool) -> None:
     """Right answers match in any case, with any article; what normalises to nothing matches only itself."""
     assert exact_match(answer, golds_of(gold)) is matches

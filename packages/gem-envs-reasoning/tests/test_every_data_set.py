@@ -173,19 +173,10 @@ def test_the_library_itself_executes_answers(tmp_path: Path) -> None:
 
 _RISKY = frozenset(
     [
-        "eval",
-        "exec",
-        "compile",
-        "parse_expr",
-        "sympify",
-        "literal_eval",
-        "Fraction",
-        "loads",
-        "loadtxt",
-        "__import__",
-        "open",
+        "eval", "exec", "compile", "parse_expr", "sympify", "literal_eval", "Fraction", "loads", "loadtxt",
+        "__import__", "open",
     ]
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

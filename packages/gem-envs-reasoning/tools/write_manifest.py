@@ -25,50 +25,23 @@ NO_KEYS = {"size", "seed"}
 # What reasoning-gym pays for text that answers nothing, as long as there is some: part of its scores as published.
 PAYS_FOR_GARBAGE = frozenset(
     [
-        "advanced_geometry",
-        "color_cube_rotation",
-        "countdown",
-        "emoji_mystery",
-        "fraction_simplification",
-        "palindrome_generation",
-        "power_function",
-        "propositional_logic",
-        "puzzle24",
-        "rubiks_cube",
-        "rush_hour",
-        "sentence_reordering",
-        "tsumego",
+        "advanced_geometry", "color_cube_rotation", "countdown", "emoji_mystery", "fraction_simplification",
+        "palindrome_generation", "power_function", "propositional_logic", "puzzle24", "rubiks_cube", "rush_hour",
+        "sentence_reordering", "tsumego",
     ]
-)
+)  # fmt: skip
 # The mean over 3,000 items of the best answer there is, where some questions have none for full marks.
 SOMETIMES_UNREACHABLE = {"propositional_logic": 0.997}
 # What the best rule without thought may earn, with room for chance, where it is much: sets with few different answers,
 # and scores as published that pay for parts of an answer (game_of_life). Measured with benchmarks/thoughtless.py;
 # elsewhere it is below a quarter.
 THOUGHTLESS = {
-    "acre": 0.5,
-    "circuit_logic": 0.7,
-    "course_schedule": 0.65,
-    "game_of_life": 1.0,
-    "game_of_life_halting": 0.55,
-    "gcd": 0.4,
-    "isomorphic_strings": 0.55,
-    "letter_counting": 0.5,
-    "mahjong_puzzle": 0.35,
-    "maze": 0.4,
-    "number_format": 0.35,
-    "number_sequence": 0.45,
-    "prime_factorization": 0.7,
-    "propositional_logic": 0.4,
-    "ransom_note": 0.5,
-    "rectangle_count": 0.45,
-    "rotten_oranges": 0.6,
-    "self_reference": 0.45,
-    "shortest_path": 0.5,
-    "syllogism": 0.8,
-    "time_intervals": 0.45,
-    "zebra_puzzles": 0.5,
-}
+    "acre": 0.5, "circuit_logic": 0.7, "course_schedule": 0.65, "game_of_life": 1.0, "game_of_life_halting": 0.55,
+    "gcd": 0.4, "isomorphic_strings": 0.55, "letter_counting": 0.5, "mahjong_puzzle": 0.35, "maze": 0.4,
+    "number_format": 0.35, "number_sequence": 0.45, "prime_factorization": 0.7, "propositional_logic": 0.4,
+    "ransom_note": 0.5, "rectangle_count": 0.45, "rotten_oranges": 0.6, "self_reference": 0.45, "shortest_path": 0.5,
+    "syllogism": 0.8, "time_intervals": 0.45, "zebra_puzzles": 0.5,
+}  # fmt: skip
 # Wall seconds for the slowest items that were seen, with room for a loaded machine; elsewhere 1.0 is enough.
 SLOW = {
     "arc_agi": 5.0,

@@ -96,20 +96,9 @@ def test_stems_are_those_of_sqlite(parts: list[tuple[str, str, str]]) -> None:
 def test_short_words_keep_or_get_their_e() -> None:
     """The rules on short syllables, word by word, as SQLite has them."""
     words = [
-        "boxed",
-        "fixing",
-        "snowing",
-        "saying",
-        "hoping",
-        "hopping",
-        "filing",
-        "falling",
-        "failing",
-        "tanned",
-        "fizzed",
-        "hissing",
-        "controlled",
-    ]
+        "boxed", "fixing", "snowing", "saying", "hoping", "hopping", "filing", "falling", "failing", "tanned", "fizzed",
+        "hissing", "controlled",
+    ]  # fmt: skip
     assert [stem(word) for word in words] == sqlite_stems(words)
 
 

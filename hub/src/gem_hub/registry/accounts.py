@@ -24,26 +24,10 @@ ACCOUNT_NAME = re.compile(r"(?=.{2,39}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 
 _RESERVED = frozenset(
     [
-        "admin",
-        "administrator",
-        "anonymous",
-        "api",
-        "gem",
-        "hub",
-        "nobody",
-        "official",
-        "operator",
-        "owner",
-        "registry",
-        "root",
-        "security",
-        "staff",
-        "support",
-        "system",
-        "token",
-        "unknown",
+        "admin", "administrator", "anonymous", "api", "gem", "hub", "nobody", "official", "operator", "owner",
+        "registry", "root", "security", "staff", "support", "system", "token", "unknown",
     ]
-)
+)  # fmt: skip
 _INVITE_BYTES = 18
 
 

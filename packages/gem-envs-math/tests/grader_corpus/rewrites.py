@@ -487,23 +487,9 @@ def _words(chance: Chance) -> tuple[str, str, str]:
 
 def _number_words(chance: Chance) -> tuple[str, str, str]:
     names = [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-    ]
+        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+        "thirteen", "fourteen", "fifteen",
+    ]  # fmt: skip
     number = chance.randint(0, 14)
     return str(number), chance.choice((names[number], f"\\text{{{names[number]}}}")), names[number + 1]
 

@@ -22,25 +22,10 @@ _LARGEST_EXPONENT = 100
 
 _FUNCTIONS = frozenset(
     [
-        "exp",
-        "log",
-        "ln",
-        "sin",
-        "cos",
-        "tan",
-        "cot",
-        "sec",
-        "csc",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "sqrt",
-        "Abs",
+        "exp", "log", "ln", "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+        "sqrt", "Abs",
     ]
-)
+)  # fmt: skip
 _CONSTANTS = frozenset({"pi", "E"})
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

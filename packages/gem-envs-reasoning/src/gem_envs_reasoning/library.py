@@ -28,21 +28,10 @@ _LOCK = threading.RLock()
 # Their __init__ only imports every data set of a category.
 _INDEXES = frozenset(
     [
-        "algebra",
-        "algorithmic",
-        "arc",
-        "arithmetic",
-        "code",
-        "cognition",
-        "games",
-        "geometry",
-        "graphs",
-        "induction",
-        "logic",
-        "probability",
-        "coaching",
+        "algebra", "algorithmic", "arc", "arithmetic", "code", "cognition", "games", "geometry", "graphs", "induction",
+        "logic", "probability", "coaching",
     ]
-)
+)  # fmt: skip
 
 
 def load(name: str) -> ModuleType:

@@ -94,7 +94,7 @@ class WebSource:
             return Reply(None, known or Validators())
         with response:
             content = _Collected()
-            self._pump(response, content, limit, lambda length: None, path)
+            self._receive(response, content, limit, lambda length: None, path)
             validators = Validators(response.headers.get("ETag", ""), response.headers.get("Last-Modified", ""))
         return Reply(_limited(bytes(content), limit, self.url + path), validators)
 
@@ -102,9 +102,9 @@ class WebSource:
         response = self._open(path, {}, TIMEOUT)
         assert response is not None  # only a conditional request is answered by 304
         with response:
-            self._pump(response, target, size, progress, path)
+            self._receive(response, target, size, progress, path)
 
-    def _pump(self, response: Any, target: Any, size: int, progress: Callable[[int], None], path: str) -> None:
+    def _receive(self, response: Any, target: Any, size: int, progress: Callable[[int], None], path: str) -> None:
         from http.client import HTTPException
 
         # Not read(), which waits for a whole block, and so for hours where a byte comes every few seconds.
@@ -118,7 +118,7 @@ class WebSource:
 
         from gem_hub_client import __version__
 
-        # Identity, so that sizes and digests are those of what comes through the wire.
+        # Without compression, so that sizes and digests are those of what comes through the wire.
         common = {"User-Agent": f"gem-hub-client/{__version__}", "Accept-Encoding": "identity"}
         request = Request(self.url + path, headers={**common, **headers})  # noqa: S310  # http(s) alone: see Hub
         try:

@@ -12,35 +12,12 @@ from gem_envs_code.problems.structure import Structure
 __all__ = ["MODULES", "CodeProblem", "all_problems", "problems_of", "suite_of"]
 
 MODULES = (
-    "text",
-    "numbers",
-    "lists",
-    "grids",
-    "graphs",
-    "geometry",
-    "families.words",
-    "families.letters",
-    "families.lists",
-    "families.pieces",
-    "families.sequences",
-    "families.collections",
-    "families.digits",
-    "families.factors",
-    "families.notations",
-    "families.records",
-    "families.dictionaries",
-    "families.tables",
-    "families.cells",
-    "families.spans",
-    "families.networks",
-    "families.hierarchies",
-    "families.dates",
-    "families.clock",
-    "families.expressions",
-    "families.formats",
-    "families.choices",
-    "families.counting",
-)
+    "text", "numbers", "lists", "grids", "graphs", "geometry", "families.words", "families.letters", "families.lists",
+    "families.pieces", "families.sequences", "families.collections", "families.digits", "families.factors",
+    "families.notations", "families.records", "families.dictionaries", "families.tables", "families.cells",
+    "families.spans", "families.networks", "families.hierarchies", "families.dates", "families.clock",
+    "families.expressions", "families.formats", "families.choices", "families.counting",
+)  # fmt: skip
 
 
 @cache

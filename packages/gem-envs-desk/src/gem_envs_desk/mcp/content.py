@@ -6,6 +6,8 @@ import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from gem.tables import read_table
+
 __all__ = ["BUSINESSES", "Business", "DatabaseContent", "TaskTable", "make_content"]
 
 
@@ -75,29 +77,12 @@ class Business(NamedTuple):
         return f"{self.deal_one}_id"
 
 
-BUSINESSES = (
-    Business("a wholesaler", "customers", "customer", "orders", "order", "order_lines", "line", "employees", "employee",
-             ("north", "south", "east", "west"), ("basic", "silver", "gold"),
-             ("open", "paid", "shipped", "cancelled"), ("desk lamp", "office chair", "paper", "toner", "whiteboard"),
-             ("sales", "billing", "stock")),
-    Business("a clinic", "patients", "patient", "visits", "visit", "treatments", "treatment", "nurses", "nurse",
-             ("city", "harbour", "hills", "valley"), ("statutory", "private", "self"),
-             ("planned", "done", "billed", "missed"), ("x-ray", "blood test", "vaccination", "check-up", "massage"),
-             ("ward", "reception", "laboratory")),
-    Business("a library", "members", "member", "loans", "loan", "fees", "fee", "librarians", "librarian",
-             ("centre", "riverside", "old town", "suburb"), ("child", "adult", "senior"),
-             ("running", "returned", "overdue", "lost"), ("late return", "damage", "reservation", "copy", "card"),
-             ("counter", "archive", "acquisitions")),
-    Business("a haulier", "shippers", "shipper", "trips", "trip", "parcels", "parcel", "drivers", "driver",
-             ("coast", "inland", "border", "islands"), ("spot", "contract", "express"),
-             ("booked", "loaded", "delivered", "refused"), ("crate", "pallet", "drum", "barrel", "container"),
-             ("night", "day", "relief")),
-    Business("a hotel group", "guests", "guest", "stays", "stay", "extras", "extra", "clerks", "hotel_clerk",
-             ("lakeside", "downtown", "airport", "spa"), ("walk-in", "member", "corporate"),
-             ("reserved", "checked_in", "checked_out", "no_show"),
-             ("breakfast", "parking", "minibar", "laundry", "tour"),
-             ("front desk", "kitchen", "housekeeping")),
-)  # fmt: skip
+def _business(row: dict[str, Any]) -> Business:
+    words: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return Business(**words)
+
+
+BUSINESSES = tuple(map(_business, read_table(__file__, "businesses.json")))
 
 _STARTS = ("Al", "Bre", "Cor", "Da", "El", "Fio", "Gre", "Ha", "Il", "Jo", "Ka", "Lo", "Mi", "Nor", "Os", "Pe", "Qui",
            "Ro", "Sa", "Te", "Ul", "Ve", "Wi", "Ya", "Zo")  # fmt: skip

@@ -7,7 +7,7 @@ described in turn.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,7 +189,7 @@ class RecordDescriber:
 
     def _found_by_list(
         self, kind: RecordType, record: Record, field: str | None, parent: DescribedRecord | None = None
-    ) -> Any:
+    ) -> Callable[[], int] | None:
         """Return a function that adds the node of a list that shows the record; None if an agent could not call it."""
         for operation in self._rng.sample(finders := self._graph.finders(kind.name), len(finders)):
             try:

@@ -12,25 +12,9 @@ __all__ = ["SCALARS", "SchemaReader", "is_scalar", "kind_of"]
 SCALARS = ("string", "integer", "number", "boolean")
 
 _KEPT = (
-    "enum",
-    "const",
-    "format",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "default",
-    "description",
-    "readOnly",
-    "writeOnly",
-)
+    "enum", "const", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
+    "maxLength", "pattern", "minItems", "maxItems", "uniqueItems", "default", "description", "readOnly", "writeOnly",
+)  # fmt: skip
 _DEEPEST = 12
 
 

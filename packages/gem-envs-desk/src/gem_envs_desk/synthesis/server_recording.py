@@ -33,20 +33,8 @@ _REPLAYED = 24
 _MOST_BREAKS = 2
 """Calls of a tool after which the server showed nothing, and the tool is called no more."""
 _READING = {
-    "read",
-    "get",
-    "list",
-    "show",
-    "search",
-    "find",
-    "open",
-    "query",
-    "view",
-    "fetch",
-    "describe",
-    "export",
-    "dump",
-}
+    "read", "get", "list", "show", "search", "find", "open", "query", "view", "fetch", "describe", "export", "dump",
+}  # fmt: skip
 _READING_LAST = {"read", "get", "list", "show", "search", "find", "view", "fetch"}
 """The same behind the kind of record, as in task_list; the first word must not say otherwise, as in mark_read."""
 _WRITING = {"add", "append", "create", "new", "make", "mark", "set", "update", "edit", "clear", "delete", "remove"}

@@ -5,31 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from gem.tables import read_table
 from gem_envs_desk.task import Hand
 from gem_envs_desk.users.sentences import Sentence, clauses_of
 from gem_envs_desk.users.stated import occurs
 
 __all__ = ["Instructions", "asked_hands"]
 
-_VERBS = (
-    r"(?:turn|switch|toggle|flip|enable|disable|activate|deactivate|disconnect|set|change|reset|restore|reseat|"
-    r"re-seat|remove|take|"
-    r"eject|insert|reinsert|re-insert|put|pull|pop|pay|make|look|check|open|go|see|tap|press|select|choose|try|"
-    r"restart|reboot|"
-    r"verify|tell|read|let|have|ensure|wipe|clear|perform|do|find|get|use|start|stop|clean|push|refresh|confirm|"
-    r"navigate)"
-)
-_LEADS = (
-    r"^(?:\W|\b(?:please|now|next|first|second|third|finally|just|okay|ok|great|thanks|thank you|so|also|and|then|"
-    r"kindly|simply|"
-    r"step \d+|on your phone|in (?:the|your) settings|under settings|"
-    r"lastly|once again|again|alternatively|instead|to do (?:this|that|so)|for now|go ahead and|right|"
-    r"hello|hi|try to|"
-    r"could you|can you|would you|will you|i need you to|i want you to|i'd like you to|i would like you to|"
-    r"i ask you to|"
-    r"you (?:should|need to|have to|must|can|could|may)(?: now| please)?|let's|do you mind|would you mind|"
-    r"i'd ask you to|be so kind as to|try|quickly|temporarily|briefly|carefully|manually|directly|immediately)\b)*"
-)
+_TABLES = read_table(__file__, "instructions.toml")
+_VERBS = f"(?:{'|'.join(_TABLES['verbs'])})"
+_LEADS = rf"^(?:\W|\b(?:{'|'.join(_TABLES['leads'])})\b)*"
 _IMPERATIVE = re.compile(_LEADS + rf"\W*{_VERBS}(?:ing)?\b(?! not\b)(?!\s*[\"']?\s*[:=])")
 _NO_INSTRUCTION = re.compile(
     r"\b(?:do not|don't|never|no need|not need|needn't|without|rather than|instead of|not)\b|"
@@ -43,14 +28,7 @@ _CONDITION = re.compile(
 _PAIR = re.compile(r"\w+[\"']?\s*[:=]\s*[\"']?(?:true|false|\w+_\w+)\b")
 """An argument with its value, which an agent shows to have it confirmed."""
 _ASKS = re.compile(r"\?|\b(?:tell me|let me know|could you|can you|would you|please)\b")
-_STEMS = {
-    "resetting": "reset", "setting": "set", "putting": "put", "taking": "take", "removing": "remove",
-    "restoring": "restore", "reseating": "reseat", "re-seating": "reseat", "reinserting": "reinsert",
-    "changing": "change", "paying": "pay", "checking": "check", "looking": "look", "opening": "open",
-    "switched": "switch", "turned": "turn", "selecting": "select", "ejecting": "eject", "inserting": "insert",
-    "switching": "switch", "turning": "turn", "enabling": "enable", "disabling": "disable", "toggling": "toggle",
-    "activating": "activate", "deactivating": "deactivate", "disconnecting": "disconnect",
-}  # fmt: skip
+_STEMS: dict[str, str] = _TABLES["stems"]
 """Forms of verbs → those that hands are asked with."""
 _STEM = re.compile(rf"\b(?:{'|'.join(_STEMS)})\b")
 _AIM = re.compile(r"^\W*(?:now |next |then )?(?:in order )?to (?:turn|switch|enable|disable|activate|deactivate)\b")

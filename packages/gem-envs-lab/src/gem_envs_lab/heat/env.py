@@ -7,9 +7,11 @@ both sides where a step was too large, to calibrate an instrument with a known s
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 
 from gem.errors import ArgumentError
 from gem.state_fields import StateFields
+from gem.tables import read_table
 from gem.text_env import MoveResult, failure, illegal, legal, success
 from gem_envs_lab.commands import ExperimentCommand, ExperimentGrammar
 from gem_envs_lab.experiment import ExperimentEnv
@@ -20,34 +22,9 @@ __all__ = ["HeatEnv"]
 _TOLERANCE = 1.0
 _MOST = 250
 _PORTIONS = 3
-_QUESTIONS = {
-    "melts": (
-        "At what temperature does {name} melt?",
-        "Find the melting point of {name}.",
-        "What is the melting point of {name}?",
-    ),
-    "boils": (
-        "At what temperature does {name} boil?",
-        "Find the boiling point of {name}.",
-        "What is the boiling point of {name}?",
-    ),
-    "first melts": (
-        "Of the samples on the table, one melts at the lowest temperature. What is its boiling point?",
-        "Find the sample with the lowest melting point. At what temperature does it boil?",
-        "What is the boiling point of the sample that melts first when all are warmed from the cold?",
-    ),
-    "last melts": (
-        "Of the samples on the table, one melts at the highest temperature. What is its boiling point?",
-        "Find the sample with the highest melting point. At what temperature does it boil?",
-        "What is the boiling point of the sample that melts last when all are warmed from the cold?",
-    ),
-}
-_SHOWN = {
-    "solid": "is solid",
-    "melting": "is partly solid, partly liquid",
-    "liquid": "is liquid",
-    "boiling": "boils",
-}
+_TABLES = read_table(__file__, "env.json")
+_QUESTIONS: Mapping[str, Sequence[str]] = _TABLES["questions"]
+_SHOWN: Mapping[str, str] = _TABLES["shown"]
 
 
 class HeatEnv(ExperimentEnv[HeatLevel, HeatWorld]):

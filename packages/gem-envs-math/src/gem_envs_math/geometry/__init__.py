@@ -19,42 +19,19 @@ __all__ = ["KINDS", "GeometryEnv"]
 
 KINDS: Kinds = {
     "easy": (
-        triangles.triangle_angles,
-        triangles.triangle_area,
-        triangles.isosceles,
-        polygons.l_shape,
-        triangles.exterior_angle,
-        solids.box,
-        triangles.legs_and_hypotenuse,
-        coordinates.coordinate_distance,
+        triangles.triangle_angles, triangles.triangle_area, triangles.isosceles, polygons.l_shape,
+        triangles.exterior_angle, solids.box, triangles.legs_and_hypotenuse, coordinates.coordinate_distance,
     ),
     "medium": (
-        triangles.right_triangle_parts,
-        polygons.parallelogram,
-        polygons.trapezium,
-        polygons.rhombus,
-        polygons.polygon_angles,
-        polygons.parallel_lines,
-        circles.sector,
-        polygons.shaded_frame,
-        coordinates.coordinate_area,
-        coordinates.grid_slope,
-        solids.prism,
-        solids.cylinder,
+        triangles.right_triangle_parts, polygons.parallelogram, polygons.trapezium, polygons.rhombus,
+        polygons.polygon_angles, polygons.parallel_lines, circles.sector, polygons.shaded_frame,
+        coordinates.coordinate_area, coordinates.grid_slope, solids.prism, solids.cylinder,
     ),
     "hard": (
-        triangles.similar,
-        triangles.bisector,
-        circles.chord,
-        circles.chords,
-        circles.angle_at_centre,
-        circles.cyclic_quadrilateral,
-        circles.tangent,
-        solids.pyramid,
-        solids.cone,
-        coordinates.coordinate_area,
+        triangles.similar, triangles.bisector, circles.chord, circles.chords, circles.angle_at_centre,
+        circles.cyclic_quadrilateral, circles.tangent, solids.pyramid, solids.cone, coordinates.coordinate_area,
     ),
-}
+}  # fmt: skip
 
 
 class GeometryEnv(GeneratedEnv):

@@ -26,23 +26,10 @@ _SAME = {
 }  # fmt: skip
 _FONTS = frozenset(
     {
-        "\\text",
-        "\\textbf",
-        "\\textit",
-        "\\textrm",
-        "\\mbox",
-        "\\mathrm",
-        "\\mathbf",
-        "\\operatorname",
-        "\\boldsymbol",
-        "\\mathit",
-        "\\rm",
-        "\\limits",
-        "\\nolimits",
-        "\\displaystyle",
-        "\\hfill",
+        "\\text", "\\textbf", "\\textit", "\\textrm", "\\mbox", "\\mathrm", "\\mathbf", "\\operatorname",
+        "\\boldsymbol", "\\mathit", "\\rm", "\\limits", "\\nolimits", "\\displaystyle", "\\hfill",
     }
-)
+)  # fmt: skip
 _PROSE = re.compile(r"(?<![\\A-Za-z])(?!d[a-z](?![a-z])|sin|cos|tan|cot|sec|csc|log|ln|exp)[A-Za-z]{2,}")
 _MISREAD = re.compile(
     r"\\(?:pmod|equiv|bmod|approx|sim|text\w*|mbox|(?:min|max)(?!\s*[\\({_])|mathrm\{[^{}]{2,})|[%=<>]"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import NamedTuple
 
 from gem_envs_math.latex import number
 from gem_envs_math.problem import MathProblem, Rejected
@@ -25,6 +25,18 @@ _MEASURED_SHARE = 0.4
 _OPEN_SHARE = 0.55
 
 
+class _Relation(NamedTuple):
+    """What is said of a quantity, by their places among the quantities."""
+
+    name: str
+    at: int = 0
+    other: int = 0
+    third: int = 0
+    """The second of two quantities that it is described by."""
+    n: int = 0
+    """The number in the sentence."""
+
+
 class _Comparison:
     """Quantities, the relations between them, and how they are told."""
 
@@ -36,7 +48,7 @@ class _Comparison:
             0
         ]
         self.values = [Fraction(self.story.number("start"))]
-        self.relations: list[list[Any]] = []
+        self.relations: list[_Relation] = []
         self._told = False
 
     def relate(self, hard: bool) -> None:
@@ -65,10 +77,14 @@ class _Comparison:
         if not 2 <= value <= self.story.frame["most"] or value.denominator != 1 or value in self.values:
             raise Rejected
         self.values.append(value)
-        self.relations.append([relation, at, other, third if relation == "both" else n])
+        self.relations.append(_Relation(relation, at, other, third, n))
 
     def facts(self) -> dict[str, object]:
-        return {"relations": self.relations}
+        return {
+            "relations": [
+                [one.name, one.at, one.other, one.third if one.name == "both" else one.n] for one in self.relations
+            ]
+        }
 
     def name_holders(self) -> None:
         """Draw who or what has the quantities, and the words that go with the frame's verb."""
@@ -113,18 +129,17 @@ class _Comparison:
 
     def told(self, shuffled: bool, first: bool, total: Fraction | None = None) -> list[str]:
         """Return the sentences: an opening, the first quantity, the relations, the total."""
-        relations = [("is", 0, 0, int(self.values[0]))] if first else []
-        relations += [(name, at, other, n) for name, at, other, n in self.relations]
+        relations = [*([_Relation("is", n=int(self.values[0]))] if first else []), *self.relations]
         if total is not None:
-            relations.append(("together", 0, 0, int(total)))
+            relations.append(_Relation("together", n=int(total)))
         if shuffled:
             self.rng.shuffle(relations)
         story = self.story
         told = [story.line("open")] if self.rng.random() < _OPEN_SHARE else []
         self.name_holders()
-        for name, at, other, n in relations:
+        for name, at, other, third, n in relations:
             if name == "both":
-                told.append(self.say(name, at, other, n))
+                told.append(self.say(name, at, other, third))
             elif name == "together":
                 told.append(self.say(name, several=range(len(self.values)), n=n))
             else:

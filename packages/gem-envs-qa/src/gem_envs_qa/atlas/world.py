@@ -31,18 +31,8 @@ _ORGANISATIONS = (
     "Society", "Theatre",
 )  # fmt: skip
 _WORKS = (
-    "ballet",
-    "chronicle",
-    "fresco",
-    "novel",
-    "opera",
-    "painting",
-    "play",
-    "poem",
-    "statue",
-    "symphony",
-    "treatise",
-)
+    "ballet", "chronicle", "fresco", "novel", "opera", "painting", "play", "poem", "statue", "symphony", "treatise",
+)  # fmt: skip
 _EVENTS = ("Congress", "Exhibition", "Fair", "Festival", "Jubilee", "Pageant", "Regatta", "Tournament")
 _ALIAS_RATES = {PERSON: 0.35, TOWN: 0.3, ORGANISATION: 0.3, WORK: 0.25, REGION: 0.2}
 
