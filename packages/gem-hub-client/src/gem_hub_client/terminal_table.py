@@ -39,8 +39,8 @@ class Table:
         """Add a row."""
         self.rows.append(cells)
 
-    def show(self) -> None:
-        """Print the table: folded to the width of a terminal, or as one plain line per row into a pipe."""
+    def show(self, end: str = "\n\n") -> None:
+        """Print the table and ``end``: folded to the width of a terminal, or as one plain line per row into a pipe."""
         widths = [max(map(len, cells)) for cells in zip(self.columns, *self.rows, strict=True)]
         terminal = sys.stdout.isatty()
         lines = [] if self.title is None else [click.style(self.title, bold=True)]
@@ -48,13 +48,14 @@ class Table:
             available = shutil.get_terminal_size().columns - 1
             fitting = self._shrunk(widths, available)
             if fitting is None:
-                click.echo("\n".join([*lines, *self._paragraphs(available)]))
+                click.echo("\n".join([*lines, *self._paragraphs(available)]) + end, nl=False)
                 return
             widths = fitting
         lines += [click.style(line, bold=True) for line in self._lines(self.columns, widths)]
         if terminal:
             lines.append(click.style("─" * (sum(widths) + len(_GAP) * (len(widths) - 1)), dim=True))
-        click.echo("\n".join([*lines, *(line for cells in self.rows for line in self._lines(cells, widths))]))
+        lines += [line for cells in self.rows for line in self._lines(cells, widths)]
+        click.echo("\n".join(lines) + end, nl=False)
 
     def _shrunk(self, widths: list[int], available: int) -> list[int] | None:
         """Return widths that fit, taken from the widest columns; None if whole words do not fit."""

@@ -81,7 +81,7 @@ class ProgressLine:
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]], whole: Collection[str] = ()) -> None:
     """Print a table; no cell of the columns in ``whole``, which hold commands to copy, is broken."""
-    Table(tuple(columns), rows=[tuple(cells) for cells in rows], whole=whole).show()
+    Table(tuple(columns), rows=[tuple(cells) for cells in rows], whole=whole).show(end="\n")
 
 
 def note(text: str) -> None:
