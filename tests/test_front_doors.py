@@ -16,9 +16,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-OLD: dict[str, list[str]] = tomllib.loads(
-    Path(__file__).with_name("first_release").joinpath("gem_core_names.toml").read_text(encoding="utf-8")
-)
+OLD: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("gem_core_names.toml").read_text(encoding="utf-8"))
 """Module → the names that it offered."""
 
 MISSING = """

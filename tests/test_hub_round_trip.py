@@ -197,7 +197,7 @@ def test_a_third_partys_game_is_published_found_installed_and_played(
     author.gem("check", "lamp-envs", "--strict", "--report", "conformance.json")
     author.gem("hub", "publish", wheel, "--hub", hub, "--report", "conformance.json")
 
-    make_linked_environment(tmp_path / "user" / "venv", "pip", "gem-core")
+    make_linked_environment(tmp_path / "user" / "venv", "pip", "gem-rollout")
     user = Machine(tmp_path / "user")
     user.gem("hub", "use", hub)
     (found,) = json.loads(user.gem("hub", "search", "lmps", "--json"))["packages"]

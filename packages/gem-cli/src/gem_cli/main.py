@@ -16,6 +16,7 @@ __all__ = ["cli", "run"]
 COMMANDS = {
     "list": "gem_cli.listing:list_command",
     "info": "gem_cli.info:info_command",
+    "play": "gem_cli.play:play_command",
     "hub": "gem_hub_client.cli.group:hub_command",
     "guide": "gem_cli.guide:guide_command",
     "completion": "gem_cli.completion:completion_command",

@@ -184,7 +184,6 @@ RENAMED: dict[str, tuple[str, str]] = {
     "gem.wrappers.token_count": ("gem-rollout", "gem_rollout.history.token_count"),
     "gem.cli.bench": ("gem-rollout", "gem_rollout.cli.bench"),
     "gem.cli.check_template": ("gem-rollout", "gem_rollout.cli.check_template"),
-    "gem.cli.play": ("gem-rollout", "gem_rollout.cli.play"),
     "gem.cli.replay": ("gem-rollout", "gem_rollout.cli.replay"),
     "gem.cli.rollout": ("gem-rollout", "gem_rollout.cli.rollout"),
     "gem.cli.show": ("gem-rollout", "gem_rollout.cli.show"),

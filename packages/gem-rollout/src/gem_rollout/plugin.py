@@ -27,7 +27,6 @@ def gem_commands() -> Named:
     return {
         "bench": "gem_rollout.cli.bench:bench_command",
         "check-template": "gem_rollout.cli.check_template:check_template_command",
-        "play": "gem_rollout.cli.play:play_command",
         "replay": "gem_rollout.cli.replay:replay_command",
         "rollout": "gem_rollout.cli.rollout:rollout_command",
         "show": "gem_rollout.cli.show:show_command",

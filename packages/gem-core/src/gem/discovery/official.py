@@ -96,7 +96,7 @@ COMMANDS = {
     "train": "gem-rl",
     "serve": "gem-server",
     "data": "gem-questions",
-    **dict.fromkeys(("bench", "check-template", "play", "replay", "rollout", "show"), "gem-rollout"),
+    **dict.fromkeys(("bench", "check-template", "replay", "rollout", "show"), "gem-rollout"),
     **dict.fromkeys(
         ("eval", "compare", "results", "rescore", "validate", "view", "fake-model"),
         "gem-eval",

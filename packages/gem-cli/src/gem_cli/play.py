@@ -5,7 +5,8 @@ from __future__ import annotations
 import select
 import sys
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +16,9 @@ from gem.policies import Policy, make_policy
 from gem.text import TERMINAL_STATE
 from gem_cli.completers import complete_ids
 from gem_cli.output import as_text, json_option, print_json, print_prose
-from gem_rollout.trajectory import Trajectory, TrajectoryWriter, Transition
+
+if TYPE_CHECKING:
+    from gem.trajectory import Trajectory
 
 __all__ = ["play_command"]
 
@@ -47,19 +50,46 @@ def play_command(env_id: str, seed: int | None, out: str | None, strict: bool, a
     """
     from gem.registry import make
 
+    if out is not None or as_json:
+        import gem.trajectory  # before the game, as it comes with a package of its own
     with make(env_id) as env:
         screen = _Screen(env, quiet=as_json, strict=strict)
         screen.show(HELP, style="dim")
         while (finished := screen.play_episode(seed)) is not None:
             if out is not None:
-                with TrajectoryWriter(out) as writer:
-                    writer.write(finished)
+                with gem.trajectory.TrajectoryWriter(out) as writer:
+                    writer.write(finished.recorded(env))
             if as_json:
-                print_json(finished.to_dict(whole=True))
+                print_json(finished.recorded(env).to_dict(whole=True))
                 return
             if not screen.asks_for_another():
                 return
             seed = None
+
+
+@dataclass
+class _Episode:
+    """What a person has played."""
+
+    seed: int | None
+    reset_info: Info
+    observation: Any
+    """The latest."""
+    turns: list[tuple[Any, str, float, bool, bool, Info]] = field(default_factory=list)
+    """Of each turn the observation before it, the action, and what the step returned beside the next observation."""
+
+    def recorded(self, env: Env[Any, Any]) -> Trajectory:
+        """Return the record of the episode, which gem-rollout makes."""
+        from gem.trajectory import Trajectory, Transition
+
+        return Trajectory(
+            env.spec,
+            self.seed,
+            [Transition(*turn) for turn in self.turns],
+            reset_info=self.reset_info,
+            final_observation=self.observation,
+            agent="human",
+        )
 
 
 class _Screen:
@@ -70,12 +100,12 @@ class _Screen:
         self.quiet = quiet
         self.strict = strict
 
-    def play_episode(self, seed: int | None) -> Trajectory | None:
-        """Play to the end and return the record; None if the person leaves."""
+    def play_episode(self, seed: int | None) -> _Episode | None:
+        """Play to the end and return the episode; None if the person leaves."""
         record, hints = self._begin(seed)
-        boxed = "\\boxed{" in str(record.final_observation)
+        boxed = "\\boxed{" in str(record.observation)
         while True:
-            observation = record.final_observation
+            observation = record.observation
             action = self._ask(hints.hint(observation), boxed)
             if action == "/quit":
                 return None
@@ -89,8 +119,8 @@ class _Screen:
                 self.show(f"Not understood, and not counted: {_first_line(after)}", style="yellow")
                 continue
             hints.played(action)
-            record.transitions.append(Transition(observation, action, reward, terminated, truncated, info))
-            record.final_observation = after
+            record.turns.append((observation, action, reward, terminated, truncated, info))
+            record.observation = after
             if reward:
                 self.show(f"reward {reward:+.3g}", style="green" if reward > 0 else "red")
             self.show()
@@ -99,7 +129,9 @@ class _Screen:
             if terminated or truncated:
                 if info.get("correct") is False:
                     self.show(hints.answer(), style="dim")
-                self.show(f"Return {record.episode_return:.3g} in {len(record)} turns.", style="bold")
+                self.show(
+                    f"Return {sum(turn[2] for turn in record.turns):.3g} in {len(record.turns)} turns.", style="bold"
+                )
                 return record
 
     def asks_for_another(self) -> bool:
@@ -128,12 +160,11 @@ class _Screen:
             return "/quit"
         return line.strip()
 
-    def _begin(self, seed: int | None) -> tuple[Trajectory, _Hints]:
+    def _begin(self, seed: int | None) -> tuple[_Episode, _Hints]:
         observation, info = self.env.reset(seed=seed)
         self.show()
         self.show(as_text(observation))
-        record = Trajectory(self.env.spec, seed, reset_info=info, final_observation=observation, agent="human")
-        return record, _Hints(self.env, observation, info)
+        return _Episode(seed, info, observation), _Hints(self.env, observation, info)
 
     def show(self, text: str = "", style: str = "") -> None:
         if not self.quiet:
