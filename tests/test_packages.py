@@ -245,13 +245,13 @@ def test_a_command_alone_asks_for_gem_core(
 
 
 def test_gem_eval_adds_little(core_alone: Path, tmp_path: Path, make_linked_environment: Callable[..., Path]) -> None:
-    """gem-eval brings at most 14 distributions, four of them for rich, and 16 MB besides gem-core and its own wheel, and can evaluate."""
+    """gem-eval brings at most 14 distributions, four of them for rich, and 18 MB besides gem-core and its own wheel, and can evaluate."""
     python = make_linked_environment(tmp_path / "venv", "gem-eval", "gem-envs-games") / "bin" / "python"
     before: dict[str, int] = json.loads(output_of(core_alone / "bin" / "python", "-c", MEASURE, cwd=tmp_path))
     sizes: dict[str, int] = json.loads(output_of(python, "-c", MEASURE, cwd=tmp_path))
     added = {name: size for name, size in sizes.items() if name not in before and not name.startswith("gem-")}
     assert len(added) <= 14, sorted(added)
-    assert sum(added.values()) <= 16_000_000, added
+    assert sum(added.values()) <= 18_000_000, added
     command = ("-m", "gem", "eval", "game:GuessTheNumber-v0-easy", "--agent", "reference", "-n", "4", "--json")
     report: dict[str, Any] = json.loads(output_of(python, *command, cwd=tmp_path))
     assert report["summary"]["environments"][0]["success"]["value"] == 1.0
