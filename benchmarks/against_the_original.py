@@ -15,6 +15,8 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,14 +60,29 @@ class Sides:
         self.pythons = {"ours": sys.executable, "theirs": original}
         self.environment = {**os.environ, **({"NLTK_DATA": nltk_data} if nltk_data else {})}
 
-    def work(self, side: str, *arguments: object) -> dict[str, float]:
-        command = [self.pythons[side], str(WORKER), *map(str, arguments)]
+    @contextmanager
+    def worker(self, side: str) -> Iterator[Callable[..., dict[str, float]]]:
+        """Start a process; yield the function that has it measure."""
         # The original writes to stderr whenever it fails to download.
-        done = subprocess.run(
-            command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
+        process = subprocess.Popen(
+            [self.pythons[side], str(WORKER)],
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
-        result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-        return result
+        assert process.stdin is not None
+        assert process.stdout is not None
+        requests, answers = process.stdin, process.stdout
+
+        def measure(*request: object) -> dict[str, float]:
+            print(json.dumps(request), file=requests, flush=True)
+            figures: dict[str, float] = json.loads(answers.readline())
+            return figures
+
+        with process:
+            yield measure
 
     def cpu_seconds(self, side: str, *arguments: str) -> float:
         """Return the user and system time of a whole process."""
@@ -103,11 +120,12 @@ def rates(sides: Sides, what: str, title: str, ids: list[str], rounds: int, budg
     for env_id in ids:
         figure = Figure(env_id, 20 if what == "resets" and env_id in SLOW_GENERATORS else goal)
         slowest = 0.0
-        for _ in range(rounds):
-            own = sides.work("ours", what, env_id, budget)
-            figure.ours.append(own["per_second"])
-            slowest = max(slowest, own.get("slowest", 0.0))
-            figure.theirs.append(sides.work("theirs", what, env_id, budget)["per_second"])
+        with sides.worker("ours") as ours, sides.worker("theirs") as theirs:
+            for _ in range(rounds):
+                own = ours(what, env_id, budget)
+                figure.ours.append(own["per_second"])
+                slowest = max(slowest, own.get("slowest", 0.0))
+                figure.theirs.append(theirs(what, env_id, budget)["per_second"])
         lines.append(figure.row(",.0f" if figure.theirs[0] > 20 else ",.1f"))
         if slowest > 0.001:
             lines[-1] += f" slowest of ours {slowest * 1e3:.1f} ms |"
@@ -131,9 +149,10 @@ def histories(sides: Sides, rounds: int) -> list[str]:
         kept = "kept until the next" if what == "concat" else "let go of at once"
         name = f"{turns} turns, actions of {length} characters, observations {kept}"
         figure = Figure(name, 10 if turns == 800 else 1, higher_is_better=False)
-        for _ in range(rounds):
-            figure.ours.append(sides.work("ours", what, length, turns)["seconds"])
-            figure.theirs.append(sides.work("theirs", what, length, turns)["seconds"])
+        with sides.worker("ours") as ours, sides.worker("theirs") as theirs:
+            for _ in range(rounds):
+                figure.ours.append(ours(what, length, turns)["seconds"])
+                figure.theirs.append(theirs(what, length, turns)["seconds"])
         lines.append(figure.row(".5f"))
     return lines
 

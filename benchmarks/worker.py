@@ -1,17 +1,16 @@
-"""Measures one thing in the interpreter that runs it, and prints the result as JSON.
+"""Measures in the interpreter that runs it: each line of the input asks for a figure, and gets a line of JSON.
 
 The same file runs against this GEM and against the original (`gem-llm`), so it uses only what both publish.
 All times are CPU seconds of the process (`time.process_time`), all threads included.
 
-    python worker.py steps game:Sudoku-v0-easy 2.0
-    python worker.py resets game:Sudoku-v0-easy 2.0
-    python worker.py vector game:Sudoku-v0-easy 2.0
-    python worker.py concat 20 800          (or concat_dropped)
+    ["steps", "game:Sudoku-v0-easy", 2.0]       (or resets, seeded_resets, vector)
+    ["concat", 20, 800]                         (or concat_dropped)
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import string
 import sys
@@ -118,9 +117,7 @@ def vector(env_id: str, budget: float) -> dict[str, float]:
     """Return environment steps per CPU second in a batch of 64 threads, autoresets included."""
     import gem
 
-    sys.stdout, shown = open("/dev/null", "w"), sys.stdout  # noqa: PTH123, SIM115  # the original prints from make_vec
     envs = gem.make_vec([env_id] * NUM_ENVS, async_mode=True)
-    sys.stdout = shown
     envs.reset(seed=0)
     batches = [actions(env_id, NUM_ENVS, seed) for seed in range(50)]
     count = 0
@@ -166,11 +163,18 @@ def concat(length: int, turns: int, keep: bool = True) -> dict[str, float]:
     return {"seconds": best}
 
 
+def concat_dropped(length: int, turns: int) -> dict[str, float]:
+    """Return the figures of :func:`concat` where each observation is released at once."""
+    return concat(length, turns, keep=False)
+
+
+FIGURES: dict[str, Callable[..., dict[str, float]]] = {
+    function.__name__: function for function in (steps, resets, seeded_resets, vector, concat, concat_dropped)
+}
+
 if __name__ == "__main__":
-    what, first, second = sys.argv[1:]
-    if what.startswith("concat"):
-        result = concat(int(first), int(second), keep=what == "concat")
-    else:
-        kinds = {"steps": steps, "resets": resets, "seeded_resets": seeded_resets, "vector": vector}
-        result = kinds[what](first, float(second))
-    print(json.dumps(result))
+    with os.fdopen(os.dup(1), "w") as answers:
+        os.dup2(2, 1)  # the original prints from library code
+        for line in sys.stdin:
+            what, *arguments = json.loads(line)
+            print(json.dumps(FIGURES[what](*arguments)), file=answers, flush=True)

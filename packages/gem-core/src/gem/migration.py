@@ -258,8 +258,9 @@ class _Member:
         self.name = name
 
     def __get__(self, env: Any, owner: type) -> Any:
-        # After the error Python calls the owner's __getattr__, so a wrapper asks the environment inside.
-        if env is None or hasattr(owner, "__getattr__"):
+        if env is None:
+            raise AttributeError(f"type object {owner.__name__!r} has no attribute {self.name!r}")
+        if hasattr(owner, "__getattr__"):  # Python calls it after this error, so a wrapper asks the environment inside
             raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
         from gem.entry_points import load
 
