@@ -48,7 +48,7 @@ class SyncVectorEnv(LocalVectorEnv):
         self._call_again()
 
     def _watch(self) -> None:
-        """Do nothing: whatever leaves calls behind notifies at once, since ``take_ready`` computes their results."""
+        """Do nothing: whatever leaves calls behind notifies at once, since collecting computes their results."""
 
     def _call_again(self) -> None:
         if self._notify is not None and self._calls:
