@@ -245,7 +245,7 @@ def test_a_command_alone_asks_for_gem_core(
 
 
 def test_gem_eval_adds_little(core_alone: Path, tmp_path: Path, make_linked_environment: Callable[..., Path]) -> None:
-    """gem-eval brings at most 14 distributions, four of them for rich, and 18 MB besides gem-core and its own wheel, and can evaluate."""
+    """gem-eval brings at most 14 foreign distributions (four for rich) and 18 MB beside gem-core, and can evaluate."""
     python = make_linked_environment(tmp_path / "venv", "gem-eval", "gem-envs-games") / "bin" / "python"
     before: dict[str, int] = json.loads(output_of(core_alone / "bin" / "python", "-c", MEASURE, cwd=tmp_path))
     sizes: dict[str, int] = json.loads(output_of(python, "-c", MEASURE, cwd=tmp_path))

@@ -20,6 +20,7 @@ from gem.env_spec import EnvSpec
 from gem.errors import NotSupportedError, UnknownArgumentError
 from gem.tools import ToolEnvWrapper
 from gem.vector import VectorEnv, make_vec
+from gem.vector.engine_access import EngineAccess
 from gem.vector.make import EnvMaker
 from gem.vector.sync import SyncVectorEnv
 from gem_processes.auto_mode.auto import AutoVectorEnv, auto_vector_env
@@ -330,13 +331,13 @@ def test_an_event_loop_never_waits_for_steps() -> None:
     called = threading.Event()
     with AutoVectorEnv([Walk] * 3, choice=ModeChoice("sync", "")) as envs:
         envs.reset(seed=1)
-        envs.notify(called.set)
+        EngineAccess.of(envs).notify(called.set)
         envs.send([threading.get_ident] * 3)
         results: list[Any] = []
         while len(results) < 3:
             assert called.wait(SAFETY)
             called.clear()
-            results += envs.take_ready()
+            results += EngineAccess.of(envs).take_ready()
     assert threading.get_ident() not in {int(result[0].split()[0]) for _, result in results}
 
 

@@ -111,7 +111,7 @@ def test_a_revived_runner_reports_its_loss_once_and_plays_on(autoreset: str, die
         if not (mode is AutoresetMode.DISABLED and last[2]):
             last = runner.step("a")
     was_over = last[2] and mode is not AutoresetMode.SAME_STEP
-    account = EnvRunner.account_after_loss(runner.account)
+    account = runner.account.after_loss()
     other = EnvRunner.revived(Walk, mode, account, "ProcessCrashError: gone", last[0])
     results = [other.reset({}) if was_over and mode is AutoresetMode.DISABLED else other.step("a")]
     observation, reward, terminated, truncated, info = results[0]
@@ -135,12 +135,12 @@ def test_a_reset_that_is_lost_with_its_process_is_all_there_is_to_report(mode: A
     """It has ended what was in play, so the next step begins an episode instead of ending that one again."""
     runner = EnvRunner(Walk, mode, 5)
     last = runner.reset({"seed": 5})
-    account = EnvRunner.account_after_loss(runner.account)
+    account = runner.account.after_loss()
     other = EnvRunner.revived(Walk, mode, account, "ProcessCrashError: gone", last[0])
-    assert EnvRunner.is_playing(runner.account)
-    assert not EnvRunner.is_playing(other.account)
+    assert runner.account.is_playing
+    assert not other.account.is_playing
     assert other.failed_reset() == ("", 0.0, False, True, {"error": "ProcessCrashError: gone"})
-    assert EnvRunner.account_after_loss(other.account)[:2] == (5, 2)
+    assert other.account.after_loss()[:2] == (5, 2)
     if mode is AutoresetMode.NEXT_STEP:
         assert other.step("a")[2:4] == (False, False)
 

@@ -13,6 +13,7 @@ import pytest
 from gem.core import Env, Info
 from gem.errors import VectorError
 from gem.vector import VectorEnv
+from gem.vector.engine_access import EngineAccess
 from gem.vector.sync import SyncVectorEnv
 from gem.vector.thread import ThreadVectorEnv
 from gem_processes.auto_mode.auto import AutoVectorEnv
@@ -56,12 +57,12 @@ def switching() -> Iterator[None]:
 
 def waiting_for(envs: VectorEnv) -> tuple[threading.Event, Any]:
     woken = threading.Event()
-    envs.notify(woken.set)
+    EngineAccess.of(envs).notify(woken.set)
 
     def take() -> dict[int, Any]:
         assert woken.wait(60), "no notification"
         woken.clear()
-        return dict(envs.take_ready())
+        return dict(EngineAccess.of(envs).take_ready())
 
     return woken, take
 
@@ -89,7 +90,7 @@ def test_no_result_waits_for_ever(mode: Any) -> None:
             if again:
                 envs.send(again)
         assert envs.num_pending == 0
-        assert envs.take_ready() == []
+        assert EngineAccess.of(envs).take_ready() == []
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -104,7 +105,7 @@ def test_a_take_without_need_loses_no_later_notification(mode: Any) -> None:
             while not results:
                 results = take()
             assert results[0][0] == turn
-            assert envs.take_ready() == []
+            assert EngineAccess.of(envs).take_ready() == []
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -11,7 +11,9 @@ import pytest
 
 from gem.errors import NotSupportedError
 from gem.vector import AutoresetMode, VectorEnv
+from gem.vector.engine_access import EngineAccess
 from gem.vector.env_runner import EnvRunner
+from gem.vector.runner_account import RunnerAccount
 from gem.vector.sync import SyncVectorEnv
 from gem.vector.thread import ThreadVectorEnv
 from gem_processes.process_mode.vector_env import ProcessVectorEnv
@@ -34,20 +36,20 @@ def test_an_environment_goes_on_elsewhere(mode: type[Any], autoreset: AutoresetM
     last = alone.reset({})
     envs = mode([Walk, Walk], autoreset=autoreset, seeds=[5, 6])
     try:
-        assert envs.account_at(1) == EnvRunner.first_account(6)
+        assert EngineAccess.of(envs).account(1) == RunnerAccount.first(6)
         envs.reset()
         for action in ("a", "raise", "b", "a"):
             last = alone.step(action)
             envs.step({0: action})
-            assert envs.account_at(0) == alone.account
-        assert EnvRunner.is_playing(envs.account_at(0))
+            assert EngineAccess.of(envs).account(0) == alone.account
+        assert EngineAccess.of(envs).account(0).is_playing
     finally:
         envs.close()
-    account = EnvRunner.account_after_loss(alone.account)
+    account = alone.account.after_loss()
     other = mode([None, None], autoreset=autoreset)
     try:
         for index in (0, 1):
-            other.revive_at(index, Walk, account, ERROR, last[0])
+            EngineAccess.of(other).revive(index, Walk, account, ERROR, last[0])
         expected = EnvRunner.revived(Walk, autoreset, account, ERROR, last[0])
         for action in ("a", "b", "raise", "c"):
             observation, _, _, truncated, info = expected.step(action)
@@ -55,7 +57,7 @@ def test_an_environment_goes_on_elsewhere(mode: type[Any], autoreset: AutoresetM
             assert observations == [observation] * 2
             assert truncations.tolist() == [truncated] * 2
             assert infos == [info] * 2
-        assert other.account_at(0) == expected.account
+        assert EngineAccess.of(other).account(0) == expected.account
     finally:
         other.close()
 
@@ -64,6 +66,6 @@ def test_other_modes_say_that_they_cannot() -> None:
     """A backend of another package need not be able to."""
     envs = VectorEnv([Walk])
     with pytest.raises(NotSupportedError, match="keeps no accounts"):
-        envs.account_at(0)
+        EngineAccess.of(envs).account(0)
     with pytest.raises(NotSupportedError, match="revives no environments"):
-        envs.revive_at(0, Walk, EnvRunner.first_account(1), ERROR, "")
+        EngineAccess.of(envs).revive(0, Walk, RunnerAccount.first(1), ERROR, "")

@@ -9,6 +9,7 @@ import pytest
 
 import gem
 from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError, UnknownEnvironmentError
+from gem.vector.engine_access import EngineAccess
 
 if TYPE_CHECKING:
     from conftest import RunningServer
@@ -71,13 +72,13 @@ def test_results_are_announced(server: RunningServer) -> None:
     """``notify`` calls back when results can be taken, so that an event loop need not wait in ``recv``."""
     ready = threading.Event()
     with gem.make_vec(server.env("game:Sudoku-v0-easy"), num_envs=5, mode="server") as there:
-        there.notify(ready.set)
+        EngineAccess.of(there).notify(ready.set)
         there.send_reset(range(5))
         results: list[Any] = []
         while len(results) < 5:
             assert ready.wait(60)
             ready.clear()
-            results += there.take_ready()
+            results += EngineAccess.of(there).take_ready()
         assert sorted(index for index, _ in results) == list(range(5))
 
 

@@ -22,37 +22,6 @@ unknown to the agent (a wrapper's budget, a time limit, a fault) is ``truncated`
 **info** is JSON-serialisable and belongs to the caller: the environment never changes it later. Every
 key is optional. These have a fixed meaning:
 
-``turn``                    int, turns taken in this episode (0 after ``reset``)
-``action_status``           ``"legal"``, ``"illegal"`` (understood, against the rules) or ``"malformed"``
-``success``                 bool, on the last step of an episode: whether the task was achieved
-``correct``                 bool, on the last step of a question: whether the answer was right
-``index``                   int, the row of this question in its set (:class:`gem_questions.QuestionEnv`)
-``epoch``                   int, on ``reset``: number of times that the order had covered the whole set
-``parsed_action``           str, the part of the action that was acted on; history shows it instead
-``prefix``, ``suffix``      str, put before and after the joined observations by observation wrappers
-``error``                   str, the environment failed; the episode is truncated and counts for nothing
-``user_fault``              str, the simulated user has spoiled the episode, which says nothing about the agent
-``env_reward``              float, the environment's own reward (the wrapper ``transform_reward``)
-``scores``                  dict, label of a reward → its score of the episode (same)
-``grade``                   ``"same"``, ``"different"`` or ``"unreadable"``, on the last step of a question: the
-                            grader's verdict; ``"unreadable"`` also where a reward could not tell (same as ``scores``)
-``attempt``                 int, attempts at this task so far (:class:`gem.wrappers.attempts.Attempts`)
-``use_tool``                bool, this step was answered by a tool (:class:`gem.tools.ToolEnvWrapper`)
-``tool_name``               str, which tool answered
-``tool_type``               str, the same
-``tool_error``              bool, the tool call failed
-``tool_results``            list, the result of each call; see :class:`gem.tools.ToolEnvWrapper`
-``tool_use_counter``        int, tool calls in this episode
-``tool_success_counter``    int, tool calls in this episode that succeeded
-``step_counter``            int, steps of this episode (:class:`gem.wrappers.tracking.EpisodeTracking`)
-``cumulative_rewards``      float, rewards of this episode so far (same)
-``prev_ep_…``               on ``reset``: the counters of the episode before
-``seed``                    int, with autoreset, on the first and the last step of an episode: the seed with which
-                            ``reset`` plays it again; for a question also its ``index``, as a reset option
-``final_observation``       with same-step autoreset: the finished episode's last observation
-``final_info``              with same-step autoreset: the finished episode's last info
-==========================  ==========================================================================
-=======
 ============================  ==========================================================================
 ``turn``                      int, turns taken in this episode (0 after ``reset``)
 ``action_status``             ``"legal"``, ``"illegal"`` (understood, against the rules) or ``"malformed"``

@@ -44,11 +44,16 @@ _GAMES = {
     "wordle": "Wordle",
 }
 
+
+def _at(distribution: str, home: str, *names: str, **renamed: str) -> tuple[str, dict[str, str]]:
+    """Return an entry of :data:`MOVED` whose names are all in one module, under the same or under new names."""
+    return distribution, {old: f"{home}:{new}" for old, new in {**{name: name for name in names}, **renamed}.items()}
+
+
+_MULTIAGENT = _at("gem-core", "gem.multiagent", "AgentSelector", "MultiAgentEnv")
+
 MOVED: dict[str, tuple[str, dict[str, str]]] = {
-    "gem.core": (
-        "gem-core",
-        {"ActType": "gem.core:ActT", "EnvWrapper": "gem.core:Wrapper", "ObsType": "gem.core:ObsT"},
-    ),
+    "gem.core": _at("gem-core", "gem.core", ActType="ActT", EnvWrapper="Wrapper", ObsType="ObsT"),
     "gem.envs.registration": (
         "gem-core",
         {
@@ -60,95 +65,52 @@ MOVED: dict[str, tuple[str, dict[str, str]]] = {
             "register": "gem.registry:register",
         },
     ),
-    "gem.envs.multiagent": (
-        "gem-core",
-        {"AgentSelector": "gem.multiagent:AgentSelector", "MultiAgentEnv": "gem.multiagent:MultiAgentEnv"},
-    ),
-    "gem.envs.multiagent.multi_agent_env": (
-        "gem-core",
-        {"AgentSelector": "gem.multiagent:AgentSelector", "MultiAgentEnv": "gem.multiagent:MultiAgentEnv"},
-    ),
-    "gem.multiagent.multi_agent_env": (
-        "gem-core",
-        {"AgentSelector": "gem.multiagent:AgentSelector", "MultiAgentEnv": "gem.multiagent:MultiAgentEnv"},
-    ),
-    "gem.tools.base_tool": ("gem-core", {"BaseTool": f"{_ADAPTERS}:BaseTool"}),
-    "gem.tools.tool_env_wrapper": ("gem-core", {"ToolEnvWrapper": "gem.tools:ToolEnvWrapper"}),
+    "gem.envs.multiagent": _MULTIAGENT,
+    "gem.envs.multiagent.multi_agent_env": _MULTIAGENT,
+    "gem.multiagent.multi_agent_env": _MULTIAGENT,
+    "gem.tools.base_tool": _at("gem-core", _ADAPTERS, "BaseTool"),
+    "gem.tools.tool_env_wrapper": _at("gem-core", "gem.tools", "ToolEnvWrapper"),
     "gem.utils.constants": (
         "gem-core",
-        {
-            "LanguageGameReward": f"{_ADAPTERS}:LanguageGameReward",
-            "TERMINAL_STATE": "gem.text:TERMINAL_STATE",
-        },
+        {"LanguageGameReward": f"{_ADAPTERS}:LanguageGameReward", "TERMINAL_STATE": "gem.text:TERMINAL_STATE"},
     ),
-    "gem.utils.debug": (
-        "gem-core",
-        {name: f"{_ADAPTERS}:{name}" for name in ("ppprint", "run_and_print_episode", "run_and_print_episode_async")},
+    "gem.utils.debug": _at("gem-core", _ADAPTERS, "ppprint", "run_and_print_episode", "run_and_print_episode_async"),
+    "gem.utils.parsing": _at(
+        "gem-core", "gem.text", "extract_code_from_model", "extract_last_boxed_answer", "extract_last_tagged_answer"
     ),
-    "gem.utils.parsing": (
-        "gem-core",
-        {
-            "extract_code_from_model": "gem.text:extract_code_from_model",
-            "extract_last_boxed_answer": "gem.text:extract_last_boxed_answer",
-            "extract_last_tagged_answer": "gem.text:extract_last_tagged_answer",
-        },
+    "gem.utils.seeding": _at(
+        "gem-core", "gem.migration_seeding", "RNG", "RandomNumberGenerator", "np_random", "set_seed"
     ),
-    "gem.utils.seeding": (
-        "gem-core",
-        {name: f"gem.migration_seeding:{name}" for name in ("RNG", "RandomNumberGenerator", "np_random", "set_seed")},
+    "gem.vector.async_vector_env": _at("gem-core", _ADAPTERS, "AsyncVectorEnv"),
+    "gem.vector.sync_vector_env": _at("gem-core", _ADAPTERS, "SyncVectorEnv"),
+    "gem.vector.vector_env": _at("gem-core", "gem.vector", "AutoresetMode", "VectorEnv"),
+    "gem.wrappers.episode_tracking_wrapper": _at(
+        "gem-core", "gem.wrappers.tracking", EpisodeTrackingWrapper="EpisodeTracking"
     ),
-    "gem.vector.async_vector_env": ("gem-core", {"AsyncVectorEnv": f"{_ADAPTERS}:AsyncVectorEnv"}),
-    "gem.vector.sync_vector_env": ("gem-core", {"SyncVectorEnv": f"{_ADAPTERS}:SyncVectorEnv"}),
-    "gem.vector.vector_env": (
-        "gem-core",
-        {"AutoresetMode": "gem.vector.env_runner:AutoresetMode", "VectorEnv": "gem.vector:VectorEnv"},
-    ),
-    "gem.wrappers.episode_tracking_wrapper": (
-        "gem-core",
-        {"EpisodeTrackingWrapper": "gem.wrappers.tracking:EpisodeTracking"},
-    ),
-    "gem.wrappers.observation_wrapper": ("gem-core", {"ObservationWrapper": f"{_ADAPTERS}:ObservationWrapper"}),
-    "gem.wrappers.wrapper_factory": (
-        "gem-core",
-        {
-            "WRAPPER_FACTORY": f"{_ADAPTERS}:WRAPPER_FACTORY",
-            "get_wrapper_fns": f"{_ADAPTERS}:get_wrapper_fns",
-        },
-    ),
+    "gem.wrappers.observation_wrapper": _at("gem-core", _ADAPTERS, "ObservationWrapper"),
+    "gem.wrappers.wrapper_factory": _at("gem-core", _ADAPTERS, "WRAPPER_FACTORY", "get_wrapper_fns"),
     "gem.envs.game_env": (
         "gem-envs-games",
         {f"{name}Env": f"gem_envs_games.{module}:{name}Env" for module, name in _GAMES.items()},
     ),
     **{
-        f"gem.envs.game_env.{module}": ("gem-envs-games", {f"{name}Env": f"gem_envs_games.{module}:{name}Env"})
+        f"gem.envs.game_env.{module}": _at("gem-envs-games", f"gem_envs_games.{module}", f"{name}Env")
         for module, name in _GAMES.items()
     },
-    "gem.envs.game_env.wikigame": ("gem-envs-games", {"WikiGameEnv": "gem_envs_games.wiki_game:WikiGameEnv"}),
-    "gem.envs.math_env": ("gem-envs-math", {"MathEnv": "gem_envs_math.migration_adapters:MathEnv"}),
-    "gem.envs.math_visual_env": ("gem-envs-math", {"MathVisualEnv": "gem_envs_math:MathVisualEnv"}),
-    "gem.envs.qa_env": ("gem-envs-qa", {"QaEnv": "gem_envs_qa.migration_adapters:QaEnv"}),
-    "gem.envs.code_env": ("gem-envs-code", {"CodeEnv": "gem_envs_code.migration_adapters:CodeEnv"}),
-    "gem.envs.reasoning_gym": (
-        "gem-envs-reasoning",
-        {"ReasoningGymEnv": "gem_envs_reasoning.migration_adapters:ReasoningGymEnv"},
-    ),
-    "gem.tools.python_code_tool": ("gem-tools", {"PythonCodeTool": "gem_tools.migration_adapters:PythonCodeTool"}),
-    "gem.tools.search_tool": ("gem-tools", {"SearchTool": "gem_tools.migration_adapters:SearchTool"}),
-    "gem.tools.mcp_tool": ("gem-tools", {"MCPTool": "gem_tools.migration_adapters:MCPTool"}),
-    "gem.utils.math_grader": (
+    "gem.envs.game_env.wikigame": _at("gem-envs-games", "gem_envs_games.wiki_game", "WikiGameEnv"),
+    "gem.envs.math_env": _at("gem-envs-math", "gem_envs_math.migration_adapters", "MathEnv"),
+    "gem.envs.math_visual_env": _at("gem-envs-math", "gem_envs_math", "MathVisualEnv"),
+    "gem.envs.qa_env": _at("gem-envs-qa", "gem_envs_qa.migration_adapters", "QaEnv"),
+    "gem.envs.code_env": _at("gem-envs-code", "gem_envs_code.migration_adapters", "CodeEnv"),
+    "gem.envs.reasoning_gym": _at("gem-envs-reasoning", "gem_envs_reasoning.migration_adapters", "ReasoningGymEnv"),
+    "gem.tools.python_code_tool": _at("gem-tools", "gem_tools.migration_adapters", "PythonCodeTool"),
+    "gem.tools.search_tool": _at("gem-tools", "gem_tools.migration_adapters", "SearchTool"),
+    "gem.tools.mcp_tool": _at("gem-tools", "gem_tools.migration_adapters", "MCPTool"),
+    "gem.utils.math_grader": _at(
         "gem-envs-math",
-        {
-            name: f"gem_envs_math.migration_adapters:{name}"
-            for name in (
-                "answer_tag_reward_fn",
-                "answer_tag_reward_fn_for_orz",
-                "boxed_reward_fn",
-                "extract_answer",
-                "extract_boxed_answer",
-                "grade",
-                "r1_distill_qwen_math_reward_fn",
-            )
-        },
+        "gem_envs_math.migration_adapters",
+        *("answer_tag_reward_fn", "answer_tag_reward_fn_for_orz", "boxed_reward_fn", "extract_answer"),
+        *("extract_boxed_answer", "grade", "r1_distill_qwen_math_reward_fn"),
     ),
     "gem.utils.qa_em": (
         "gem-envs-qa",
@@ -157,7 +119,7 @@ MOVED: dict[str, tuple[str, dict[str, str]]] = {
             "normalize_answer": "gem_envs_qa.grading:normalised",
         },
     ),
-    "gem.utils.sandbox": ("gem-tools", {"run_python": "gem_tools.sandbox:run_python"}),
+    "gem.utils.sandbox": _at("gem-tools", "gem_tools.sandbox", "run_python"),
 }
 """Old module → the distribution that brings its content, and for each old name the new ``module:attribute``."""
 

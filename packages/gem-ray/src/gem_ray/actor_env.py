@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, RunnerAccount, StepResult
+from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, StepResult
+from gem.vector.runner_account import RunnerAccount
 
 __all__ = ["ActorEnv", "EnvCommand", "EnvLoss"]
 
@@ -45,7 +46,7 @@ class ActorEnv:
         self.maker = maker
         """What the next actor makes."""
         self.seed = seed
-        self.account = EnvRunner.first_account(seed)
+        self.account = RunnerAccount.first(seed)
         self.lost: EnvLoss | None = None
         """What the next actor has to know; None if it makes the environment at once, as the first one did."""
         self._autoreset = autoreset
@@ -54,13 +55,13 @@ class ActorEnv:
     @property
     def playing(self) -> bool:
         """Whether an episode is in play."""
-        return EnvRunner.is_playing(self.account)
+        return self.account.is_playing
 
     def make(self, maker: Maker) -> EnvCommand:
         """Return the command that puts another environment in the place of this one."""
         self.__init__(maker, self._autoreset, None)  # type: ignore[misc]
         # Should the actor be lost with the command, it is the command that makes the environment, not the next actor.
-        self.lost = EnvLoss(EnvRunner.account_after_loss(self.account), "it was never made", "")
+        self.lost = EnvLoss(self.account.after_loss(), "it was never made", "")
         return EnvCommand("make", maker)
 
     def received(self, result: StepResult | BaseException) -> None:
@@ -80,8 +81,8 @@ class ActorEnv:
         """
         if self.maker is None:
             return pending
-        playing, rebuilding = self.playing, EnvRunner.is_lost(self.account)
-        account = EnvRunner.account_after_loss(self.account)
+        playing, rebuilding = self.playing, self.account.is_lost
+        account = self.account.after_loss()
         runner = EnvRunner.revived(self.maker, self._autoreset, account, error, self._observation)
         result: StepResult | EnvCommand | None = pending
         # An episode that kills its actor as it begins must not do so forever.

@@ -10,7 +10,8 @@ from typing import Any
 import ray
 
 from gem.errors import ArgumentTypeError, VectorError
-from gem.vector.env_runner import AutoresetMode, RunnerAccount, describe
+from gem.vector.env_runner import AutoresetMode, describe
+from gem.vector.runner_account import RunnerAccount
 from gem_ray.actor_env import ActorEnv, EnvCommand
 from gem_ray.cluster import actor_class, describe_resources
 from gem_ray.environment_actor import EnvironmentActor, Outcome

@@ -13,7 +13,9 @@ from gem.core import Env
 from gem.errors import InvalidResultError, VectorError
 from gem.plugins import lookup
 from gem.vector import AutoresetMode, VectorEnv
-from gem.vector.env_runner import Maker, RunnerAccount, StepResult, check_single_agent, describe
+from gem.vector.engine_access import EngineAccess
+from gem.vector.env_runner import Maker, StepResult, check_single_agent, describe
+from gem.vector.runner_account import RunnerAccount
 from gem_processes.process_mode.packing import portable
 from gem_ray.actor_env import EnvLoss
 from gem_ray.packing import pack, pack_code, unpack
@@ -37,6 +39,7 @@ class EnvironmentActor:
     def __init__(self) -> None:
         self._lock = threading.Lock()  # around everything below
         self._envs: VectorEnv | None = None
+        self._access: EngineAccess[Any]
         self._results: list[Outcome] = []
         self._news = threading.Condition()
         self._count_of_news = 0
@@ -62,15 +65,16 @@ class EnvironmentActor:
         backend = lookup("gem_vector_backends", mode, "vectorization mode")
         with self._lock:
             try:
-                self._envs = envs = backend(
+                envs = backend(
                     new, autoreset=autoreset, seeds=[seed for _, seed, _ in members], step_timeout=step_timeout
                 )
             except Exception as error:
                 return pack(portable(error))
+            self._envs, self._access = envs, (access := EngineAccess.of(envs))
             for number, (maker, _, lost) in enumerate(members):
                 if maker is not None and lost is not None:
-                    envs.revive_at(number, maker, *lost)
-            envs.notify(self._notify)
+                    access.revive(number, maker, *lost)
+            access.notify(self._notify)
         return pack(None)
 
     def exchange(self, packed_commands: bytes, linger: float) -> bytes:
@@ -96,7 +100,7 @@ class EnvironmentActor:
             with self._lock:
                 if self._envs is None:  # closed
                     return pack(([], {}))
-                self._results += self._envs.take_ready()
+                self._results += self._access.take_ready()
                 now = time.monotonic()
                 first = first or (now if self._results else 0.0)
                 deadline = first + linger if first else begun + _LONGEST_WAIT
@@ -112,11 +116,11 @@ class EnvironmentActor:
         """Return the packed spec of an environment, the name of its class, and the exception of its last maker."""
         assert self._envs is not None
         maker = self._makers.get(number)
-        error = self._envs.error_at(number) if maker is None else maker.error
+        error = self._access.making_error(number) if maker is None else maker.error
         if error is not None:
             return pack_code((None, "", portable(error)))
         try:
-            spec, kind = self._envs.env_at(number).spec, self._envs.kind_at(number)
+            spec, kind = self._envs.env_at(number).spec, self._access.class_name(number)
         except VectorError:  # it is not made yet
             spec, kind = None, ""
         return pack_code((spec, kind, None))
@@ -158,10 +162,9 @@ class EnvironmentActor:
 
     def _changed_accounts(self, numbers: Sequence[int]) -> dict[int, RunnerAccount]:
         """Return the accounts that the driver does not know yet, of environments without a pending command."""
-        envs, known, changed = self._envs, self._accounts, {}
-        assert envs is not None
+        known, changed = self._accounts, {}
         for number in numbers:
-            account = envs.account_at(number)
+            account = self._access.account(number)
             if known.get(number) != account:
                 known[number] = changed[number] = account
         return changed
@@ -174,9 +177,7 @@ class EnvironmentActor:
             envs.send(steps)
         resets = {number: argument for kind, number, argument in commands if kind == "reset"}
         if resets:
-            # The public send_reset has the same options for all.
-            envs._begin(list(resets))
-            envs._submit_resets(list(resets), list(resets.values()))
+            self._access.send_resets(resets)  # the public send_reset has the same options for all
         for kind, number, argument in commands:
             if kind == "make":
                 self._make(number, argument)

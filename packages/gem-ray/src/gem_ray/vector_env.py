@@ -15,6 +15,7 @@ from gem.core import Env
 from gem.env_spec import EnvSpec
 from gem.errors import VectorError
 from gem.vector import AutoresetMode, VectorEnv
+from gem.vector.engine_access import EngineAccess
 from gem.vector.env_runner import Maker
 from gem_processes.process_mode.stand_in import EnvStandIn
 from gem_ray.actor_env import ActorEnv, EnvCommand
@@ -139,11 +140,8 @@ class RayVectorEnv(VectorEnv):
             lambda: self._describe(index)[0],
         )
 
-    def kind_at(self, index: int) -> str:
-        return self._describe(index)[1]
-
-    def error_at(self, index: int) -> BaseException | None:
-        return self._describe(index)[2]
+    def _engine_access(self) -> EngineAccess[Any]:
+        return RayEngineAccess(self)
 
     def _describe(self, index: int) -> tuple[EnvSpec | None, str, BaseException | None]:
         maker = self._members[index].maker
@@ -311,3 +309,13 @@ class RayVectorEnv(VectorEnv):
         for link in self._links:
             link.drop()
         return errors
+
+
+class RayEngineAccess(EngineAccess[RayVectorEnv]):
+    """Asks the actors."""
+
+    def class_name(self, index: int) -> str:
+        return self.envs._describe(index)[1]
+
+    def making_error(self, index: int) -> BaseException | None:
+        return self.envs._describe(index)[2]

@@ -7,6 +7,7 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,18 @@ _MOST_LOST = 8  # times that an episode is played anew because its environment s
 _PATIENCE = 1.0  # seconds that coroutines of policies have to end after they were cancelled
 
 
-_Finished = tuple[Trajectory, EpisodeRequest, int | str | None]
-"""An episode, what was asked for, and the oldest version of the policy that played it."""
+class _EngineState(Enum):
+    NEW = "new"
+    RUNNING = "running"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class _FinishedEpisode:
+    trajectory: Trajectory
+    request: EpisodeRequest
+    oldest_version: int | str | None
+    """The oldest version of the policy that a turn was played by."""
 
 
 @dataclass(frozen=True)
@@ -144,13 +155,13 @@ class RolloutEngine:
         self._done = frozenset(done)
         self._counts = EngineCounts()
         self._again: deque[EpisodeRequest] = deque()  # stale episodes, and those that were added
-        self._running: dict[asyncio.Task[_Finished], EpisodeAttempt] = {}
-        self._finished: deque[_Finished] = deque()
+        self._running: dict[asyncio.Task[_FinishedEpisode], EpisodeAttempt] = {}
+        self._finished: deque[_FinishedEpisode] = deque()
         self._taker: asyncio.Future[None] | None = None
         self._error: BaseException | None = None
         self._exhausted = False
         self._stopped = False
-        self._state = "new"
+        self._state = _EngineState.NEW
 
     @property
     def counts(self) -> EngineCounts:
@@ -166,7 +177,7 @@ class RolloutEngine:
     @version.setter
     def version(self, version: int | str | None) -> None:
         self._version = version
-        if self._state == "running":
+        if self._state is _EngineState.RUNNING:
             self._context.version = version
 
     @property
@@ -177,7 +188,7 @@ class RolloutEngine:
         return [LiveEpisode(one.request.key, one.turns, now - one.began) for one in playing]
 
     async def __aenter__(self) -> Self:
-        if self._state != "new":
+        if self._state is not _EngineState.NEW:
             raise VectorError("an engine runs once; make another")
         loop = asyncio.get_running_loop()
         environments = EnvironmentPool(
@@ -199,7 +210,7 @@ class RolloutEngine:
             version=self._version,
         )
         self._loop = loop
-        self._state = "running"
+        self._state = _EngineState.RUNNING
         self._fill()
         return self
 
@@ -236,7 +247,7 @@ class RolloutEngine:
         Raises:
             VectorError: if the engine is not running, or was stopped.
         """
-        if self._state != "running" or self._stopped:
+        if self._state is not _EngineState.RUNNING or self._stopped:
             raise VectorError("episodes can be added to an engine that is running, and was not stopped")
         for request in requests:
             if request.key in self._done:
@@ -249,17 +260,17 @@ class RolloutEngine:
         """Start nothing more and drop the running episodes; those that are finished can still be taken."""
         self._exhausted = self._stopped = True
         self._again.clear()
-        if self._state != "new":
+        if self._state is not _EngineState.NEW:
             self._context.stopped = True
         for task in list(self._running):
             task.cancel()
 
     async def close(self) -> None:
         """Drop the running episodes, and close policies and environments; calling it again does nothing."""
-        if self._state != "running":
-            self._state = "closed"
+        if self._state is not _EngineState.RUNNING:
+            self._state = _EngineState.CLOSED
             return
-        self._state = "closed"
+        self._state = _EngineState.CLOSED
         self.stop()
         context = self._context
         context.environments.stop()
@@ -270,20 +281,20 @@ class RolloutEngine:
         self._tell()
 
     async def _take(self, most: int | None) -> list[Trajectory]:
-        if self._state == "new":
+        if self._state is _EngineState.NEW:
             raise VectorError("the engine is not running; use 'async with engine:' around the loop")
         taken: list[Trajectory] = []
         while not taken:
             while self._finished and (most is None or len(taken) < most):
-                trajectory, request, oldest = self._finished.popleft()
-                if self._is_stale(oldest):
+                episode = self._finished.popleft()
+                if self._is_stale(episode.oldest_version):
                     self._counts.stale += 1
                     if not self._stopped:
-                        self._again.append(request)
+                        self._again.append(episode.request)
                     continue
                 self._counts.delivered += 1
-                self._counts.failed += trajectory.failure is not None
-                taken.append(trajectory)
+                self._counts.failed += episode.trajectory.failure is not None
+                taken.append(episode.trajectory)
             self._fill()
             if taken:
                 break
@@ -329,7 +340,7 @@ class RolloutEngine:
                 return request
         return None
 
-    async def _play(self, attempt: EpisodeAttempt) -> _Finished:
+    async def _play(self, attempt: EpisodeAttempt) -> _FinishedEpisode:
         earlier: list[Failure] = []
         lost = 0
         while True:
@@ -346,9 +357,9 @@ class RolloutEngine:
             assert task is not None
             attempt = self._running[task] = EpisodeAttempt(self._context, attempt.request)
         trajectory.earlier_failures = earlier
-        return trajectory, attempt.request, attempt.progress.oldest_version
+        return _FinishedEpisode(trajectory, attempt.request, attempt.progress.oldest_version)
 
-    def _ended(self, task: asyncio.Task[_Finished]) -> None:
+    def _ended(self, task: asyncio.Task[_FinishedEpisode]) -> None:
         attempt = self._running.pop(task)
         self._playing[attempt.request.key.env] -= 1
         if not task.cancelled():
@@ -356,7 +367,7 @@ class RolloutEngine:
                 self._finished.append(task.result())
             else:
                 self._error, self._exhausted = task.exception(), True  # a fault of the engine itself
-        if self._state == "running":
+        if self._state is _EngineState.RUNNING:
             self._fill()
         self._tell()
 

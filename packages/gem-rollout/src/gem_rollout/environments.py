@@ -13,8 +13,8 @@ from gem.env_spec import EnvSpec
 from gem.multiagent import MultiAgentEnv
 from gem.plugins import lookup
 from gem.vector import AutoresetMode, EnvMaker, VectorEnv
+from gem.vector.engine_access import EngineAccess
 from gem.vector.env_runner import StepResult, describe
-from gem.vector.thread import ThreadVectorEnv
 from gem.wrappers import WrapperLike
 from gem_rollout.faults import environment_fault
 from gem_rollout.joint_env import JointEnv, JointMaker
@@ -97,6 +97,7 @@ class EnvironmentPool:
         size = concurrency + min(concurrency, _MOST_SPARE)
         backend = lookup("gem_vector_backends", mode, "vectorization mode")
         self._envs: VectorEnv = backend([None] * size, autoreset=AutoresetMode.DISABLED, step_timeout=step_timeout)
+        self._access = EngineAccess.of(self._envs)
         # One that has a time limit can only be left behind in a thread.
         self._steps_here = self.run_in_threads and step_timeout is None
         self._paces: dict[str, StepPace] = {}  # by id of the spec
@@ -109,12 +110,12 @@ class EnvironmentPool:
         self._resets: dict[int, int | None] = {}
         self._due = False
         self._closed = False
-        self._envs.notify(self._wake)
+        self._access.notify(self._wake)
 
     @property
     def run_in_threads(self) -> bool:
         """Whether each environment may wait in a thread of this process, and so may a policy that it asks."""
-        return isinstance(self._envs, ThreadVectorEnv)
+        return self._access.runs_in_threads
 
     def take(self, spec: EnvSpec) -> PooledEnvironment:
         """Return a place for an episode: one with an idle environment of this spec if there is one."""
@@ -151,12 +152,12 @@ class EnvironmentPool:
         waiting = self._expect(place)
         place.pace = self._paces.setdefault(spec.id, StepPace())
         observed = _ObservedMaker(spec, self._wrappers, place.pace)
-        self._envs.send_make(place.index, observed if self._envs.is_local else JointMaker(spec, self._wrappers))
+        self._envs.send_make(place.index, observed if self._access.is_local else JointMaker(spec, self._wrappers))
         info = _checked(await waiting)[4]
         if "error" in info:
             fault = environment_fault(str(info["error"]))
             fault.kind = "not_made" if fault.kind == "exception" else fault.kind
-            raise fault from observed.error or self._envs.error_at(place.index)
+            raise fault from observed.error or self._access.making_error(place.index)
         place.wanted = spec
         self._look_at(place)
 
@@ -188,10 +189,9 @@ class EnvironmentPool:
 
     def _step_here(self, place: PooledEnvironment, action: Any) -> StepResult:
         """Play a turn on the event loop."""
-        assert isinstance(self._envs, ThreadVectorEnv)
         begin = time.perf_counter()
         try:
-            return self._envs.step_here(place.index, action)
+            return self._access.step_here(place.index, action)
         except Exception as error:
             raise environment_fault(describe(error)) from error
         finally:
@@ -220,7 +220,7 @@ class EnvironmentPool:
     def _look_at(self, place: PooledEnvironment) -> None:
         env = self._envs.env_at(place.index)
         place.env = env.env if isinstance(env, (AskingEnv, JointEnv)) else env
-        place.joint = self._envs.kind_at(place.index) == JointEnv.__name__
+        place.joint = self._access.class_name(place.index) == JointEnv.__name__
         place.spec = place.env.spec or place.wanted
 
     def _expect(self, place: PooledEnvironment) -> asyncio.Future[Any]:
@@ -252,7 +252,7 @@ class EnvironmentPool:
     def _receive(self) -> None:
         if self._closed:
             return
-        for index, result in self._envs.take_ready():
+        for index, result in self._access.take_ready():
             place = self._places[index]
             assert place is not None
             assert place.waiting is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,8 +25,14 @@ __all__ = ["EpisodeAttempt"]
 _INSTANT = 0.0001
 """Seconds in which no model answers."""
 
-_PlayedTurn = tuple[Any, StepResult, float, float]
-"""Act or action, the result of the step, and the seconds that policy and environment took."""
+
+@dataclass(slots=True)  # not frozen, which would cost a microsecond each
+class _PlayedTurn:
+    act: Any
+    """The policy's act, or its action."""
+    result: StepResult
+    act_seconds: float
+    step_seconds: float
 
 
 class EpisodeAttempt:
@@ -95,7 +102,8 @@ class EpisodeAttempt:
                     played = await self._planned_turn(policy, place, observation, info)
                 else:
                     played = await self._turn(policy, place, observation, info)
-                act, (observation, reward, terminated, truncated, info), act_seconds, step_seconds = played
+                act = played.act
+                observation, reward, terminated, truncated, info = played.result
                 progress.note_act(act, version)
                 if (terminated or truncated) and "error" in info:
                     fault = environment_fault(str(info["error"]))
@@ -104,8 +112,8 @@ class EpisodeAttempt:
                         fault.kind,
                         str(fault),
                         action=act,
-                        act_seconds=act_seconds,
-                        step_seconds=step_seconds,
+                        act_seconds=played.act_seconds,
+                        step_seconds=played.step_seconds,
                         version=version,
                     )
                     return None
@@ -116,8 +124,8 @@ class EpisodeAttempt:
                     terminated,
                     truncated,
                     info,
-                    act_seconds=act_seconds,
-                    step_seconds=step_seconds,
+                    act_seconds=played.act_seconds,
+                    step_seconds=played.step_seconds,
                     version=version,
                 )
                 progress.turns += 1
@@ -138,7 +146,7 @@ class EpisodeAttempt:
         if acted - begin < _INSTANT:
             await asyncio.sleep(0)  # neither policy nor environment may have waited: others must have their turn
         result = await self._context.environments.step(place, bare(act))
-        return act, result, acted - begin, time.perf_counter() - acted
+        return _PlayedTurn(act, result, acted - begin, time.perf_counter() - acted)
 
     async def _planned_turn(
         self, policy: PolicyCaller, place: PooledEnvironment, observation: Any, info: Info
@@ -155,9 +163,9 @@ class EpisodeAttempt:
                 raise turn.error
             raise policy_fault(turn.error) from turn.error
         if turn.played:
-            return turn.act, result, turn.act_seconds, time.perf_counter() - turn.acted
+            return _PlayedTurn(turn.act, result, turn.act_seconds, time.perf_counter() - turn.acted)
         begin = time.perf_counter()
         act = await self.progress.result_of(policy.resolve(turn.act)) if turn.awaits else checked_act(turn.act)
         acted = time.perf_counter()
         result = await self._context.environments.step(place, bare(act))
-        return act, result, turn.act_seconds + acted - begin, time.perf_counter() - acted
+        return _PlayedTurn(act, result, turn.act_seconds + acted - begin, time.perf_counter() - acted)

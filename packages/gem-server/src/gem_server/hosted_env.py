@@ -13,15 +13,9 @@ from gem.core import Env
 from gem.entry_points import load
 from gem.env_spec import EnvSpec
 from gem.errors import GemError, NotSupportedError, StateError
-from gem.vector.env_runner import (
-    AutoresetMode,
-    EnvRunner,
-    RunnerAccount,
-    StepResult,
-    check_single_agent,
-    describe,
-)
+from gem.vector.env_runner import AutoresetMode, EnvRunner, StepResult, check_single_agent, describe
 from gem.vector.make import EnvMaker
+from gem.vector.runner_account import RunnerAccount, RunnerPhase
 from gem_server.operations import (
     ABANDON,
     ABANDONED,
@@ -41,10 +35,9 @@ from gem_server.operations import (
 __all__ = ["HostedEnvs", "HostedRunner", "Result", "refusal"]
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
-Result = tuple[int, int, bytes, RunnerAccount | None]
-"""Key, kind of the result, the elements of a JSON array without its first bracket (``…]``), and the account of the
-runner
-if it has changed: what another worker needs to take its place."""
+Result = tuple[int, int, bytes, tuple[int | None, ...] | None]
+"""Key, kind of the result, the elements of a JSON array without its first bracket (``…]``), and if it has changed the
+:class:`gem.vector.runner_account.RunnerAccount` of the runner, which another worker needs to take its place."""
 
 
 class HostedRunner(EnvRunner):
@@ -60,7 +53,7 @@ class HostedRunner(EnvRunner):
         if self.env is None:
             raise StateError(f"the environment has failed, and no state can be set: {self.error}")
         self.env.set_state(state)
-        self._phase = 0
+        self._phase = RunnerPhase.PLAYING
 
 
 class HostedEnvs:
@@ -116,7 +109,7 @@ class HostedEnvs:
         account = None
         if key in self._changed:
             self._changed.discard(key)
-            account = runner.account
+            account = runner.account.plain()
         return key, kind, text[1:].encode(), account
 
     def _make(self, key: int, asked: Any) -> Result:
@@ -130,20 +123,18 @@ class HostedEnvs:
         autoreset = AutoresetMode(asked["autoreset"])
         if asked["lost"]:
             account, error, observation = asked["lost"]
-            runner = HostedRunner.revived(
-                maker, autoreset, EnvRunner.account_after_loss(tuple(account)), error, observation
-            )
+            runner = HostedRunner.revived(maker, autoreset, RunnerAccount(*account).after_loss(), error, observation)
             self._put(key, runner)
             if asked["answer"] is not None:
                 step = asked["answer"] == STEP
                 return self._encoded(key, runner, runner.step("") if step else runner.failed_reset())
-            return key, CONTINUES, b"{}]", runner.account
+            return key, CONTINUES, b"{}]", runner.account.plain()
         runner = HostedRunner(maker, autoreset, seed)
         assert runner.env is not None
         check_single_agent(runner.env)
         self._put(key, runner)
         about = {"follows_order": runner.env.unwrapped.follows_order}
-        return key, CONTINUES, _encode([about])[1:].encode(), runner.account
+        return key, CONTINUES, _encode([about])[1:].encode(), runner.account.plain()
 
     def _put(self, key: int, runner: EnvRunner) -> None:
         self._runners[key] = runner
@@ -170,7 +161,7 @@ class HostedEnvs:
         runner = self._runners[key]
         assert isinstance(runner, HostedRunner)
         runner.set_state(state)
-        return key, CONTINUES, b"true]", runner.account
+        return key, CONTINUES, b"true]", runner.account.plain()
 
     def _sample(self, key: int, _argument: Any) -> Result:
         return key, CONTINUES, _encode([self._env(key).sample_random_action()])[1:].encode(), None
@@ -180,7 +171,7 @@ class HostedEnvs:
         error, was_step = asked
         result = self._replaced(key, error, close=False, in_step=was_step)
         key, kind, text, _ = self._encoded(key, self._runners[key], result)
-        return key, kind | ABANDONED, text, self._runners[key].account
+        return key, kind | ABANDONED, text, self._runners[key].account.plain()
 
     def _replaced(self, key: int, error: str, *, close: bool, in_step: bool) -> StepResult:
         """Put a new runner in the place of one whose environment is given up, and return the result in its place."""

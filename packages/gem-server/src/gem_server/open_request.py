@@ -42,7 +42,7 @@ class OpenRequest:
     """The cause by which an earlier session of the client was lost. An episode that it was in is over: the first step
     says so, and the next seeds go on where its account ends."""
     account: Sequence[int | None] | None = None
-    """The account of that session (:data:`gem.vector.env_runner.RunnerAccount`)."""
+    """The account of that session (:class:`gem.vector.runner_account.RunnerAccount`)."""
 
     def check(self, specs: Mapping[str, EnvSpec], settings: ServingSettings) -> None:
         """Check what a client asks for against what is served and allowed.

@@ -12,7 +12,15 @@ __all__ = ["typed_arguments"]
 _DEEPEST = 8
 """Levels of references and alternatives in a schema that are followed."""
 _WORDS = {"True": True, "False": False, "None": None}
-_COMMON = {"float": "number", "int": "integer", "str": "string", "bool": "boolean", "dict": "object", "list": "array"}
+_COMMON = {
+    "float": "number",
+    "double": "number",
+    "int": "integer",
+    "str": "string",
+    "bool": "boolean",
+    "dict": "object",
+    "list": "array",
+}
 """Names that are not JSON schema's, but occur in the schemas of published tools."""
 _TYPES: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object"}
 
@@ -78,17 +86,6 @@ def _allowed(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[str]:
         for inner in _list(schema.get(key)):
             yield from _allowed(inner, root, depth - 1)
     yield from _allowed(_referenced(schema.get("$ref"), root), root, depth - 1)
-
-
-_COMMON = {
-    "float": "number",
-    "double": "number",
-    "int": "integer",
-    "str": "string",
-    "bool": "boolean",
-    "dict": "object",
-}
-"""Names that are not JSON schema's, but occur in the schemas of published tools."""
 
 
 def _referenced(reference: Any, root: Mapping[str, Any]) -> Any:

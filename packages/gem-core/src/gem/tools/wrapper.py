@@ -95,9 +95,8 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
     ) -> None:
         super().__init__(env)
         self.episode_values = EpisodeValues(env)
-        self.tools, self._own = _made(tools, self)
-        self._by_name = _named(self.tools)
-        self._by_alias = {alias: tool for tool in reversed(self.tools) for alias in tool.aliases}
+        made, self._own = _made(tools, self)
+        self.replace_tools(made)
         self.tool_reward = real("tool_reward", tool_reward)
         self.tool_success_reward = real("tool_success_reward", tool_success_reward)
         self.tool_execute_error_reward = real("tool_execute_error_reward", tool_execute_error_reward, maximum=0.0)

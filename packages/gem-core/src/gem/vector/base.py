@@ -17,7 +17,8 @@ from gem.vector.call_arguments import (
     env_indices,
     seed_list,
 )
-from gem.vector.env_runner import AutoresetMode, Maker, RunnerAccount, StepResult
+from gem.vector.engine_access import EngineAccess
+from gem.vector.env_runner import AutoresetMode, Maker, StepResult
 from gem.vector.results import Ready, stack
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["VectorEnv"]
 
 _LONGEST = 1e8  # seconds; a few years, and within the range of the system's clocks
-_SLICE = 0.005  # seconds that take_ready computes in sync mode
 
 
 class VectorEnv:
@@ -59,9 +59,6 @@ class VectorEnv:
     A backend defines ``_submit_steps``, ``_submit_resets``, ``_collect`` and ``_shut_down``. This class
     makes all checks and keeps account of pending actions.
     """
-
-    is_local = False
-    """Whether the environments live in this process."""
 
     mode_choice: Any = None
     """Why ``mode="auto"`` has chosen this mode (``gem_processes.auto_mode.ModeChoice``); None where the caller has."""
@@ -116,32 +113,6 @@ class VectorEnv:
             VectorError: if it has failed and is not built again yet.
         """
         return self.envs[index]
-
-    def kind_at(self, index: int) -> str:
-        """Return the name of the class of one of the environments, also where :meth:`env_at` is a stand-in."""
-        return type(self.env_at(index)).__name__
-
-    def error_at(self, index: int) -> BaseException | None:
-        """Return the exception with which the last :meth:`send_make` has failed, where it comes from elsewhere."""
-        return None
-
-    def account_at(self, index: int) -> RunnerAccount:
-        """Return what :meth:`revive_at` needs to know of an environment without a pending action.
-
-        Raises:
-            NotSupportedError: if this mode cannot tell.
-        """
-        raise NotSupportedError(f"{type(self).__name__} keeps no accounts of its environments")
-
-    def revive_at(self, index: int, maker: Maker, account: RunnerAccount, error: str, observation: Any) -> None:
-        """Put an environment in the place of one that was lost with another process, where nothing is pending.
-
-        It goes on as after a fault; see :meth:`gem.vector.env_runner.EnvRunner.revived`, which has the same arguments.
-
-        Raises:
-            NotSupportedError: if this mode cannot do that.
-        """
-        raise NotSupportedError(f"{type(self).__name__} revives no environments of other processes")
 
     @property
     def specs(self) -> tuple[EnvSpec | None, ...]:
@@ -261,7 +232,7 @@ class VectorEnv:
         """Begin to put another environment in the place of one, and return at once.
 
         The old one is closed and the new one made where the environment's steps run, since either may take long.
-        :meth:`take_ready` or ``recv`` returns the result: an empty observation and an empty info, or ``info["error"]``
+        ``recv`` returns the result: an empty observation and an empty info, or ``info["error"]``
         and truncated if the environment could not be made. It then needs a reset.
 
         Raises:
@@ -273,43 +244,6 @@ class VectorEnv:
         self._check_free([chosen])
         self._begin([chosen])
         self._submit_make(chosen, maker)
-
-    def notify(self, callback: Callable[[], None] | None) -> None:
-        """Have a function called when results become ready: for event loops, which must not wait in ``recv``.
-
-        Any thread may call it, at least once for results that come after a :meth:`take_ready`, and sometimes without
-        need. It must return soon, raise nothing, and call nothing of this object.
-
-        Raises:
-            NotSupportedError: if this mode cannot do that.
-        """
-        self._check_open()
-        self._notify = callback
-        self._watch()
-        if callback is not None and self._pending:
-            callback()
-
-    def take_ready(self) -> list[tuple[int, StepResult | BaseException]]:
-        """Return the results that are ready, by index and as they are, without waiting.
-
-        The counterpart of :meth:`notify`, cheaper than ``recv``: nothing is stacked. An exception takes the place of a
-        result where ``recv`` would raise it; the environment then needs a reset. In sync mode this call computes
-        results for a few milliseconds.
-        """
-        self._check_open()
-        self._watch()  # even if nothing is pending: the last call of the callback may have been one without need
-        if not self._pending:
-            return []
-        self._collect(0, _SLICE)
-        ready = list(self._arrived.items())
-        self._pending.difference_update(self._arrived)
-        for index, result in ready:
-            if type(result) is not tuple:
-                self._unset.add(index)
-                del self._arrived[index]
-        self._note(self._arrived)
-        self._arrived.clear()
-        return ready
 
     def recv(self, min_ready: int = 1, timeout: float | None = None) -> Ready:
         """Return the environments that are ready.
@@ -379,8 +313,12 @@ class VectorEnv:
         """Begin ``EnvRunner.make``; the index is valid and has nothing pending."""
         raise NotSupportedError(f"{type(self).__name__} cannot replace an environment by another")
 
+    def _engine_access(self) -> EngineAccess[Any]:
+        """Return what an engine may ask, besides the methods above."""
+        return EngineAccess(self)
+
     def _watch(self) -> None:
-        """Arrange a call of ``_notify`` at the next result; ``take_ready`` then collects those that are there."""
+        """Arrange a call of ``_notify`` at the next result; an engine then collects those that are there."""
         raise NotSupportedError(f"{type(self).__name__} cannot notify of results")
 
     def _collect(self, count: int, timeout: float | None) -> None:

@@ -22,12 +22,12 @@ from gem.errors import (
     NotSupportedError,
     ResetNeededError,
 )
+from gem.vector.runner_account import RunnerAccount, RunnerPhase
 
 __all__ = [
     "AutoresetMode",
     "EnvRunner",
     "Maker",
-    "RunnerAccount",
     "StepResult",
     "check_single_agent",
     "describe",
@@ -40,15 +40,7 @@ Maker = Callable[[], Env[Any, Any]]
 StepResult = tuple[Any, float, bool, bool, Info]
 """Observation, reward, terminated, truncated, info: the result of ``EnvRunner.step`` and ``EnvRunner.reset``."""
 
-RunnerAccount = tuple[int | None, int, int, int | None, int]
-"""Last given seed, faults and episodes since it was given, seed of the episode, phase: what an :class:`EnvRunner` in
-another process needs to take the place of one that died with its process."""
-
 _ERROR_LENGTH = 2000  # characters; an exception can carry a whole document
-
-_PLAYING, _OVER, _LOST, _UNREPORTED = range(4)
-"""Within an episode; between episodes; the environment has failed and is closed; in accounts alone: so it has, and no
-result has told the caller that its episode is over."""
 
 
 class AutoresetMode(str, Enum):
@@ -96,7 +88,7 @@ class EnvRunner:
         self._episodes = 0  # the same
         self._episode_seed: int | None = None  # of this episode, or of the order that it is part of
         self._unused = True  # the environment was never reset
-        self._phase = _OVER if maker else _LOST
+        self._phase = RunnerPhase.OVER if maker else RunnerPhase.LOST  # never UNREPORTED
         self.error = ""  # of the last fault
         self._for_good = False
         self._unreported = False  # the fault ended an episode, and no result has said so yet
@@ -116,37 +108,15 @@ class EnvRunner:
         Args:
             maker: builds the environment.
             autoreset: as before.
-            account: of the runner that died, after the loss; see :meth:`account_after_loss`.
+            account: of the runner that died, as :meth:`RunnerAccount.after_loss` returns it.
             error: the reason, type and message.
             observation: the last one that the dead runner returned.
         """
         runner = cls(None, autoreset)
         runner._maker, runner._observation, runner.error = maker, observation, error
         runner._seed, runner._faults, runner._episodes, runner._episode_seed, phase = account
-        runner._unreported = phase == _UNREPORTED
+        runner._unreported = phase == RunnerPhase.UNREPORTED
         return runner
-
-    @staticmethod
-    def first_account(seed: int | None) -> RunnerAccount:
-        """Return the account of a runner whose environment was never reset."""
-        return seed, 0, 0, None, _OVER
-
-    @staticmethod
-    def is_lost(account: RunnerAccount) -> bool:
-        """Return whether the environment of an account has failed and no other has begun an episode yet."""
-        return account[-1] in (_LOST, _UNREPORTED)
-
-    @staticmethod
-    def is_playing(account: RunnerAccount) -> bool:
-        """Return whether the environment of an account is within an episode."""
-        return account[-1] == _PLAYING
-
-    @staticmethod
-    def account_after_loss(account: RunnerAccount) -> RunnerAccount:
-        """Return the account of a runner that died with its process, from the last one that is known of it."""
-        seed, faults, episodes, episode_seed, phase = account
-        faults += phase != _OVER or episodes > 0  # an environment that was never reset has lost nothing
-        return seed, faults, episodes, episode_seed, _UNREPORTED if phase in (_PLAYING, _UNREPORTED) else _LOST
 
     def report_loss(self) -> StepResult:
         """Report the loss as the result of a step that builds nothing."""
@@ -157,13 +127,13 @@ class EnvRunner:
     @property
     def account(self) -> RunnerAccount:
         """What :meth:`revived` needs."""
-        phase = _UNREPORTED if self._unreported else self._phase
-        return self._seed, self._faults, self._episodes, self._episode_seed, phase
+        phase = RunnerPhase.UNREPORTED if self._unreported else self._phase
+        return RunnerAccount(self._seed, self._faults, self._episodes, self._episode_seed, phase)
 
     @property
     def lost(self) -> bool:
         """Whether the environment failed and no other has begun an episode yet."""
-        return self._phase == _LOST
+        return self._phase == RunnerPhase.LOST
 
     def step(self, action: Any) -> StepResult:
         """Play one turn.
@@ -190,7 +160,7 @@ class EnvRunner:
             self._name_seed(info)
             if self._autoreset is AutoresetMode.SAME_STEP:
                 return self._roll_over(observation, reward, terminated, truncated, info)
-            self._phase = _OVER
+            self._phase = RunnerPhase.OVER
             self._changed()
         self._observation = observation
         return observation, reward, terminated, truncated, info
@@ -223,7 +193,7 @@ class EnvRunner:
         except (Exception, SystemExit) as error:
             self._cannot_begin(error)
             return self.failed_reset()
-        self._phase = _OVER
+        self._phase = RunnerPhase.OVER
         self._changed()
         return "", 0.0, False, False, {}
 
@@ -242,7 +212,7 @@ class EnvRunner:
         """
         heir = copy(self)
         self._for_good = True
-        heir.env, heir._phase, heir.error, heir._for_good = None, _LOST, error, for_good
+        heir.env, heir._phase, heir.error, heir._for_good = None, RunnerPhase.LOST, error, for_good
         heir._faults += 1
         return heir
 
@@ -274,7 +244,7 @@ class EnvRunner:
     def close(self) -> None:
         """Close the environment; its exceptions are passed on."""
         env, self.env = self.env, None
-        self._phase = _LOST
+        self._phase = RunnerPhase.LOST
         if env is not None:
             env.close()
 
@@ -332,11 +302,11 @@ class EnvRunner:
             info = dict(info)
         except (Exception, SystemExit) as error:
             if extra and isinstance(error, (ArgumentError, TypeError)):
-                self._phase = _OVER
+                self._phase = RunnerPhase.OVER
                 self._changed()
                 raise
             return self._cannot_begin(error)
-        self._phase, self._observation = _PLAYING, observation
+        self._phase, self._observation = RunnerPhase.PLAYING, observation
         self._changed()
         self._name_seed(info)
         return observation, info
@@ -362,7 +332,7 @@ class EnvRunner:
     def _lose(self, error: str) -> None:
         with suppress(Exception, SystemExit):  # the environment has failed already, and that fault is reported
             self.close()
-        self._phase, self.error = _LOST, error
+        self._phase, self.error = RunnerPhase.LOST, error
         self._faults += 1
         self._changed()
 

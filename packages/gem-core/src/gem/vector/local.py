@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from gem.core import Env
 from gem.env_spec import EnvSpec
 from gem.errors import LostEnvironmentError, VectorError
 from gem.vector.base import VectorEnv
-from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, RunnerAccount, check_single_agent, describe
+from gem.vector.engine_access import EngineAccess
+from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, check_single_agent, describe
+from gem.vector.runner_account import RunnerAccount
 
-__all__ = ["LocalVectorEnv"]
+__all__ = ["LocalEngineAccess", "LocalVectorEnv"]
+
+LocalVectorEnvT = TypeVar("LocalVectorEnvT", bound="LocalVectorEnv")
 
 
 class LocalVectorEnv(VectorEnv):
     """A vector environment that holds its environments itself."""
-
-    is_local = True
 
     def __init__(
         self,
@@ -56,18 +58,27 @@ class LocalVectorEnv(VectorEnv):
             raise LostEnvironmentError(f"environment {index} has failed and is not built again yet: {runner.error}")
         return runner.env
 
-    def account_at(self, index: int) -> RunnerAccount:
-        return self._runners[index].account
-
-    def revive_at(self, index: int, maker: Maker, account: RunnerAccount, error: str, observation: Any) -> None:
-        self._runners[index] = EnvRunner.revived(maker, self.autoreset, account, error, observation)
-        self._unset.discard(index)
+    def _engine_access(self) -> EngineAccess[Any]:
+        return LocalEngineAccess(self)
 
     @property
     def specs(self) -> tuple[EnvSpec | None, ...]:
         """The spec of each environment; None for one that was constructed by hand."""
         living = [runner.env for runner in self._runners]
         return tuple(known if env is None else env.spec for known, env in zip(super().specs, living, strict=True))
+
+
+class LocalEngineAccess(EngineAccess[LocalVectorEnvT]):
+    """Reaches the runners themselves."""
+
+    is_local = True
+
+    def account(self, index: int) -> RunnerAccount:
+        return self.envs._runners[index].account
+
+    def revive(self, index: int, maker: Maker, account: RunnerAccount, error: str, observation: Any) -> None:
+        self.envs._runners[index] = EnvRunner.revived(maker, self.envs.autoreset, account, error, observation)
+        self.envs._unset.discard(index)
 
 
 def close_runners(runners: Sequence[EnvRunner]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
-from gem.vector.env_runner import AutoresetMode, Maker, StepResult, describe
+from gem.vector.env_runner import Maker, StepResult, describe
 from gem.vector.local import LocalVectorEnv, close_runners
 
 __all__ = ["SyncVectorEnv"]
@@ -20,16 +21,9 @@ class SyncVectorEnv(LocalVectorEnv):
     ``step_timeout`` has no effect.
     """
 
-    def __init__(
-        self,
-        makers: Sequence[Maker | None],
-        *,
-        autoreset: AutoresetMode | str = AutoresetMode.SAME_STEP,
-        seeds: Sequence[int | None] | None = None,
-        step_timeout: float | None = None,
-    ) -> None:
-        super().__init__(makers, autoreset=autoreset, seeds=seeds, step_timeout=step_timeout)
-        self._calls: deque[tuple[int, Callable[[Any], StepResult], Any]] = deque()
+    @cached_property
+    def _calls(self) -> deque[tuple[int, Callable[[Any], StepResult], Any]]:
+        return deque()
 
     def _submit_steps(self, indices: Sequence[int], actions: Sequence[Any]) -> None:
         runners = self._runners
@@ -48,7 +42,7 @@ class SyncVectorEnv(LocalVectorEnv):
         self._call_again()
 
     def _watch(self) -> None:
-        """Do nothing: whatever leaves calls behind notifies at once, since ``take_ready`` computes their results."""
+        """Do nothing: whatever leaves calls behind notifies at once, since collecting computes their results."""
 
     def _call_again(self) -> None:
         if self._notify is not None and self._calls:

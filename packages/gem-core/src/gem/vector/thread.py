@@ -7,8 +7,10 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gem.vector.env_runner import AutoresetMode, Maker, RunnerAccount, StepResult
-from gem.vector.local import LocalVectorEnv, close_runners
+from gem.vector.engine_access import EngineAccess
+from gem.vector.env_runner import AutoresetMode, Maker, StepResult
+from gem.vector.local import LocalEngineAccess, LocalVectorEnv, close_runners
+from gem.vector.runner_account import RunnerAccount
 from gem.vector.thread_scheduler import TIMED_OUT, Call, ThreadScheduler
 
 __all__ = ["ThreadVectorEnv"]
@@ -39,17 +41,8 @@ class ThreadVectorEnv(LocalVectorEnv):
         # The threads hold the scheduler but not this object, so they end with it even without close().
         weakref.finalize(self, self._scheduler.stop)
 
-    def step_here(self, index: int, action: Any) -> StepResult:
-        """Play a turn of one environment in the caller's thread; it must have no pending call.
-
-        Raises:
-            ResetNeededError, EpisodeFinishedError: as ``send`` and ``recv``; other faults are in the result.
-        """
-        return self._runners[index].step(action)
-
-    def revive_at(self, index: int, maker: Maker, account: RunnerAccount, error: str, observation: Any) -> None:
-        super().revive_at(index, maker, account, error, observation)
-        self._steps[index] = self._runners[index].step
+    def _engine_access(self) -> EngineAccess[Any]:
+        return ThreadEngineAccess(self)
 
     def _submit_steps(self, indices: Sequence[int], actions: Sequence[Any]) -> None:
         steps = self._steps
@@ -137,3 +130,16 @@ class ThreadVectorEnv(LocalVectorEnv):
         scheduler.stop()
         scheduler.join()
         close_runners([runner for index, runner in enumerate(self._runners) if index not in left_behind])
+
+
+class ThreadEngineAccess(LocalEngineAccess[ThreadVectorEnv]):
+    """Also steps environments in the caller's thread."""
+
+    runs_in_threads = True
+
+    def step_here(self, index: int, action: Any) -> StepResult:
+        return self.envs._runners[index].step(action)
+
+    def revive(self, index: int, maker: Maker, account: RunnerAccount, error: str, observation: Any) -> None:
+        super().revive(index, maker, account, error, observation)
+        self.envs._steps[index] = self.envs._runners[index].step

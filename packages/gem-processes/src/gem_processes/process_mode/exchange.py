@@ -12,7 +12,8 @@ from contextlib import suppress
 from typing import Any
 
 from gem.errors import LostEnvironmentError
-from gem.vector.env_runner import RunnerAccount, describe
+from gem.vector.env_runner import describe
+from gem.vector.runner_account import RunnerAccount
 from gem_processes.process_mode.notifier import ResultNotifier
 from gem_processes.process_mode.packing import pack_batch, unpack_batch
 from gem_processes.process_mode.worker_pool import EnvWorkerPool, WorkerHandle
@@ -193,7 +194,7 @@ class WorkerExchange:
                 numbers = worker.numbers
             if description is not None:
                 self.descriptions[numbers[0]] = description
-            self.accounts.update(accounts)
+            self.accounts.update((number, RunnerAccount(*plain)) for number, plain in accounts.items())
             for position, error in errors.items():
                 reason = f"InvalidResultError: what it returned cannot be read in this process: {describe(error)}"
                 self.send(worker, ("refuse", numbers[position], reason, in_step))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gem.vector.env_runner import EnvRunner, RunnerAccount
+from gem.vector.runner_account import RunnerAccount
 from gem_processes.process_mode.packing import pack
 from gem_processes.process_mode.timed_group import overdue_error
 from gem_processes.process_mode.worker_pool import WorkerHandle
@@ -64,10 +64,10 @@ def revive(
     answer: str | None = None
     if pending == "step":
         # The environment may have died while it was built again: one attempt per call is enough.
-        answer = "failed step" if was_running and EnvRunner.is_lost(account) else "step"
+        answer = "failed step" if was_running and account.is_lost else "step"
     elif pending is not None and was_running:
         answer = "failed reset"
-    account = EnvRunner.account_after_loss(account)
+    account = account.after_loss()
     return (number, account, error, observation, answer), account
 
 

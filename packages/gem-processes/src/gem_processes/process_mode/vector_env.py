@@ -15,7 +15,9 @@ from gem.core import Env
 from gem.env_spec import EnvSpec
 from gem.errors import NotSupportedError, VectorError
 from gem.vector.base import VectorEnv
-from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, RunnerAccount, describe
+from gem.vector.engine_access import EngineAccess
+from gem.vector.env_runner import AutoresetMode, Maker, describe
+from gem.vector.runner_account import RunnerAccount
 from gem_processes import usable_cpus
 from gem_processes.process_mode.exchange import WorkerExchange
 from gem_processes.process_mode.makers import modules_of, pack_makers
@@ -144,26 +146,11 @@ class ProcessVectorEnv(VectorEnv):
                 self._specs.update({number: _unpacked(found.get(number)) for number in worker.numbers})
         return tuple(self._specs[number] for number in range(self.num_envs))
 
-    def kind_at(self, index: int) -> str:
-        """Return the name of the class of the environment that ``send_make`` has put there; empty if there is none."""
-        return self._description(index)[1]
+    def _engine_access(self) -> EngineAccess[Any]:
+        return ProcessEngineAccess(self)
 
-    def error_at(self, index: int) -> BaseException | None:
-        """Return the exception of the maker of the last ``send_make``, if it has failed with one."""
-        return self._unsent.get(index) or self._description(index)[2]
-
-    def account_at(self, index: int) -> RunnerAccount:
-        return self._exchange.accounts.get(index) or EnvRunner.first_account(self._seeds[index])
-
-    def revive_at(self, index: int, maker: Maker, account: RunnerAccount, error: str, observation: Any) -> None:
-        modules, data = pack_makers([maker])
-        if not self._spans:
-            self._start([maker])
-        self._current[index] = maker
-        self._exchange.accounts[index] = account
-        self._unset.discard(index)
-        entry = index, account, error, pack(observation), None
-        self._exchange.send(self._worker_of[index], ("revive", [entry], modules, data))
+    def _account(self, index: int) -> RunnerAccount:
+        return self._exchange.accounts.get(index) or RunnerAccount.first(self._seeds[index])
 
     def _start(self, makers: Sequence[Maker | None]) -> None:
         """Start the workers, and build the environments.
@@ -217,7 +204,7 @@ class ProcessVectorEnv(VectorEnv):
             return
         self._current[index] = maker
         self._special[index] = "make", maker
-        self._exchange.accounts[index] = EnvRunner.first_account(None)
+        self._exchange.accounts[index] = RunnerAccount.first(None)
         self._exchange.descriptions.pop(index, None)
         self._specs.pop(index, None)
         self._unsent.pop(index, None)
@@ -280,7 +267,7 @@ class ProcessVectorEnv(VectorEnv):
             pending = None
             if number in self._pending and number not in answered:
                 pending = self._special.get(number, ("step", None))[0]
-            account = self.account_at(number)
+            account = self._account(number)
             if pending in ("reset", "make") and number != running:
                 again.append(number)
             entry, exchange.accounts[number] = revive(
@@ -398,6 +385,32 @@ class ProcessVectorEnv(VectorEnv):
         self._finalizer()
         if errors:
             raise VectorError(f"{len(errors)} environments could not be closed; the first: {describe(errors[0])}")
+
+
+class ProcessEngineAccess(EngineAccess[ProcessVectorEnv]):
+    """Asks the workers, or reads what they have sent."""
+
+    def class_name(self, index: int) -> str:
+        """Return the name of the class of the environment that ``send_make`` has put there; empty if there is none."""
+        return self.envs._description(index)[1]
+
+    def making_error(self, index: int) -> BaseException | None:
+        """Return the exception of the maker of the last ``send_make``, if it has failed with one."""
+        return self.envs._unsent.get(index) or self.envs._description(index)[2]
+
+    def account(self, index: int) -> RunnerAccount:
+        return self.envs._account(index)
+
+    def revive(self, index: int, maker: Maker, account: RunnerAccount, error: str, observation: Any) -> None:
+        envs = self.envs
+        modules, data = pack_makers([maker])
+        if not envs._spans:
+            envs._start([maker])
+        envs._current[index] = maker
+        envs._exchange.accounts[index] = account
+        envs._unset.discard(index)
+        entry = index, account, error, pack(observation), None
+        envs._exchange.send(envs._worker_of[index], ("revive", [entry], modules, data))
 
 
 def _end(pool: EnvWorkerPool, notifier: ResultNotifier) -> None:

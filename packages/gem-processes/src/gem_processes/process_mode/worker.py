@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 
-from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, RunnerAccount, describe
+from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, describe
 from gem_processes.process_mode.call_page import IDLE, CallPage
 from gem_processes.process_mode.makers import unpack_makers
 from gem_processes.process_mode.packets import PacketChannel
@@ -56,7 +56,7 @@ class _Worker:
     def __init__(self, channel: PacketChannel, page: CallPage, settings: EnvWorkerSettings) -> None:
         self._channel = channel
         self._page = page
-        self._accounts: dict[int, RunnerAccount] = {}  # changed since the last message
+        self._accounts: dict[int, tuple[int | None, ...]] = {}  # plain; changed since the last message
         timeout = settings["step_timeout"]
         self._group = (
             RunnerGroup(settings["autoreset"], self._note_change, page.cells)
@@ -235,7 +235,7 @@ class _Worker:
         self._channel.send(data)
 
     def _note_change(self, number: int) -> None:
-        self._accounts[number] = self._group.runners[number].account
+        self._accounts[number] = self._group.runners[number].account.plain()
 
 
 def become_env_worker(sock: socket.socket, page: int, settings: EnvWorkerSettings) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gem.errors import GemError
 from gem.vector.env_runner import StepResult
+from gem.vector.runner_account import RunnerAccount, RunnerPhase
 from gem_server.client.address import EnvAddress
 from gem_server.errors import ServiceUnavailableError
 
@@ -19,8 +20,7 @@ __all__ = ["ClientSession"]
 class ClientSession:
     """Name, call under way, and account of a session.
 
-    The account (:data:`gem.vector.env_runner.RunnerAccount`) follows from the results. With it another server goes on
-    with the seeds where this one has stopped.
+    The account follows from the results. With it another server goes on with the seeds where this one has stopped.
 
     Attributes:
         phase: ``new`` (unknown to the server), ``opening``, ``resuming``, or ``open``.
@@ -39,7 +39,7 @@ class ClientSession:
         self.sequence = 0
         self.call: tuple[str, Any] | None = ("open", None)
         self.phase = "new"
-        self.account: list[int | None] = [fields.get("seed"), 0, 0, None, 1]
+        self.account = RunnerAccount.first(fields.get("seed"))
         self.lost = ""
         self.follows_order = False
 
@@ -63,19 +63,21 @@ class ClientSession:
         self.call = (name, argument)
         self.sequence += 1
         if name == "reset" and argument.get("seed") is not None:
-            self.account[:3] = [argument["seed"], 0, 0]
+            self.account = self.account._replace(seed=argument["seed"], faults=0, episodes=0)
 
     def end(self, result: StepResult) -> None:
         """Note the result of a step or reset."""
         self.call = None
         _, _, terminated, truncated, info = result
-        if terminated or truncated or self.account[4]:
+        if terminated or truncated or not self.account.is_playing:
             failed = "error" in info or "error" in info.get("final_info", ())
             over = (terminated or truncated) and "final_info" not in info
-            self.account[1] = (self.account[1] or 0) + failed
+            account = self.account._replace(
+                faults=self.account.faults + failed, phase=RunnerPhase.OVER if over else RunnerPhase.PLAYING
+            )
             if not over:
-                self.account[2], self.account[3] = (self.account[2] or 0) + 1, info.get("seed")
-            self.account[4] = int(over)
+                account = account._replace(episodes=account.episodes + 1, episode_seed=info.get("seed"))
+            self.account = account
 
     def start_over(self, cause: str) -> None:
         """Take a new name, since the session of the old one is gone, and its episode with it."""

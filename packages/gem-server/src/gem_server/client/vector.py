@@ -27,7 +27,7 @@ class ServerVectorEnv(VectorEnv):
 
     The actions of one ``step`` or ``send`` leave in one message for each connection. Autoreset, seeds and faults are
     the server's, where the same code runs as in every other mode. Nothing runs in the background but attempts to
-    connect again, and a thread that watches for results where :meth:`notify` asks for it.
+    connect again, and a thread that watches for results where an engine asks for it.
 
     A lost connection is made again, and neither loses nor repeats a step. A server that has lost its sessions (it was
     restarted) or stays away for ``reconnect_timeout`` ends their episodes as faults, truncated and with
