@@ -16,13 +16,7 @@ from gem.discovery.manifest import Resolver
 from gem.discovery.official import NAMESPACES, PREFIXES, install_lines
 from gem.entry_points import load
 from gem.env_spec import EnvSpec
-from gem.errors import (
-    EntryPointError,
-    EnvironmentConflictError,
-    GemError,
-    InvalidIdError,
-    UnknownEnvironmentError,
-)
+from gem.errors import EntryPointError, EnvironmentConflictError, GemError, InvalidIdError, UnknownEnvironmentError
 from gem.ids import NAMESPACE_PATTERN
 
 __all__ = ["resolve", "unknown_prefix"]
