@@ -16,7 +16,6 @@ from gem.vector.call_arguments import (
     env_indices,
     seed_list,
 )
-from gem.vector.engine_access import EngineAccess
 from gem.vector.env_runner import AutoresetMode, Maker, StepResult
 from gem.vector.results import Ready, stack
 
@@ -310,9 +309,9 @@ class VectorEnv:
         """Begin ``EnvRunner.make``; the index is valid and has nothing pending."""
         raise NotSupportedError(f"{type(self).__name__} cannot replace an environment by another")
 
-    def _engine_access(self) -> EngineAccess[Any]:
-        """Return what an engine may ask, besides the methods above."""
-        return EngineAccess(self)
+    def _engine_access(self) -> Any:
+        """Return the :class:`gem.vector.engine_access.EngineAccess` of this backend; None for the common one."""
+        return None
 
     def _watch(self) -> None:
         """Arrange a call of ``_notify`` at the next result; an engine then collects those that are there."""
