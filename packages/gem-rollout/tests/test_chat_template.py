@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem.errors import ArgumentTypeError
-from gem.wrappers.history import Message, extended
+from gem.wrappers.history import Message
 from gem_rollout.history.chat_template import GrowingPrompt, render
+from gem_rollout.history.messages import extended
 
 CHATML = """
 {%- for message in messages %}

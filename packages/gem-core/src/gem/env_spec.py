@@ -113,7 +113,11 @@ class EnvSpec:
                     f"{record['kwargs'].get(name)!r}; use lists, and dicts whose keys are strings"
                 )
         record["wrappers"] = [
-            {"entry_point": w.entry_point, "args": [_jsonable(a) for a in w.args], "kwargs": _jsonable_dict(w.kwargs)}
+            {
+                "entry_point": w.entry_point,
+                "args": [_jsonable(a) for a in w.args],
+                "kwargs": {n: _jsonable(v) for n, v in w.kwargs.items()},
+            }
             for w in self.wrappers
         ]
         for name in ("tags", "modality", "requires", "reward_range"):
@@ -166,7 +170,3 @@ def _jsonable(value: Any) -> Any:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
         return {"repr": repr(value)}
-
-
-def _jsonable_dict(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _jsonable(value) for name, value in values.items()}

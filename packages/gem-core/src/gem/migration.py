@@ -336,9 +336,13 @@ class _Loader:
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
+        from importlib.util import find_spec
+
         old = module.__name__
         distribution, names = MOVED.get(old, ("", {}))
-        _require(old, distribution, names)
+        for top in {target.partition(":")[0].partition(".")[0] for target in names.values()}:
+            if find_spec(top) is None:
+                raise _missing(old, distribution)
 
         def resolve(name: str) -> Any:
             value = moved_attribute(old, name)
@@ -347,15 +351,6 @@ class _Loader:
 
         module.__all__ = sorted(names)  # type: ignore[attr-defined]
         module.__getattr__ = resolve  # type: ignore[method-assign]
-
-
-def _require(old: str, distribution: str, names: dict[str, str]) -> None:
-    from importlib.util import find_spec
-
-    for target in names.values():
-        top = target.partition(":")[0].partition(".")[0]
-        if find_spec(top) is None:
-            raise _missing(old, distribution)
 
 
 def _missing(old: str, distribution: str) -> ModuleNotFoundError:

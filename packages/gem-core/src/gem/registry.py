@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gem import discovery, migration
 from gem.arguments import nearest, seed_value, takes_seed
 from gem.core import Env
-from gem.discovery.official import NAMESPACES, install_line
+from gem.discovery.official import NAMESPACES, install_line, install_lines
 from gem.entry_points import load, name_of
 from gem.env_spec import EnvSpec, WrapperSpec
 from gem.errors import (
@@ -254,14 +254,10 @@ def _unknown(env_id: str) -> UnknownEnvironmentError:
         if problems := discovery.installed(parsed.namespace).problems:
             return UnknownEnvironmentError(f"no environment {env_id!r}: {'; '.join(map(str, problems))}")
         if parsed.namespace in NAMESPACES:
-            lines = " or ".join(f"'{install_line(d)}'" for d in NAMESPACES[parsed.namespace])
-            return UnknownEnvironmentError(
-                f"no environment {env_id!r}: nothing installed provides {parsed.namespace!r}; run {lines}"
-            )
-        return UnknownEnvironmentError(
-            f"no environment {env_id!r}: nothing installed provides the namespace {parsed.namespace!r}; "
-            "'gem list' shows what there is"
-        )
+            missing, advice = repr(parsed.namespace), f"run {install_lines(parsed.namespace)}"
+        else:
+            missing, advice = f"the namespace {parsed.namespace!r}", "'gem list' shows what there is"
+        return UnknownEnvironmentError(f"no environment {env_id!r}: nothing installed provides {missing}; {advice}")
     # Without the namespace, which they have in common and which would make any two ids alike.
     names = {found.partition(":")[2]: found for found in known}
     near = nearest(parsed.unowned.partition(":")[2], names)

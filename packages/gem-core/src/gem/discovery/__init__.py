@@ -142,18 +142,14 @@ def unclaimed_problems() -> tuple[PluginProblem, ...]:
 
 def is_installed(distribution: str) -> bool:
     """Return whether a distribution of this name is installed."""
-    try:
-        _metadata().distribution(distribution)
-    except ModuleNotFoundError:  # PackageNotFoundError is one
-        return False
-    return True
+    return requirements_of(distribution) is not None
 
 
 def requirements_of(distribution: str) -> tuple[str, ...] | None:
     """Return the declared requirements of a distribution (``Requires-Dist``); None if it is not installed."""
     try:
         return tuple(_metadata().requires(distribution) or ())
-    except ModuleNotFoundError:
+    except ModuleNotFoundError:  # PackageNotFoundError is one
         return None
 
 

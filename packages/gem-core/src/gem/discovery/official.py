@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["COMMANDS", "MODES", "NAMESPACES", "PREFIXES", "REWARDS", "WRAPPERS", "install_line"]
+__all__ = ["COMMANDS", "MODES", "NAMESPACES", "PREFIXES", "REWARDS", "WRAPPERS", "install_line", "install_lines"]
 
 NAMESPACES = {
     "game": ("gem-envs-games",),
@@ -41,15 +41,7 @@ PREFIXES = ("http", "https", "openenv", "agentgym", "gym", "textarena", "textwor
 
 WRAPPERS = {
     **dict.fromkeys(
-        (
-            "concat_chat",
-            "concat_chat_on_reset",
-            "messages",
-            "record",
-            "sliding_window",
-            "summarize",
-            "token_budget",
-        ),
+        ("concat_chat", "concat_chat_on_reset", "messages", "record", "sliding_window", "summarize", "token_budget"),
         "gem-rollout",
     ),
     "transform_reward": "gem-questions",
@@ -72,17 +64,7 @@ REWARDS = {
     "qa_f1": "gem-envs-qa",
     "code": "gem-envs-code",
     **dict.fromkeys(
-        (
-            "checklist",
-            "environment",
-            "evolving_rubric",
-            "exact",
-            "numeric",
-            "pairwise",
-            "process",
-            "rubric",
-        ),
-        "gem-eval",
+        ("checklist", "environment", "evolving_rubric", "exact", "numeric", "pairwise", "process", "rubric"), "gem-eval"
     ),
 }
 """Reward name → the distribution that brings it."""
@@ -108,3 +90,8 @@ COMMANDS = {
 def install_line(*distributions: str) -> str:
     """Return the command that installs these distributions."""
     return f"pip install {' '.join(distributions)}"
+
+
+def install_lines(namespace: str) -> str:
+    """Return the commands that install the distributions of a namespace, each in quotes."""
+    return " or ".join(f"'{install_line(distribution)}'" for distribution in NAMESPACES[namespace])

@@ -13,16 +13,10 @@ from dataclasses import replace
 from gem import discovery
 from gem.arguments import nearest
 from gem.discovery.manifest import Resolver
-from gem.discovery.official import NAMESPACES, PREFIXES, install_line
+from gem.discovery.official import NAMESPACES, PREFIXES, install_lines
 from gem.entry_points import load
 from gem.env_spec import EnvSpec
-from gem.errors import (
-    EntryPointError,
-    EnvironmentConflictError,
-    GemError,
-    InvalidIdError,
-    UnknownEnvironmentError,
-)
+from gem.errors import EntryPointError, EnvironmentConflictError, GemError, InvalidIdError, UnknownEnvironmentError
 from gem.ids import NAMESPACE_PATTERN
 
 __all__ = ["resolve", "unknown_prefix"]
@@ -82,8 +76,7 @@ def unknown_prefix(env_id: str) -> UnknownEnvironmentError | None:
         problems = discovery.installed(prefix).problems
         return UnknownEnvironmentError(f"{missing}; {problems[0]}") if problems else None
     if prefix in NAMESPACES:
-        lines = " or ".join(f"'{install_line(distribution)}'" for distribution in NAMESPACES[prefix])
-        return UnknownEnvironmentError(f"{missing}; run {lines}")
+        return UnknownEnvironmentError(f"{missing}; run {install_lines(prefix)}")
     if "//" not in rest:
         return None
     near = nearest(prefix, {*PREFIXES, *(resolver.prefix.rstrip(":") for resolver in discovery.resolvers())})

@@ -20,12 +20,7 @@ from typing import Any, ClassVar, Literal, overload
 from gem.action_forms import ActionForm
 from gem.arguments import boolean, choice, real, string
 from gem.core import Env, Info
-from gem.errors import (
-    ArgumentError,
-    ArgumentTypeError,
-    NotSupportedError,
-    StateError,
-)
+from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError, StateError
 from gem.multiagent.selector import AgentSelector, agent_names
 from gem.phases import EpisodePhase, out_of_order, unchanged_on_error
 from gem.state_fields import StateFields

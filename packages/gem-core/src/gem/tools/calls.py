@@ -107,7 +107,8 @@ def native_calls(action: object) -> list[ToolCall]:
     content = action.get("content")
     if not isinstance(content, (list, tuple)):
         return []
-    return [_tool_use(part) for part in content if isinstance(part, Mapping) and part.get("type") == "tool_use"]
+    uses = [part for part in content if isinstance(part, Mapping) and part.get("type") == "tool_use"]
+    return [_call(use.get("name"), use.get("input"), use.get("id")) for use in uses]
 
 
 def _native_call(call: object) -> ToolCall:
@@ -119,10 +120,6 @@ def _native_call(call: object) -> ToolCall:
     if not isinstance(function, Mapping):
         return _call(None, None, identifier)
     return _call(function.get("name"), _written_arguments(function), identifier)
-
-
-def _tool_use(part: Mapping[Any, Any]) -> ToolCall:
-    return _call(part.get("name"), part.get("input"), part.get("id"))
 
 
 def _call(name: object, arguments: object, identifier: object) -> ToolCall:

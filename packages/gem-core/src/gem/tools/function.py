@@ -85,7 +85,8 @@ class FunctionTool(Tool):
         name = getattr(self.function, "__qualname__", "")
         if getattr(sys.modules.get(self.__module__), name, None) is self:
             return name
-        return _rebuild, (self.function, self.name, self.description, self.tag, self.parallel)
+        settings = {"name": self.name, "description": self.description, "tag": self.tag, "parallel": self.parallel}
+        return partial(FunctionTool, **settings), (self.function,)  # type: ignore[arg-type]
 
     def for_wrapper(self) -> FunctionTool:
         if not self._from_episode:
@@ -160,12 +161,6 @@ def tool(
     """Make a function a tool: ``@tool``, or ``@tool(tag="search")`` with the arguments of :class:`FunctionTool`."""
     if function is None:
         return partial(FunctionTool, name=name, description=description, tag=tag, parallel=parallel)
-    return FunctionTool(function, name=name, description=description, tag=tag, parallel=parallel)
-
-
-def _rebuild(
-    function: Callable[..., Any], name: str, description: str, tag: str | None, parallel: bool
-) -> FunctionTool:
     return FunctionTool(function, name=name, description=description, tag=tag, parallel=parallel)
 
 

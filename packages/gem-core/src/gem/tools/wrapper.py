@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gem.arguments import boolean, integer, nearest, real, seed_value
 from gem.core import Env, Info, Wrapper
-from gem.errors import (
-    ArgumentError,
-    ArgumentTypeError,
-    StateError,
-    ToolError,
-)
+from gem.errors import ArgumentError, ArgumentTypeError, StateError, ToolError
 from gem.phases import EpisodePhase, out_of_order
 from gem.text import action_text
 from gem.tools.answers import LONGEST_NAME, CallAnswer, observed, recorded, with_text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gem.arguments import choice, integer, real
@@ -17,7 +16,6 @@ from gem.vector.call_arguments import (
     env_indices,
     seed_list,
 )
-from gem.vector.engine_access import EngineAccess
 from gem.vector.env_runner import AutoresetMode, Maker, StepResult
 from gem.vector.results import Ready, stack
 
@@ -293,9 +291,7 @@ class VectorEnv:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -313,9 +309,9 @@ class VectorEnv:
         """Begin ``EnvRunner.make``; the index is valid and has nothing pending."""
         raise NotSupportedError(f"{type(self).__name__} cannot replace an environment by another")
 
-    def _engine_access(self) -> EngineAccess[Any]:
-        """Return what an engine may ask, besides the methods above."""
-        return EngineAccess(self)
+    def _engine_access(self) -> Any:
+        """Return the :class:`gem.vector.engine_access.EngineAccess` of this backend; None for the common one."""
+        return None
 
     def _watch(self) -> None:
         """Arrange a call of ``_notify`` at the next result; an engine then collects those that are there."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gem.errors import NotSupportedError
-
-if TYPE_CHECKING:
-    from gem.vector.base import VectorEnv
-    from gem.vector.env_runner import Maker, StepResult
-    from gem.vector.runner_account import RunnerAccount
+from gem.vector.base import VectorEnv
+from gem.vector.env_runner import Maker, StepResult
+from gem.vector.runner_account import RunnerAccount
 
 __all__ = ["EngineAccess"]
 
 _SLICE = 0.005  # seconds that take_ready computes in sync mode
 
-VectorEnvT = TypeVar("VectorEnvT", bound="VectorEnv")
+VectorEnvT = TypeVar("VectorEnvT", bound=VectorEnv)
 
 
 class EngineAccess(Generic[VectorEnvT]):
@@ -42,7 +40,8 @@ class EngineAccess(Generic[VectorEnvT]):
     @staticmethod
     def of(envs: VectorEnv) -> EngineAccess[Any]:
         """Return the access to a vector environment."""
-        return envs._engine_access()
+        own: EngineAccess[Any] | None = envs._engine_access()
+        return EngineAccess(envs) if own is None else own
 
     def notify(self, callback: Callable[[], None] | None) -> None:
         """Have a function called when results become ready: for event loops, which must not wait in ``recv``.

@@ -15,13 +15,7 @@ from math import isfinite
 from typing import Any
 
 from gem.core import Env, Info
-from gem.errors import (
-    ArgumentError,
-    EpisodeFinishedError,
-    InvalidResultError,
-    NotSupportedError,
-    ResetNeededError,
-)
+from gem.errors import ArgumentError, EpisodeFinishedError, InvalidResultError, NotSupportedError, ResetNeededError
 from gem.vector.runner_account import RunnerAccount, RunnerPhase
 
 __all__ = [

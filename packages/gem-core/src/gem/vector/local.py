@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from gem.core import Env
@@ -38,7 +39,8 @@ class LocalVectorEnv(VectorEnv):
                 check_single_agent(self._runners[-1].env)
         except BaseException:
             self.closed = True
-            _close_all(self._runners)
+            with suppress(VectorError):  # the first exception says more
+                close_runners(self._runners)
             raise
 
     @property
@@ -87,16 +89,11 @@ def close_runners(runners: Sequence[EnvRunner]) -> None:
     Raises:
         VectorError: if some failed to close.
     """
-    errors = _close_all(runners)
-    if errors:
-        raise VectorError(f"{len(errors)} environments could not be closed; the first: {describe(errors[0])}")
-
-
-def _close_all(runners: Sequence[EnvRunner]) -> list[Exception]:
     errors: list[Exception] = []
     for runner in runners:
         try:
             runner.close()
         except Exception as error:
             errors.append(error)
-    return errors
+    if errors:
+        raise VectorError(f"{len(errors)} environments could not be closed; the first: {describe(errors[0])}")

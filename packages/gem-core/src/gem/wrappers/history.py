@@ -23,18 +23,12 @@ __all__ = [
     "assistant_message",
     "content_of",
     "copied",
-    "extended",
     "is_text",
     "join",
     "latest_turns",
     "line",
-    "message_piece",
-    "messages_from_state",
-    "other_parts",
     "piece",
-    "reply_messages",
     "shown_action",
-    "text_if_possible",
     "text_with_calls",
     "tool_calls",
 ]
@@ -153,21 +147,9 @@ def join(contents: Iterable[Content]) -> Content:
     return parts
 
 
-def text_if_possible(content: Content) -> Content:
-    """Return a list of text parts as one str; anything else unchanged."""
-    if isinstance(content, str) or other_parts(content):
-        return content
-    return "".join(part["text"] for part in content)
-
-
 def is_text(part: Mapping[str, Any]) -> bool:
     """Return whether a content part is text."""
     return part.get("type") == "text" and isinstance(part.get("text"), str)
-
-
-def other_parts(content: Any) -> list[dict[str, Any]]:
-    """Return the parts of a content that are not text, in order."""
-    return [part for part in content if not is_text(part)] if isinstance(content, list) else []
 
 
 def shown_action(action: Action, info: Info) -> str:
@@ -200,62 +182,9 @@ def assistant_message(action: Action, info: Info) -> Message:
     return message
 
 
-def reply_messages(assistant: Message, observation: Content, info: Info, tool_role: str) -> list[Message]:
-    """Return the environment's answer to an assistant message as messages.
-
-    Chat APIs demand a tool message for each native call, so each call gets one, from a tool or the environment.
-    ``info["tool_results"]``, if present, separates the answers; otherwise the whole observation is the answer to
-    the last call.
-
-    Args:
-        assistant: the agent's message.
-        observation: the answer to it.
-        info: the info of the same step; ``use_tool`` marks the answer of a tool.
-        tool_role: role of an answer to a tool call that was written as text.
-    """
-    calls = tool_calls(assistant)
-    if not calls:
-        return [{"role": tool_role if info.get("use_tool") else "user", "content": observation}]
-    contents: list[Content] = [*[""] * (len(calls) - 1), observation]
-    results = info.get("tool_results")
-    if len(calls) > 1 and isinstance(results, list) and len(results) == len(calls):
-        contents = [_result_content(result) for result in results]
-        contents[-1] = join([contents[-1], _notice(observation)])
-    replies = []
-    for call, content in zip(calls, contents, strict=True):
-        identifier = {"tool_call_id": call["id"]} if isinstance(call.get("id"), str) else {}
-        replies.append({"role": "tool", **identifier, "content": content})
-    return replies
-
-
-def extended(message: Message, before: str, after: str) -> Message:
-    """Return a message with text before and after its content."""
-    return {**message, "content": join([before, message["content"], after])} if before or after else message
-
-
-def message_piece(message: Message) -> Content:
-    """Return a message as a piece of text, its native tool calls written out."""
-    return piece(text_with_calls(message) if message["role"] == "assistant" else message["content"])
-
-
 def copied(value: Any) -> Any:
     """Return a copy of a JSON value that shares nothing with it."""
     return json.loads(json.dumps(value))
-
-
-def messages_from_state(value: Any) -> list[Message]:
-    """Return a copy of the messages in a state.
-
-    Raises:
-        TypeError: if they are not messages.
-    """
-    messages = copied(value)
-    if not isinstance(messages, list):
-        raise TypeError("messages must be a list")
-    for message in messages:
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str) or "content" not in message:
-            raise TypeError("a message must be a dict with role and content")
-    return messages
 
 
 def _parts_of(contents: Iterable[Content]) -> Iterable[dict[str, Any]]:
@@ -276,22 +205,6 @@ def tool_calls(message: Message) -> list[dict[str, Any]]:
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             return []
     return calls
-
-
-def _result_content(result: Mapping[str, Any]) -> Content:
-    parts = result.get("content")
-    return content_of([{"type": "text", "text": result["text"]}, *parts]) if parts else str(result["text"])
-
-
-def _notice(observation: Content) -> str:
-    """Return the tool wrapper's notice that no more calls are allowed, which follows the last answer; or nothing."""
-    from gem.tools.wrapper import LIMIT_REACHED
-
-    if isinstance(observation, str):
-        said = observation.endswith(LIMIT_REACHED)
-    else:
-        said = bool(observation) and observation[-1].get("text") == LIMIT_REACHED
-    return LIMIT_REACHED if said else ""
 
 
 def text_with_calls(message: Message) -> str:

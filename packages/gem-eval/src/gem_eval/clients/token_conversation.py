@@ -24,10 +24,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from gem.errors import GemError, NotSupportedError
-from gem.wrappers.history import other_parts, text_if_possible
 from gem_eval.clients.base import Message
 from gem_rollout.chat_templates.sampled_prompt import SampledPrompt, render_chat
 from gem_rollout.history.chat_template import ChatTokenizer, chat_tokenizer
+from gem_rollout.history.messages import other_parts, text_if_possible
 
 __all__ = ["PromptTokenizer", "TemplateTokenizer", "TokenConversation"]
 

@@ -21,15 +21,10 @@ from gem.wrappers.history import (
     assistant_message,
     content_of,
     copied,
-    extended,
     join,
     latest_turns,
     line,
-    messages_from_state,
-    other_parts,
     piece,
-    reply_messages,
-    text_if_possible,
     text_with_calls,
     tool_calls,
 )
@@ -41,6 +36,7 @@ from gem_rollout.history.chat_template import (
     render,
     renders_tool_messages,
 )
+from gem_rollout.history.messages import extended, messages_from_state, other_parts, reply_messages, text_if_possible
 
 __all__ = ["ConcatChat", "ConcatChatOnReset", "Messages", "template_message"]
 

@@ -22,7 +22,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from gem.errors import ArgumentError, ArgumentTypeError
-from gem.wrappers.history import Message, extended
+from gem.wrappers.history import Message
+from gem_rollout.history.messages import extended
 from gem_rollout.history.template_locality import is_local
 
 __all__ = ["ChatTokenizer", "GrowingPrompt", "chat_tokenizer", "render", "renders_tool_messages"]

@@ -20,14 +20,11 @@ from gem.wrappers.history import (
     assistant_message,
     content_of,
     copied,
-    extended,
     join,
     latest_turns,
-    message_piece,
-    messages_from_state,
     piece,
-    reply_messages,
 )
+from gem_rollout.history.messages import extended, message_piece, messages_from_state, reply_messages
 from gem_rollout.history.token_count import TokenCounter
 
 __all__ = ["SlidingWindow", "Summarize", "TokenBudget"]
