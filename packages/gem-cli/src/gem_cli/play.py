@@ -18,7 +18,7 @@ from gem_cli.completers import complete_ids
 from gem_cli.output import as_text, json_option, print_json, print_prose
 
 if TYPE_CHECKING:
-    from gem_rollout.trajectory import Trajectory
+    from gem.trajectory import Trajectory
 
 __all__ = ["play_command"]
 
@@ -51,13 +51,13 @@ def play_command(env_id: str, seed: int | None, out: str | None, strict: bool, a
     from gem.registry import make
 
     if out is not None or as_json:
-        import gem_rollout.trajectory  # before the game, as it comes with a package of its own
+        import gem.trajectory  # before the game, as it comes with a package of its own
     with make(env_id) as env:
         screen = _Screen(env, quiet=as_json, strict=strict)
         screen.show(HELP, style="dim")
         while (finished := screen.play_episode(seed)) is not None:
             if out is not None:
-                with gem_rollout.trajectory.TrajectoryWriter(out) as writer:
+                with gem.trajectory.TrajectoryWriter(out) as writer:
                     writer.write(finished.recorded(env))
             if as_json:
                 print_json(finished.recorded(env).to_dict(whole=True))
@@ -80,7 +80,7 @@ class _Episode:
 
     def recorded(self, env: Env[Any, Any]) -> Trajectory:
         """Return the record of the episode, which gem-rollout makes."""
-        from gem_rollout.trajectory import Trajectory, Transition
+        from gem.trajectory import Trajectory, Transition
 
         return Trajectory(
             env.spec,
