@@ -33,6 +33,10 @@ for module in sys.argv[1:]:
         __import__(module)
     except ModuleNotFoundError as error:
         print(error.name, error)
+try:
+    gem.Trajectory
+except ModuleNotFoundError as error:
+    print("gem.Trajectory", error)
 """
 
 
@@ -56,6 +60,7 @@ def test_a_missing_library_is_one_sentence() -> None:
     away = [module for module in RENAMED if distribution_of(module) != "gem-core"]
     done = subprocess.run([sys.executable, "-c", MISSING, *away], capture_output=True, text=True, check=True)
     said = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert said["gem.Trajectory"].endswith("run: pip install gem-rollout")
     for module in away:
         # A parent that is missing too is named in its place.
         name = next(part for part in (module, module.rpartition(".")[0]) if part in said)

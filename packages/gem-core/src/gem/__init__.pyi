@@ -16,7 +16,7 @@ from gem.text_env import TextEnv as TextEnv
 from gem.vector import VectorEnv as VectorEnv
 from gem.vector import make_vec as make_vec
 from gem.wrappers import wrapper as wrapper
-from gem_rollout.trajectory import Trajectory as Trajectory
-from gem_rollout.trajectory import Transition as Transition
+from gem.trajectory import Trajectory as Trajectory
+from gem.trajectory import Transition as Transition
 
 __version__: str

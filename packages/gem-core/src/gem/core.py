@@ -27,7 +27,7 @@ key is optional. These have a fixed meaning:
 ``action_status``             ``"legal"``, ``"illegal"`` (understood, against the rules) or ``"malformed"``
 ``success``                   bool, on the last step of an episode: whether the task was achieved
 ``correct``                   bool, on the last step of a question: whether the answer was right
-``index``                     int, the row of this question in its set (``gem_questions.QuestionEnv``)
+``index``                     int, the row of this question in its set (``gem.data.QuestionEnv``)
 ``epoch``                     int, on ``reset``: number of times that the order had covered the whole set
 ``parsed_action``             str, the part of the action that was acted on; history shows it instead
 ``prefix``, ``suffix``        str, put before and after the joined observations by observation wrappers

@@ -51,7 +51,7 @@ class EnvSpec:
     """Return of an agent whose actions are empty; the lower end of ``reward_range`` unless declared."""
     thoughtless_share: float | None = None
     """The share of the highest reward that no rule without thought reaches, where an episode is one turn: no constant
-    answer, no copy of the question; see :mod:`gem_questions.thoughtless` for the default."""
+    answer, no copy of the question; see ``gem.thoughtless`` for the default."""
     step_seconds: float | None = None
     """Wall-clock seconds that no step exceeds; see :mod:`gem_testing.clauses.speed` for the default."""
     reset_seconds: float | None = None

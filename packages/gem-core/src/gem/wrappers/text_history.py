@@ -34,7 +34,7 @@ class Concat(HistoryWrapper):
         env: the environment.
         max_history_length: show only this many of the latest turns, that is one observation more. As
             published, the first observation falls out too, and with it the instructions;
-            :class:`gem_rollout.history.context.SlidingWindow` keeps them.
+            the wrapper ``sliding_window`` keeps them.
         announce: say in the first observation what of earlier turns will be shown.
     """
 
