@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 from toy_hub import synthetic_release
 
-from gem_hub.catalogue import EPOCH, Feed, History, claims, line, next_feed, read_feed, whole_feed
+from gem_hub.catalogue import EPOCH, ChangedLine, Feed, History, claims, line, next_feed, read_feed, whole_feed
 from gem_hub.plan import plan
 from gem_hub.store import Store
 from gem_hub_client.errors import HubError
@@ -29,7 +29,7 @@ def feed_of(serials: int, names: Sequence[str] = "abc") -> Feed:
     histories: dict[str, History] = {}
     for serial in range(1, serials + 1):
         name = names[serial % len(names)]
-        histories.setdefault(name, []).append((serial, line_of(name, serial)))
+        histories.setdefault(name, []).append(ChangedLine(serial, line_of(name, serial)))
     with patch("gem_hub.catalogue.plan", partial(plan, block=BLOCK)):
         return whole_feed(histories, EPOCH, lambda path: None)
 

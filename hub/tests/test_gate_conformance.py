@@ -212,13 +212,15 @@ def test_what_has_not_passed_the_gate_is_not_installed(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheels of gem-core, the kit, the client, the games and a package fresh from ``gem new``."""
+    """A folder with the wheels of the kit and all that it requires, the games and a package fresh from ``gem new``."""
+    from devtools.alone import closure
     from devtools.wheels import build_wheels
+    from devtools.workspace import requirements
 
     folder = tmp_path_factory.mktemp("wheels")
     project = folder / "my-puzzles"
     subprocess.run([sys.executable, "-m", "gem", "new", "my-puzzles", "--yes", "--into", str(project)], check=True)
-    ours = [ROOT / "packages" / name for name in ("gem-core", "gem-hub-client", "gem-testing")]
+    ours = [ROOT / "packages" / name for name in closure(["gem-testing"], requirements(extras=False))]
     build_wheels(folder, [*ours, GAMES, project])
     return folder
 

@@ -58,7 +58,7 @@ def judged_in(folder: Path, *packages: str) -> dict[str, Any]:
     return said
 
 
-_OURS = ("gem", "gem_tools", "gem_envs_code")
+_OURS = ("gem", "gem_processes", "gem_rollout", "gem_questions", "gem_tools", "gem_envs_code")
 
 
 def test_a_verdict_does_not_depend_on_the_trainers_own_environment(tmp_path: Path) -> None:

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from gem_hub_client import official
 from gem_hub_client.catalogue import Catalogue, base_id, fields_of
 from gem_hub_client.cli.group import REGISTRY_COMMANDS, hub_command
-from gem_hub_client.cli.output import _folded, _paragraph, _shrunk
 from gem_hub_client.errors import HubError
 from gem_hub_client.sanitize import sanitize, sanitize_values
 from gem_hub_client.search import nearest_word, search
+from gem_hub_client.terminal_table import Table, _folded
 from gem_hub_client.tokenize import tokenize
 from gem_hub_client.typo import corrections, delete_keys, distance
 
@@ -494,13 +494,14 @@ def test_cells_fold_between_words_at_any_width() -> None:
 @pytest.mark.parametrize(("available", "fits"), [(70, True), (40, True), (29, True), (28, False), (10, False)])
 def test_columns_shrink_to_their_longest_word_and_commands_not_at_all(available: int, fits: bool) -> None:
     """Where that does not fit side by side, each row is a paragraph with its command in a line of its own."""
-    columns, row = ["name", "words", "install"], ["dice", "many short words " * 4, "pip install dice"]
-    widths = _shrunk(columns, [row], [len(cell) for cell in row], ["install"], available)
+    row = ("dice", "many short words " * 4, "pip install dice")
+    table = Table(("name", "words", "install"), rows=[row], whole=["install"])
+    widths = table._shrunk([len(cell) for cell in row], available)
     assert (widths is not None) == fits
     if widths is not None:
         assert sum(widths) + 4 <= available
         assert widths[2] == len("pip install dice")
-    paragraph = [click.unstyle(line) for line in _paragraph(columns, row, ["install"], available)]
+    paragraph = [click.unstyle(line) for line in table._paragraphs(available)]
     assert paragraph[-1] == "  install: pip install dice"
     assert " ".join(paragraph).split() == ["dice", "words", *row[1].split(), "install:", "pip", "install", "dice"]
 

@@ -297,7 +297,7 @@ def ordinary(missing_engine: Callable[[str, object], NoReturn]) -> dict[str, lis
         (folder / "images").mkdir()
         for path in (folder, folder / "images"):
             os.chown(path, 65534, 65534)
-        for name in ("gem", "gem_terminal", "filelock"):  # where everybody may read them
+        for name in ("gem", "gem_processes", "gem_terminal", "filelock"):  # where everybody may read them
             found = importlib.util.find_spec(name)
             assert found is not None
             assert found.origin is not None

@@ -196,7 +196,7 @@ def test_many_threads_at_once_do_no_harm() -> None:
 def test_another_display_keeps_the_terminal() -> None:
     """Where a bar is drawn already, as in `gem rollout`, a line above it says what is made, and one that it ended."""
     seen = Seen("""
-        from gem_cli.output import progress as bars
+        from gem_cli.progress import progress as bars
         with bars() as bar:
             bar.add_task("episodes", total=3, note="")
             with showing("image of ledger") as tell:

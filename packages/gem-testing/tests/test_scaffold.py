@@ -238,7 +238,7 @@ def test_the_pin_is_the_running_minor_version(version: str, monkeypatch: pytest.
     major, minor = map(int, version.split(".")[:2])
     pin = f">={major}.{minor},<{major}.{minor + 1}"
     document = tomllib.loads(project().files()["pyproject.toml"])
-    assert document["project"]["dependencies"] == [f"gem-core{pin}"]
+    assert document["project"]["dependencies"] == [f"gem-core{pin}", f"gem-questions{pin}"]
     assert f"gem-testing{pin}" in document["dependency-groups"]["dev"]
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import gem
+import gem_processes
 import gem_tools
 from gem_processes import landlock
 from gem_processes.syscall_numbers import MACHINES, numbers_on
@@ -59,7 +60,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 def command_as(user: str) -> list[str]:
     """Return the start of a command that runs Python with this package as a user."""
-    sources = ":".join(str(Path(module.__path__[0]).parent) for module in (gem, gem_tools))
+    sources = ":".join(str(Path(module.__path__[0]).parent) for module in (gem, gem_processes, gem_tools))
     start = {
         "root": ["setpriv", f"--bounding-set={IN_A_CONTAINER}"],
         "root without capabilities": ["setpriv", "--bounding-set=-all"],
@@ -264,7 +265,7 @@ def test_programs_start_where_the_environment_is_roots_alone(tmp_path: Path, cap
         (closed / "secret").touch()
     finally:
         os.umask(before)
-    sources = os.pathsep.join(str(Path(module.__path__[0]).parent) for module in (gem, gem_tools))
+    sources = os.pathsep.join(str(Path(module.__path__[0]).parent) for module in (gem, gem_processes, gem_tools))
     code = f"SECRET = {str(closed / 'secret')!r}\n{CHILDREN}"
     run = (
         f"from gem_tools.sandbox import *\nprint(Sandbox('restricted').run({code!r}, limits=Limits(seconds=60)).stdout)"

@@ -65,7 +65,9 @@ def run() -> None:
 
         prepare_completion()
     try:
-        code = cli.main(standalone_mode=False)
+        # As https://no-color.org and terminfo's dumb terminal ask for; otherwise click decides.
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        code = cli.main(standalone_mode=False, color=False if plain else None)
     except click.ClickException as error:
         vars(error)["message"] = _in_terminal(error.message)
         error.show()

@@ -13,10 +13,10 @@ from gem.registry import register as register
 from gem.registry import spec as spec
 from gem.registry import unregister as unregister
 from gem.text_env import TextEnv as TextEnv
+from gem.trajectory import Trajectory as Trajectory
+from gem.trajectory import Transition as Transition
 from gem.vector import VectorEnv as VectorEnv
 from gem.vector import make_vec as make_vec
 from gem.wrappers import wrapper as wrapper
-from gem.trajectory import Trajectory as Trajectory
-from gem.trajectory import Transition as Transition
 
 __version__: str
