@@ -9,8 +9,8 @@ from pathlib import Path
 
 __all__ = ["exclusive"]
 
-_FOREVER = 1e8
-"""Seconds; three years, and within the range of SQLite's own limit."""
+_FOREVER = 2e6
+"""Seconds; three weeks, and within the range of SQLite, which counts milliseconds in 32 bits."""
 
 
 @contextmanager
