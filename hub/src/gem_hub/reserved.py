@@ -11,7 +11,7 @@ __all__ = ["COMMANDS", "IMPORTS", "OFFICIAL", "PACKAGES", "PREFIX", "import_name
 PREFIX = "gem-"
 """Prefixes of official-looking names; only the owners of a hub's official packages may publish new ones."""
 
-_LIBRARIES = ("gem-core", "gem-hub", "gem-hub-client", "gem-rl", "gem-testing")
+_LIBRARIES = ("gem-cli", "gem-core", "gem-hub", "gem-hub-client", "gem-rl", "gem-testing")
 
 
 def import_name_of(name: str) -> str:
@@ -31,6 +31,7 @@ OFFICIAL = frozenset(
     {
         *_LIBRARIES,
         *official.COMMANDS.values(),
+        *official.MODES.values(),
         *official.WRAPPERS.values(),
         *(name for names in official.NAMESPACES.values() for name in names),
     }
