@@ -293,6 +293,14 @@ def test_a_circle_is_found(tmp_path: Path, one: str, two: str) -> None:
     assert not circle_in(folder)
 
 
+def test_one_name_installs_every_package() -> None:
+    """``gem-core[all]`` names each package of the workspace but itself, what it always brings, and the registry."""
+    text = (ROOT / "packages" / "gem-core" / "pyproject.toml").read_text(encoding="utf-8")
+    named = re.findall(r'^  "(gem-[\w-]+)>', text.partition("\nall = [")[2].partition("\n]")[0], re.MULTILINE)
+    packages = {project.parent.name for project in ROOT.glob("packages/*/pyproject.toml")}
+    assert sorted(named) == sorted(packages - {"gem-core", "gem-cli", "gem-hub-client"})
+
+
 def test_declared_dependencies_follow_the_same_rules() -> None:
     """No pyproject.toml depends on a package of the workspace that its code may not import; tests may need more."""
     for project in (*ROOT.glob("packages/*/pyproject.toml"), *ROOT.glob("hub/pyproject.toml")):
