@@ -34,7 +34,9 @@ README = (
 )
 NEEDS_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has namespaces")
 
-pytestmark = NEEDS_LINUX
+# One group with the quick tests, because the scheduler of pytest-xdist gives out the largest groups first; a machine that
+# is made at the end of a run would keep all other workers waiting.
+pytestmark = [NEEDS_LINUX, pytest.mark.xdist_group("strangers")]
 
 
 @pytest.fixture(autouse=True)
@@ -339,7 +341,6 @@ def machines() -> None:
 
 
 @pytest.mark.usefixtures("machines")
-@pytest.mark.xdist_group("strangers")
 @pytest.mark.slow(
     reason="only a machine on which nothing is installed shows what the README's command takes for granted"
 )
@@ -354,7 +355,6 @@ def test_the_readmes_demo_is_green_where_nothing_is_installed(cell: str) -> None
 
 
 @pytest.mark.usefixtures("machines")
-@pytest.mark.xdist_group("strangers")
 @pytest.mark.slow(reason="a machine has to be made twice")
 def test_what_a_machine_is() -> None:
     """A user of no other group who cannot become root, processes, a host name and shared memory of its own."""
@@ -374,7 +374,6 @@ def test_what_a_machine_is() -> None:
 
 
 @pytest.mark.usefixtures("machines")
-@pytest.mark.xdist_group("strangers")
 @pytest.mark.nightly
 def test_the_readmes_demo_is_green_in_every_cell() -> None:
     """The whole matrix, with the first command alone: the workflow of the night runs both."""
