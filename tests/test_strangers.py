@@ -34,8 +34,8 @@ README = (
 )
 NEEDS_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has namespaces")
 
-# One group with the quick tests, because the scheduler of pytest-xdist gives out the largest groups first; a machine that
-# is made at the end of a run would keep all other workers waiting.
+# One group with the quick tests, because the scheduler of pytest-xdist gives out the largest groups first; a machine
+# that is made at the end of a run would keep all other workers waiting.
 pytestmark = [NEEDS_LINUX, pytest.mark.xdist_group("strangers")]
 
 
