@@ -31,7 +31,8 @@ sys.meta_path.insert(0, Away)
 for module in sys.argv[1:]:
     try:
         __import__(module)
-    except ModuleNotFoundError as error:
+    except gem.GemError as error:  # so that no command shows a traceback
+        assert isinstance(error, ModuleNotFoundError)
         print(error.name, error)
 try:
     gem.Trajectory

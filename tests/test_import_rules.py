@@ -293,6 +293,14 @@ def test_a_circle_is_found(tmp_path: Path, one: str, two: str) -> None:
     assert not circle_in(folder)
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_folder_of_modules_is_a_package(package: str) -> None:
+    """A folder without ``__init__.py`` would be a namespace that any other distribution could fill; tasks are data."""
+    (folder,) = (folder for folder in SOURCES if folder.name == package)
+    folders = {file.parent for file in folder.rglob("*.py") if not {"tasks", "templates"} & {*file.parts}}
+    assert not [str(found) for found in folders if not (found / "__init__.py").exists()]
+
+
 def test_one_name_installs_every_package() -> None:
     """``gem-core[all]`` names each package of the workspace but itself, what it always brings, and the registry."""
     text = (ROOT / "packages" / "gem-core" / "pyproject.toml").read_text(encoding="utf-8")

@@ -272,6 +272,11 @@ def test_gem_core_alone_says_how_to_get_environments(core_alone: Path, tmp_path:
     assert failed.returncode == 1
     assert "pip install gem-envs-games" in failed.stderr
     assert "Traceback" not in failed.stderr
+    failed = subprocess.run(
+        [gem, "play", "game:Sudoku-v0-easy", "--json"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert failed.stderr.startswith("Error: gem.trajectory")
+    assert failed.stderr.endswith("pip install gem-rollout\n")
     for command, package in (("check", "gem-testing"), ("rollout", "gem-rollout"), ("data", "gem-questions")):
         missing = subprocess.run([gem, command], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (missing.returncode, f"pip install {package}" in missing.stderr) == (2, True)

@@ -13,6 +13,7 @@
     ├── DuplicateRegistrationError (ValueError)
     ├── EntryPointError (ImportError)           "module:attribute" cannot be loaded
     ├── ManifestError (ValueError)              an environments.toml breaks its schema
+    ├── MissingPackageError (ModuleNotFoundError)  a module of gem comes with a package that is not installed
     ├── MissingPluginError (LookupError)        the package that brings a name is not installed
     ├── ResetNeededError (RuntimeError)         step before the first reset
     │   └── EpisodeFinishedError                step after the end of an episode
@@ -54,6 +55,7 @@ __all__ = [
     "LineWorkerError",
     "LostEnvironmentError",
     "ManifestError",
+    "MissingPackageError",
     "MissingPluginError",
     "NotSupportedError",
     "PluginWarning",
@@ -120,6 +122,10 @@ class EntryPointError(GemError, ImportError):
 
 class ManifestError(GemError, ValueError):
     """An ``environments.toml`` that cannot be read or breaks its schema."""
+
+
+class MissingPackageError(GemError, ModuleNotFoundError):
+    """A module of ``gem`` that comes with a package of its own, which is not installed."""
 
 
 class MissingPluginError(GemError, LookupError):

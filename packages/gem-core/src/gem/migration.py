@@ -355,8 +355,9 @@ class _Loader:
 
 def _missing(old: str, distribution: str) -> ModuleNotFoundError:
     from gem.discovery.official import install_line
+    from gem.errors import MissingPackageError
 
-    return ModuleNotFoundError(
+    return MissingPackageError(
         f"{old} has moved to {distribution}, which is not installed; run: {install_line(distribution)}", name=old
     )
 
