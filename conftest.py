@@ -247,3 +247,4 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PluginSite
     monkeypatch.undo()
     discovery.clear_caches()
     plugins._load_plugins.cache_clear()
+    plugins._loaded.cache_clear()

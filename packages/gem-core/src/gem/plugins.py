@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -142,10 +143,10 @@ def offered_by(distribution: str | None, hook: str, name: str) -> str | Callable
     """
     for announced in entry_points(PLUGIN_GROUP) if distribution is not None else ():
         if announced.distribution == distribution:
-            offered, _ = offers(announced)
-            for its_hook, its_name, target in offered:
-                if (its_hook, its_name) == (hook, name):
-                    return target
+            with suppress(Exception, SystemExit):  # of a broken plugin, :func:`names` warns
+                offered = _offered_by(_loaded(announced), hook)
+                if name in offered:
+                    return offered[name]
     return None
 
 
@@ -185,6 +186,7 @@ def _load_plugins(
     return tuple(loaded), tuple(found)
 
 
+@cache  # each environment of a vector environment asks for its wrappers by name
 def _loaded(entry: Announcement) -> pluggy.PluginManager:
     return _checked(load(entry.value) if ":" in entry.value else import_module(entry.value))
 
