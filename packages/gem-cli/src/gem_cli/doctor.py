@@ -30,15 +30,8 @@ def doctor_command(as_json: bool) -> None:
 
     groups = (discovery.ENVIRONMENT_GROUP, discovery.PLUGIN_GROUP)
     packages = sorted({(a.distribution, a.version) for group in groups for a in discovery.entry_points(group)})
-    done = 0
     with ProgressLine("importing packages") as line:
-
-        def imported(name: str) -> None:
-            nonlocal done
-            done += 1
-            line.update(done, len(packages), name)
-
-        findings = diagnose(imported)
+        findings = diagnose(lambda name: line.advance(1, len(packages), name))
     if as_json:
         print_json(
             {

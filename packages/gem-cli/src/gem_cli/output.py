@@ -5,22 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from gem_cli.terminal_text import is_hostile, printable, wrapped
+from gem_hub_client.cli.output import json_option
 from gem_hub_client.terminal_table import Table
 
 __all__ = ["Table", "as_text", "json_option", "print_json", "print_prose"]
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def json_option(command: F) -> F:
-    """Add ``--json`` to a command, passed on as ``as_json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")(command)
 
 
 def print_json(value: Any) -> None:

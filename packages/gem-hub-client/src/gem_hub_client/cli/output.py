@@ -56,6 +56,7 @@ class ProgressLine:
     def __init__(self, label: str) -> None:
         self._label = label
         self._note = ""
+        self._done = 0
         self._bar: Any = None
 
     def __enter__(self) -> ProgressLine:
@@ -64,6 +65,11 @@ class ProgressLine:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.render_finish()
+
+    def advance(self, by: int, total: int | None = None, note: str = "") -> None:
+        """Show that ``by`` more units are done."""
+        self._done += by
+        self.update(self._done, total, note)
 
     def update(self, done: int, total: int | None = None, note: str = "") -> None:
         """Show that ``done`` of ``total`` units are done, with a note behind the bar."""

@@ -125,15 +125,8 @@ def _token(hub: str, wheels: list[LocalWheel], trusted_publishing: str) -> Itera
 
 
 def _uploaded(registry: RegistryClient, wheel: LocalWheel) -> dict[str, Any]:
-    sent = 0
     with ProgressLine(f"uploading {wheel.path.name}") as line:
-
-        def advance(length: int) -> None:
-            nonlocal sent
-            sent += length
-            line.update(sent, wheel.size)
-
-        return upload(registry, wheel, advance)
+        return upload(registry, wheel, lambda length: line.advance(length, wheel.size))
 
 
 def _refresh_catalogue(hub: str) -> None:
