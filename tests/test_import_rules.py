@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("import rules")  # so that each file is parsed once
+
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(
     folder for pattern in ("packages/*/src/*", "hub/src/*") for folder in ROOT.glob(pattern) if folder.is_dir()

@@ -269,3 +269,40 @@ def test_a_full_context_ends_an_episode_that_is_scored() -> None:
     assert isinstance(result, ModelError)
     assert "context length is only" in str(result)
     assert issubclass(ContextOverflow, EpisodeLimitError)
+
+
+@pytest.mark.parametrize(
+    ("fault", "attempts"),
+    [
+        ("ok-choices-empty", 4), ("ok-choices-missing", 4), ("ok-error", 4), ("ok-message-null", 4),
+        ("empty-silent", 4), ("queue-full", 9), ("reset-in-body", 9), ("error-nested", 9), ("bad-request", 1),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_wrong_for_good_is_asked_for_a_few_times(fault: str, attempts: int) -> None:
+    """What a server answers with status 200 and is no completion seldom passes; overload and broken transport do."""
+    error = asked(fault, retries=8)
+    assert isinstance(error, ModelError)
+    assert error.attempts == attempts, error
+
+
+def test_a_client_says_what_it_waits_for() -> None:
+    """While requests wait for their next attempt, the reason and their number can be read; afterwards nothing."""
+
+    async def ask() -> tuple[dict[str, int], dict[str, int]]:
+        async with FakeModel(lambda _: TEXT, dialect="vllm", faults=["ok-choices-empty"]) as model:
+            client = open_client(model.url, retries=8, first_delay=30.0)
+            asking = [asyncio.ensure_future(client.chat([{"role": "user", "content": "?"}])) for _ in range(3)]
+            while sum(client.waiting.values()) < 3:  # type: ignore[attr-defined]
+                await asyncio.sleep(0)
+            during = dict(client.waiting)  # type: ignore[attr-defined]
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+            after = dict(client.waiting)  # type: ignore[attr-defined]
+            await client.close()
+            return during, after
+
+    during, after = asyncio.run(ask())
+    ((reason, count),) = during.items()
+    assert (count, after) == (3, {})
+    assert reason.startswith("bad_response: ")

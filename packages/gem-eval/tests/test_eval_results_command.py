@@ -68,7 +68,7 @@ def test_results_of_one_run(make_run: MakeRun) -> None:
         "ended: 37 terminated",
         "failed: 3 endpoint/server_error",
         "cost: ",
-        "note: 3 of 40 episodes failed and count in no mean",
+        "note: 3 of 40 episodes failed by no fault of the agent and count in no mean",
     ):
         assert expected in output
 
@@ -125,7 +125,7 @@ def test_any_number_of_reasons_fits(
 def test_unreadable_grades_are_in_the_table(
     tmp_path: Path, make_trajectory: Callable[..., Trajectory], make_config: Callable[..., RunConfig]
 ) -> None:
-    """One environment has a line for them, several have a column; without any there is neither."""
+    """One environment has a line for them, several have a table; without any there is neither."""
     for name, envs in {"one": [GUESS], "two": [GUESS, "game:Sudoku-v0-easy"]}.items():
         with RunFolder.create(tmp_path / name, make_config(envs, episodes=4)) as folder:
             for env in envs:
@@ -136,11 +136,11 @@ def test_unreadable_grades_are_in_the_table(
                     folder.append(trajectory)
         output = gem("results", tmp_path / name).output
         assert "unreadable" in output
-        assert "1 (25.0 %)" in output
-        assert "could not tell for 1 of 4 episodes" in " ".join(output.split())
+        assert "1 of 4 (25.0 %)" in output
+        assert "1 of 4 answers were not in the form asked for" in " ".join(output.split())
         assert [row.grade for row in RunFolder(tmp_path / name).rows()][:2] == ["unreadable", "different"]
     (record,) = json.loads(gem("results", tmp_path / "one", "--json").output)
-    assert record["environments"][0]["unreadable_share"] == 0.25
+    assert record["environments"][0]["answers"]["unreadable"] == 1
     with RunFolder.create(tmp_path / "none", make_config(episodes=1)) as folder:
         folder.append(make_trajectory(seed=0))
     assert "unreadable" not in gem("results", tmp_path / "none").output
@@ -173,7 +173,7 @@ def test_results_of_several_environments_and_runs(make_run: MakeRun) -> None:
     a, b = make_run("first", env=envs, episodes=12, group=2), make_run("second", env=envs[0], episodes=6)
     alone = gem("results", a.path).output
     assert "all, equal weights" in alone
-    assert alone.count("game:Sudoku-v0-easy") == 3
+    assert alone.count("game:Sudoku-v0-easy") == 4
     together = gem("results", a.path, b.path).output
     assert [line.split()[0] for line in together.splitlines() if line.startswith(("first ", "second "))] == [
         "first",

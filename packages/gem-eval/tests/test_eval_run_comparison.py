@@ -10,6 +10,7 @@ import pytest
 from gem.errors import ArgumentError
 from gem_eval.runs import EpisodeRow
 from gem_eval.statistics import ComparedMeans, compare_means, compare_runs, in_words
+from gem_rollout.trajectory import Outcome
 
 RESULT = ComparedMeans(
     mean_a=0.5,
@@ -29,6 +30,9 @@ RESULT = ComparedMeans(
 )
 
 
+OUTCOMES: dict[bool | None, Outcome] = {True: "succeeded", False: "unsuccessful", None: "untold"}
+
+
 def row(seed: int, success: bool | None = True, **values: Any) -> EpisodeRow:
     """Return the row of an episode."""
     figures: dict[str, Any] = {
@@ -46,11 +50,16 @@ def row(seed: int, success: bool | None = True, **values: Any) -> EpisodeRow:
         "tool_calls": 0,
         "stop_reason": "terminated",
         "failure": None,
+        "malformed": 0,
+        "cut": 0,
+        "empty": 0,
+        "answer": None,
         "agent": "model",
         "started_at": 1.0,
+        "outcome": OUTCOMES[success],
         **values,
     }
-    return EpisodeRow(seed=seed, success=success, **figures)
+    return EpisodeRow(seed=seed, **figures)
 
 
 def test_a_difference_in_words() -> None:

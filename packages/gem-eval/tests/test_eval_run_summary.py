@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 from gem_eval.runs import EpisodeRow
 from gem_eval.statistics import EnvironmentSummary, RunSummary, estimate_share, summarize_run
 from gem_eval.statistics.run_summary import by_seed
+from gem_rollout.trajectory import Outcome
+
+OUTCOMES: dict[bool | None, Outcome] = {True: "succeeded", False: "unsuccessful", None: "untold"}
 
 
 def row(seed: int = 0, repetition: int = 0, success: bool | None = True, **values: Any) -> EpisodeRow:
@@ -32,17 +35,23 @@ def row(seed: int = 0, repetition: int = 0, success: bool | None = True, **value
         "tool_calls": 1,
         "stop_reason": "terminated",
         "failure": None,
+        "malformed": 0,
+        "cut": 0,
+        "empty": 0,
+        "answer": None,
         "agent": "model",
         "started_at": 1.0,
+        "outcome": OUTCOMES[success],
         **values,
     }
-    return EpisodeRow(seed=seed, repetition=repetition, success=success, **given_values)
+    return EpisodeRow(seed=seed, repetition=repetition, **given_values)
 
 
 def failed(seed: int, source: str = "endpoint", kind: str = "timeout", **values: Any) -> EpisodeRow:
     """Return the row of a failed episode."""
     failure = {"source": source, "kind": kind}
-    return row(seed, success=None, **{"stop_reason": None, "failure": failure, "episode_return": -99.0, **values})
+    figures = {"stop_reason": None, "failure": failure, "outcome": "unknown", "episode_return": -99.0, **values}
+    return row(seed, success=None, **figures)
 
 
 def only(summary: RunSummary) -> EnvironmentSummary:
@@ -88,7 +97,7 @@ def test_quantiles_are_values_that_occurred() -> None:
 def test_failed_episodes_count_in_no_mean_but_in_the_totals() -> None:
     """Their returns, turns and tokens change no mean; their time and price were spent."""
     good = [row(seed, cost=1.0) for seed in range(4)]
-    bad = [failed(4, cost=2.0), failed(5), failed(6, "agent", "exception"), failed(7)]
+    bad = [failed(4, cost=2.0), failed(5), failed(6, "environment", "exception"), failed(7)]
     with_failures, without = only(summarize_run([*good, *bad])), only(summarize_run(good))
     for name in (
         "episodes",
@@ -104,11 +113,23 @@ def test_failed_episodes_count_in_no_mean_but_in_the_totals() -> None:
     assert with_failures.failed == 4
     assert [(f.source, f.kind, f.count) for f in with_failures.failures] == [
         ("endpoint", "timeout", 3),
-        ("agent", "exception", 1),
+        ("environment", "exception", 1),
     ]
     assert (with_failures.cost, without.cost) == (6.0, 4.0)
     assert with_failures.act_seconds == without.act_seconds + 6.0
-    assert "4 of 8 episodes failed and count in no mean" in summarize_run([*good, *bad]).notes
+    assert any(note.startswith("4 of 8 episodes failed by no fault") for note in summarize_run([*good, *bad]).notes)
+    assert (with_failures.success_unknown, with_failures.success_bounds) == (4, (0.5, 1.0))
+
+
+def test_a_failure_of_the_agent_itself_is_no_success() -> None:
+    """It counts in every mean with the return that it has, and is listed among the failures."""
+    crash = failed(1, "agent", "exception", outcome="incomplete", episode_return=0.5)
+    summary = only(summarize_run([row(0), crash]))
+    assert (summary.episodes, summary.failed, summary.success_unknown) == (2, 0, 0)
+    assert summary.success is not None
+    assert summary.mean_return is not None
+    assert (summary.success.value, summary.mean_return.value) == (0.5, 0.75)
+    assert [(f.source, f.kind, f.count) for f in summary.failures] == [("agent", "exception", 1)]
 
 
 def test_the_last_attempt_at_an_episode_counts() -> None:
@@ -136,33 +157,35 @@ def test_unfinished_runs_say_so() -> None:
 
 
 def test_episodes_that_do_not_say_whether_they_succeeded() -> None:
-    """They count in the mean return, not in success, and a note says how many there are."""
+    """They count in the mean return; their success is unknown, and the share has the bounds that they leave open."""
     summary = only(summarize_run([row(0), row(1, success=False), row(2, success=None), row(3, success=None)]))
     assert summary.success is not None
     assert (summary.success.value, summary.success.groups) == (0.5, 2)
-    assert summary.success_unknown == 2
+    assert (summary.success_count, summary.success_unknown, summary.success_bounds) == (1, 2, (0.25, 0.75))
     assert summary.mean_return is not None
     assert summary.mean_return.groups == 4
-    assert any("do not say whether they succeeded: 2 of 4 episodes" in note for note in summary.notes)
+    assert any("the outcome of 2 of 4 episodes is unknown" in note for note in summary.notes)
+    assert any("between 25.0 % and 75.0 %" in note for note in summary.notes)
     silent = only(summarize_run([row(seed, success=None) for seed in range(3)]))
     assert silent.success is None
     assert not silent.pass_at_k
-    assert not silent.notes
+    assert silent.notes == (
+        "the environment does not say whether its task was achieved, so there is no share of successes",
+    )
 
 
 def test_grades_that_are_unreadable_are_counted() -> None:
-    """The summary has their number and share, without failed episodes, and a note."""
+    """The summary has their number and that of all grades, without failed episodes, and a hint."""
     verdicts = ["same", "different", "unreadable", "unreadable", None]
     rows = [row(seed, success=verdict == "same", grade=verdict) for seed, verdict in enumerate(verdicts)]
     whole = summarize_run([*rows, failed(5, grade="unreadable")])
     summary = only(whole)
-    assert (summary.unreadable, summary.unreadable_share) == (2, 2 / 5)
-    assert whole.to_dict()["environments"][0]["unreadable_share"] == 2 / 5
-    assert any("could not tell for 2 of 5 episodes" in note for note in summary.notes)
+    assert summary.answers is not None
+    assert (summary.answers.unreadable, summary.answers.graded) == (2, 4)
+    assert whole.to_dict()["environments"][0]["answers"]["unreadable"] == 2
+    assert any("2 of 4 answers were not in the form asked for" in note for note in summary.notes)
     readable = only(summarize_run([row(0, grade="same"), row(1, grade="different")]))
-    assert (readable.unreadable, readable.unreadable_share) == (0, 0.0)
-    assert not any("could not tell" in note for note in readable.notes)
-    assert only(summarize_run([row(0)])).unreadable_share is None
+    assert not any("answers" in note for note in readable.notes)
 
 
 def test_a_run_without_episodes() -> None:
@@ -231,7 +254,9 @@ def test_a_summary_is_json() -> None:
             turns=st.integers(0, 50),
             episode_return=st.floats(-10, 10),
             env=st.sampled_from(["a", "b"]),
-            failure=st.sampled_from([None, None, {"source": "agent", "kind": "exception"}]),
+            failure=st.sampled_from(
+                [None, None, *({"source": one, "kind": "timeout"} for one in ("agent", "endpoint"))]
+            ),
         ),
         max_size=60,
     )
@@ -241,7 +266,7 @@ def test_any_rows_agree_with_the_slow_count(rows: list[EpisodeRow]) -> None:
     summary = summarize_run(rows)
     for item in summary.environments:
         last = {(r.seed, r.repetition): r for r in rows if r.env == item.env}
-        scored = [r for r in last.values() if r.failure is None]
+        scored = [r for r in last.values() if r.failure is None or r.failure["source"] == "agent"]
         assert (item.episodes, item.failed) == (len(scored), len(last) - len(scored))
         seeds = {r.seed for r in scored}
         if scored:
@@ -252,5 +277,7 @@ def test_any_rows_agree_with_the_slow_count(rows: list[EpisodeRow]) -> None:
             assert item.turns.mean == pytest.approx(fmean(r.turns for r in scored))
             assert item.turns.p50 in {r.turns for r in scored}
             assert abs(item.turns.p50 - median(r.turns for r in scored)) <= 25
-        assert item.success == estimate_share(by_seed(scored, lambda r: r.success))
+        told = [r for r in scored if r.success is not None]
+        assert item.success == estimate_share(by_seed(told, lambda r: r.success))
+        assert item.success_count == sum(bool(r.success) for r in told)
         assert sum(item.stop_reasons.values()) == len(scored)

@@ -261,10 +261,10 @@ def test_an_episode_played_anew_replaces_the_failed_one(
     """Of several attempts at an episode, the table shows the last."""
     run = make_run(episodes=3, failures=1)
     page = view(run)
-    assert page.texts(".badge").count("Failed") == 1
+    assert page.texts(".badge").count("Unknown") == 1
     with RunFolder.open(run.path, write=True) as folder:
         folder.append(make_trajectory(seed=0))
-    page.wait_for("![...document.querySelectorAll('.badge')].some((badge) => badge.textContent === 'Failed')")
+    page.wait_for("![...document.querySelectorAll('.badge')].some((badge) => badge.textContent === 'Unknown')")
     assert rows_shown(page) == 3
 
 

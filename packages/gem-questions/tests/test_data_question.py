@@ -109,16 +109,15 @@ def asked(env: QuestionEnv, count: int) -> list[int]:
         ("\\boxed{1}", "same", 1.0),
         ("\\boxed{2}", "different", 0.0),
         ("\\boxed{one}", "unreadable", 0.0),
-        ("one", None, 0.0),
+        ("one", "unreadable", 0.0),
     ],
 )
-def test_the_verdict_of_the_grader_is_in_info(action: str, verdict: str | None, reward: float) -> None:
-    """A grade with a verdict puts it into the info of the step as ``grade``; one without leaves the key out."""
+def test_the_verdict_of_the_grader_is_in_info(action: str, verdict: str, reward: float) -> None:
+    """The verdict is in the info of the step as ``grade``; an answer in another form than asked for is unreadable."""
     env = JudgedSumsEnv([{"question": "0 + 1?", "answer": "1"}])
     env.reset(seed=0)
     info = env.step(action)[4]
     assert info.get("grade") == verdict
-    assert ("grade" in info) == (verdict is not None)
     assert info["correct"] == (reward == 1.0)
 
 
@@ -245,6 +244,8 @@ def test_a_step_grades_and_ends_the_episode() -> None:
     for action, reward, status in ((r"\boxed{4}", 1.0, "legal"), (r"\boxed{5}", 0.0, "legal"), ("4", 0.0, "malformed")):
         assert env.reset(options={"index": 3}) == ("What is 3 plus 1?", {"turn": 0, "epoch": 0, "index": 3})
         info = {"turn": 1, "action_status": status, "correct": reward == 1.0, "index": 3}
+        if status == "malformed":
+            info["grade"] = "unreadable"
         assert env.step(action) == (TERMINAL_STATE, reward, True, False, info)
         with pytest.raises(EpisodeFinishedError, match="call reset"):
             env.step(action)

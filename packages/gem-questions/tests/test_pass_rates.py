@@ -84,15 +84,17 @@ def episode(info: dict[str, Any], reset: dict[str, Any], **more: Any) -> Traject
         ({"correct": True, "index": 7}, {}, {("set", 7): PassRate(1.0, 1)}),
         ({"correct": False}, {"index": 8}, {("set", 8): PassRate(0.0, 1)}),
         ({"success": True}, {}, {("set", "seed 4"): PassRate(1.0, 1)}),
-        ({"correct": False, "grade": "unreadable"}, {"index": 8}, {}),
-        ({"correct": False, "error": "lost"}, {"index": 8}, {}),
+        ({"correct": False, "grade": "unreadable"}, {"index": 8}, {("set", 8): PassRate(0.0, 1)}),
+        ({"correct": False, "grader_fault": "no gold"}, {"index": 8}, {}),
+        ({"correct": False, "user_fault": "nonsense"}, {"index": 8}, {}),
+        ({"correct": False, "error": "a note"}, {"index": 8}, {("set", 8): PassRate(0.0, 1)}),
         ({}, {"index": 8}, {}),
     ],
 )
 def test_an_episode_is_recorded_by_its_row(
     tmp_path: Path, info: dict[str, Any], reset: dict[str, Any], recorded: dict[Any, PassRate]
 ) -> None:
-    """What failed or could not be read says nothing about the agent."""
+    """An answer that cannot be read is wrong; what grader or user spoiled says nothing about the agent."""
     log = PassRateLog(tmp_path / "rates.jsonl")
     assert log.record_episode(episode(info, reset)) is bool(recorded)
     assert log.rates() == recorded

@@ -37,7 +37,7 @@ def test_a_batch_of_recorded_episodes() -> None:
     failed.failure = Failure("environment", "timeout", "too slow", 1)
     found = [
         episode(1.0, 2.0),
-        episode(5.0, info={"grade": "unreadable"}),
+        episode(5.0, info={"grader_fault": "no gold"}),
         cut,
         failed,
         episode(6.0, env="a:C-v0", info={"user_fault": "left"}),

@@ -31,12 +31,13 @@ key is optional. These have a fixed meaning:
 ``epoch``                     int, on ``reset``: number of times that the order had covered the whole set
 ``parsed_action``             str, the part of the action that was acted on; history shows it instead
 ``prefix``, ``suffix``        str, put before and after the joined observations by observation wrappers
-``error``                     str, the environment failed; the episode is truncated alone and counts for nothing
+``error``                     str, with ``truncated`` alone: the environment failed, and the episode counts for nothing
 ``user_fault``                str, the simulated user has spoiled the episode, which says nothing about the agent
+``grader_fault``              str, the grader failed or had nothing to grade with; says nothing about the agent either
 ``env_reward``                float, the environment's own reward (the wrapper ``transform_reward``)
 ``scores``                    dict, label of a reward → its score of the episode (same)
 ``grade``                     ``"same"``, ``"different"`` or ``"unreadable"``, on the last step of a question: the
-                              grader's verdict; ``"unreadable"`` also where a reward could not tell (same as ``scores``)
+                              grader's verdict; ``"unreadable"`` also where the answer is not in the form asked for
 ``attempt``                   int, attempts at this task so far (:class:`gem.wrappers.attempts.Attempts`)
 ``use_tool``                  bool, this step was answered by a tool (:class:`gem.tools.ToolEnvWrapper`)
 ``tool_name``, ``tool_type``  str, which tool answered

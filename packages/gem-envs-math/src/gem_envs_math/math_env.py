@@ -70,7 +70,15 @@ class BoxedMathEnv(QuestionEnv):
         if answer is None:
             return Grade(MALFORMED_REWARD if self.use_format_error_reward else 0.0, correct=False, well_formed=False)
         result = self.compare(answer, row)
-        return Grade(float(result.correct), result.correct, verdict=result.verdict)
+        fault = None if result.readable else self._fault_of(row)
+        return Grade(float(result.correct), result.correct, verdict=result.verdict, fault=fault)
+
+    def _fault_of(self, row: Mapping[str, Any]) -> str | None:
+        """Return why no answer to a row can be graded; None if its gold answer can be read."""
+        from gem_envs_math.math_grader import MathGrader
+
+        gold = self.gold_of(row)
+        return None if MathGrader().read(gold).readable else f"the gold answer {gold!r:.200} cannot be read"
 
     def compare(self, answer: str, row: Mapping[str, Any]) -> GradeResult:
         """Return the verdict on the content of the box."""

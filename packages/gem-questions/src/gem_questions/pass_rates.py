@@ -96,12 +96,11 @@ class PassRateLog:
         """Append the result of an episode: its ``correct`` or ``success``, by the row's ``index`` or else the seed.
 
         Returns:
-            Whether there was something to record. An episode that failed, or that a grader could not read, says nothing
-            about the agent.
+            Whether there was something to record. An episode whose outcome is unknown says nothing about the agent.
         """
         passed = trajectory.success
         last = trajectory.transitions[-1].info if trajectory.transitions else {}
-        if passed is None or trajectory.error is not None or last.get("grade") == "unreadable":
+        if passed is None:
             return False
         index = last.get("index", trajectory.reset_info.get("index"))
         row = index if isinstance(index, int) else f"seed {trajectory.seed}"

@@ -44,7 +44,10 @@ class Grade:
     info: Mapping[str, Any] = field(default_factory=dict)
     """Further keys of the step's info; JSON values that share nothing with the row."""
     verdict: Literal["same", "different", "unreadable"] | None = None
-    """What the grader said. ``"unreadable"`` where it could not tell, which pays 0.0; None if it knows no verdicts."""
+    """What the grader said. ``"unreadable"`` where it could not tell, which pays 0.0; None if it knows no verdicts, or
+    was not asked."""
+    fault: str | None = None
+    """Why the grader could not tell, where that is not the answer's doing: no readable gold, no sandbox."""
 
 
 class QuestionEnv(Env[Observation, Action]):
@@ -61,7 +64,8 @@ class QuestionEnv(Env[Observation, Action]):
     shuffled within a buffer; see :class:`gem_questions.stream.RowStream`.
 
     **Info.** ``reset``: ``turn`` (0), ``index`` and ``epoch`` of the row. ``step``: ``turn`` (1), ``index``,
-    ``action_status``, ``correct``, ``grade`` (the verdict, where there is one), and the keys that the grade adds.
+    ``action_status``, ``correct``, ``grade`` (the verdict, where there is one), ``grader_fault`` where the grader
+    failed, and the keys that the grade adds.
 
     Args:
         rows: the set, or a function that returns it on first use. Pass the result of :func:`gem_questions.open_rows`
@@ -192,8 +196,10 @@ class QuestionEnv(Env[Observation, Action]):
         }
         if self._index is not None:
             info["index"] = self._index
-        if grade.verdict is not None:
-            info["grade"] = grade.verdict
+        if grade.verdict is not None or not grade.well_formed:
+            info["grade"] = grade.verdict or "unreadable"
+        if grade.fault is not None:
+            info["grader_fault"] = grade.fault
         if grade.info:
             info.update(grade.info)
         return TERMINAL_STATE, grade.reward, True, False, info

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -158,11 +157,10 @@ class TurnBatch:
 def is_gradable(trajectory: Trajectory) -> bool:
     """Return whether an episode says something about the policy.
 
-    It does not if it failed, if the answer could not be graded (``info["grade"] == "unreadable"``), or if the simulated
-    user spoiled it (``info["user_fault"]``).
+    It does not if its outcome is unknown: environment, endpoint, grader or simulated user failed; nor if the agent's
+    own code did, which no gradient could mend. See :data:`gem_rollout.trajectory.OUTCOMES`.
     """
-    info: dict[str, Any] = trajectory.transitions[-1].info if trajectory.transitions else {}
-    return trajectory.error is None and info.get("grade") != "unreadable" and not info.get("user_fault")
+    return trajectory.failure is None and trajectory.outcome != "unknown"
 
 
 def finite(values: ArrayLike, name: str, size: int | None = None) -> Floats:

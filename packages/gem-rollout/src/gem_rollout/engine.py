@@ -157,7 +157,7 @@ class RolloutEngine:
         self._again: deque[EpisodeRequest] = deque()  # stale episodes, and those that were added
         self._running: dict[asyncio.Task[_FinishedEpisode], EpisodeAttempt] = {}
         self._finished: deque[_FinishedEpisode] = deque()
-        self._taker: asyncio.Future[None] | None = None
+        self._news: asyncio.Future[None] | None = None  # done when an episode has ended
         self._error: BaseException | None = None
         self._exhausted = False
         self._stopped = False
@@ -302,8 +302,9 @@ class RolloutEngine:
                 raise self._error
             if not self._running:
                 break
-            self._taker = self._loop.create_future()
-            await self._taker
+            if self._news is None or self._news.done():
+                self._news = self._loop.create_future()
+            await asyncio.shield(self._news)  # shared by all who wait, so none may cancel it
         return taken
 
     def _fill(self) -> None:
@@ -372,8 +373,8 @@ class RolloutEngine:
         self._tell()
 
     def _tell(self) -> None:
-        if self._taker is not None and not self._taker.done():
-            self._taker.set_result(None)
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
 
     def _is_stale(self, oldest: int | str | None) -> bool:
         return (

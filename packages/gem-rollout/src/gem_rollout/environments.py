@@ -10,6 +10,7 @@ from typing import Any
 
 from gem.core import Env, Info
 from gem.env_spec import EnvSpec
+from gem.faults import INTERRUPTS
 from gem.multiagent import MultiAgentEnv
 from gem.plugins import lookup
 from gem.vector import AutoresetMode, EnvMaker, VectorEnv
@@ -21,6 +22,7 @@ from gem_rollout.joint_env import JointEnv, JointMaker
 from gem_rollout.planned_turn import AskingEnv, PlannedTurn
 from gem_rollout.policy_calls import PolicyCaller
 from gem_rollout.step_pace import StepPace
+from gem_rollout.trajectory.outcome import is_fault
 
 __all__ = ["EnvironmentPool", "PooledEnvironment"]
 
@@ -183,7 +185,7 @@ class EnvironmentPool:
         else:
             self._steps[place.index] = action
             result = _checked(await self._call(place))
-        if result[3] and "error" in result[4]:
+        if is_fault(*result[2:]):
             self._give_up(place)
         return result
 
@@ -192,7 +194,9 @@ class EnvironmentPool:
         begin = time.perf_counter()
         try:
             return self._access.step_here(place.index, action)
-        except Exception as error:
+        except INTERRUPTS:
+            raise
+        except BaseException as error:  # a cancellation too: nothing is awaited here, so it is the environment's own
             raise environment_fault(describe(error)) from error
         finally:
             place.pace.note_on_loop(time.perf_counter() - begin)

@@ -10,7 +10,7 @@ from typing import Any
 
 from gem.core import Info
 from gem.errors import EpisodeLimitError
-from gem.vector.env_runner import StepResult
+from gem.vector.env_runner import StepResult, describe
 from gem_rollout.asking import EpisodeProgress, RolloutContext, bare, checked_act
 from gem_rollout.environments import PooledEnvironment
 from gem_rollout.faults import EpisodeFailedError, environment_fault, policy_fault
@@ -19,6 +19,7 @@ from gem_rollout.plan import EpisodeRequest
 from gem_rollout.planned_turn import PlannedTurn
 from gem_rollout.policy_calls import PolicyCaller
 from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
+from gem_rollout.trajectory.outcome import is_fault
 
 __all__ = ["EpisodeAttempt"]
 
@@ -79,6 +80,11 @@ class EpisodeAttempt:
             if builder.trajectory.started_at is None:
                 builder.begin("", {"error": str(fault)})
             builder.fail(fault.source, fault.kind, str(fault))
+        except asyncio.CancelledError as error:
+            if self._context.stopped:
+                raise
+            # Nobody dropped this episode: a client library has cancelled the task that it runs in.
+            builder.fail("environment", "cancelled", describe(error))
         record = builder.finish(stop_reason)
         if record.failure is not None:
             environments.forget_policies(place)
@@ -105,7 +111,7 @@ class EpisodeAttempt:
                 act = played.act
                 observation, reward, terminated, truncated, info = played.result
                 progress.note_act(act, version)
-                if (terminated or truncated) and "error" in info:
+                if is_fault(terminated, truncated, info):
                     fault = environment_fault(str(info["error"]))
                     builder.fail(
                         fault.source,

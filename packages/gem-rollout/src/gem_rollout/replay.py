@@ -24,6 +24,7 @@ from gem.errors import ArgumentError
 from gem.registry import make
 from gem.vector.env_runner import describe
 from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
+from gem_rollout.trajectory.outcome import cut_by_environment, is_fault
 
 __all__ = ["FIELDS", "Difference", "Replay", "compare", "replay", "replay_all"]
 
@@ -168,7 +169,7 @@ def compare(recorded: Trajectory, now: Trajectory, *, ignore: Collection[str] = 
     left_out = _checked(ignore)
     stopped = recorded.stop_reason not in (None, "terminated", "truncated")
     for turn in range(min(len(recorded), len(now)) + 1):
-        fault, fault_now = (_info_after(trajectory, turn).get("error") for trajectory in (recorded, now))
+        fault, fault_now = (_fault_after(trajectory, turn) for trajectory in (recorded, now))
         if fault is not None and fault_now is None:
             return None
         if fault != fault_now and (fault is None or left_out.isdisjoint(("info", "info.error"))):
@@ -301,6 +302,16 @@ def _value(name: str, trajectory: Trajectory, turn: int, ignore: frozenset[str])
     if name == "info":
         return _compared_info(_plain(_info_after(trajectory, turn)), ignore)
     return _plain(getattr(trajectory.transitions[turn - 1], name))
+
+
+def _fault_after(trajectory: Trajectory, turn: int) -> str | None:
+    """Return the fault of the environment that a turn, or for 0 the reset, reports; None if it reports none."""
+    terminated, truncated = False, True
+    if turn:
+        played = trajectory.transitions[turn - 1]
+        terminated, truncated = played.terminated, cut_by_environment(played.truncated, trajectory.stop_reason)
+    info = _info_after(trajectory, turn)
+    return str(info["error"]) if is_fault(terminated, truncated, info) else None
 
 
 def _compared_info(info: Any, ignore: frozenset[str]) -> Any:

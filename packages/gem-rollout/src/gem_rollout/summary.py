@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gem_rollout.trajectory import Trajectory
+from gem_rollout.trajectory import Outcome, Trajectory
+from gem_rollout.trajectory.outcome import settled_outcomes, success_of
 
 __all__ = ["Summary", "summarize"]
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The figures of a set of episodes of one environment. Failed episodes count only in ``errors``."""
+    """The figures of a set of episodes of one environment.
+
+    Failed episodes count in ``errors``, and in ``success_rate`` where the agent itself failed.
+    """
 
     env_id: str
     episodes: int
@@ -21,9 +26,13 @@ class Summary:
     standard_error: float
     """Standard error of the mean: the sample standard deviation over √episodes; 0.0 for fewer than two."""
     success_rate: float | None
-    """Share of episodes with ``info["success"]`` or ``info["correct"]``; None if no episode has either."""
+    """Share of successes among the episodes whose outcome is known, those that a limit ended included; None if the
+    environment knows no success."""
     mean_turns: float
     errors: int
+    successes: int = 0
+    judged: int = 0
+    """Episodes whose outcome is known."""
 
 
 @dataclass
@@ -31,29 +40,34 @@ class _Figures:
     """The figures of one environment's episodes: a few numbers each, so that no trajectory stays in memory."""
 
     returns: list[float] = field(default_factory=list)
-    successes: list[bool] = field(default_factory=list)
+    outcomes: Counter[tuple[Outcome, str | None]] = field(default_factory=Counter)
     turns: int = 0
     errors: int = 0
 
     def add(self, trajectory: Trajectory) -> None:
+        self.outcomes[trajectory.outcome, trajectory.stop_reason] += 1
         if trajectory.error is not None:
             self.errors += 1
             return
         self.returns.append(trajectory.episode_return)
         self.turns += len(trajectory)
-        if trajectory.success is not None:
-            self.successes.append(trajectory.success)
 
     def summary(self, env_id: str) -> Summary:
         episodes = len(self.returns)
+        known: Counter[bool] = Counter()
+        for outcome, count in zip(settled_outcomes(self.outcomes), self.outcomes.values(), strict=True):
+            if (success := success_of(outcome)) is not None:
+                known[success] += count
         return Summary(
             env_id=env_id,
             episodes=episodes,
             mean_return=statistics.fmean(self.returns) if episodes else float("nan"),
             standard_error=statistics.stdev(self.returns) / episodes**0.5 if episodes > 1 else 0.0,
-            success_rate=statistics.fmean(self.successes) if self.successes else None,
+            success_rate=known[True] / known.total() if known else None,
             mean_turns=self.turns / episodes if episodes else float("nan"),
             errors=self.errors,
+            successes=known[True],
+            judged=known.total(),
         )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gem.errors import ArgumentTypeError, NotSupportedError, ToolError
+from gem.faults import INTERRUPTS
 from gem.tools.calls import ToolCall, tagged, text_call
 from gem.tools.json_values import copied
 from gem.tools.typed_arguments import typed_arguments
@@ -125,8 +126,8 @@ class Tool:
     def call(self, call: ToolCall) -> ToolResult:
         """Carry out a call, or return a failed result with the reason.
 
-        An exception of the tool, ``sys.exit`` included, becomes a failed result; an interrupt or a cancellation of
-        the program is passed on.
+        An exception of the tool, ``sys.exit`` and a leaked cancellation included, becomes a failed result; an
+        interrupt of the program is passed on.
         """
         if call.error is not None:
             return ToolResult(call.error, ok=False)
@@ -137,7 +138,9 @@ class Tool:
                 from gem.tools.event_loop import completed
 
                 result = completed(result)
-        except (Exception, SystemExit) as error:
+        except INTERRUPTS:
+            raise
+        except BaseException as error:
             return failure(self.name, error)
         if isinstance(result, ToolResult):
             return result

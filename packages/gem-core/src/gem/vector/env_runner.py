@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from copy import copy
 from enum import Enum
 from math import isfinite
@@ -16,6 +15,7 @@ from typing import Any
 
 from gem.core import Env, Info
 from gem.errors import ArgumentError, EpisodeFinishedError, InvalidResultError, NotSupportedError, ResetNeededError
+from gem.faults import INTERRUPTS, suppress_faults
 from gem.vector.runner_account import RunnerAccount, RunnerPhase
 
 __all__ = [
@@ -148,7 +148,9 @@ class EnvRunner:
                 raise InvalidResultError(f"the reward is {reward}")
         except ResetNeededError:
             raise
-        except (Exception, SystemExit) as error:
+        except INTERRUPTS:
+            raise
+        except BaseException as error:
             return self._fault(describe(error))
         if terminated or truncated:
             self._name_seed(info)
@@ -177,14 +179,16 @@ class EnvRunner:
         Returns:
             An empty observation; truncated, with ``info["error"]``, only if it could not be built.
         """
-        with suppress(Exception, SystemExit):  # the old one has no further use
+        with suppress_faults():  # the old one has no further use
             self.close()
         self._maker, self._seed, self._faults, self._for_good = maker, None, 0, False
         self._episodes, self._episode_seed, self._unreported = 0, None, False
         try:
             self.env, self._unused = maker(), True
             check_single_agent(self.env)
-        except (Exception, SystemExit) as error:
+        except INTERRUPTS:
+            raise
+        except BaseException as error:
             self._cannot_begin(error)
             return self.failed_reset()
         self._phase = RunnerPhase.OVER
@@ -283,7 +287,9 @@ class EnvRunner:
         try:
             if self.env is None:
                 self.env, self._unused = self._maker(), True
-        except (Exception, SystemExit) as error:
+        except INTERRUPTS:
+            raise
+        except BaseException as error:
             return self._cannot_begin(error)
         if seed is None:
             seed = self._next_seed(automatic=extra is None)
@@ -294,7 +300,9 @@ class EnvRunner:
         try:
             observation, info = self.env.reset(seed=seed, **(extra or {}))
             info = dict(info)
-        except (Exception, SystemExit) as error:
+        except INTERRUPTS:
+            raise
+        except BaseException as error:
             if extra and isinstance(error, (ArgumentError, TypeError)):
                 self._phase = RunnerPhase.OVER
                 self._changed()
@@ -324,7 +332,7 @@ class EnvRunner:
         return "", {"error": self.error}
 
     def _lose(self, error: str) -> None:
-        with suppress(Exception, SystemExit):  # the environment has failed already, and that fault is reported
+        with suppress_faults():  # the environment has failed already, and that fault is reported
             self.close()
         self._phase, self.error = RunnerPhase.LOST, error
         self._faults += 1

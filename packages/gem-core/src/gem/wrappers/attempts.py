@@ -107,7 +107,7 @@ class Attempts(Wrapper[Any, Any]):
         if not ends:
             return observation, reward, terminated, truncated, info
         right = self._is_right(info, reward)
-        cut_off = "error" in info or not terminated
+        cut_off = not terminated
         if not (right or cut_off) and self._has_several and self._attempt < self.max_attempts:
             assert self._start is not None
             self.env.set_state(self._start)

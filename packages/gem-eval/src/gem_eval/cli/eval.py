@@ -92,6 +92,7 @@ def _run(
     from gem_eval.runs.evaluation import evaluate
 
     last: EvaluationProgress | None = None
+    told: set[str] = set()
     with progress() as bar:
         task = bar.add_task("episodes", total=None, note="")
 
@@ -100,6 +101,10 @@ def _run(
             last = current
             done = current.finished + current.failed
             bar.update(task, total=current.total, completed=done, note=escape(printable(current.line())))
+            if bar.disable and not told.issuperset(current.waiting):
+                told.update(current.waiting)
+                line = printable(current.waiting_line())[:_SHOWN_ERROR_LENGTH]
+                click.echo(f"{done} of {current.total} episodes; {line}", err=True)
 
         folder = run_interruptibly(
             evaluate(config, out=path, resume=resume, allow_changes=allow_changes, observer=observe)

@@ -119,7 +119,7 @@ def _print_by(run: RunFolder, by: str) -> None:
     for env, groups in parts.items():
         table = Table((by, *columns), right=columns, title=one_line(env))
         for value, rows in sorted(groups.items(), key=lambda item: item[0]):
-            failed = sum(row.failed for row in rows)
+            failed = sum(not row.counts for row in rows)
             returns = by_seed(rows, lambda row: row.episode_return)
             successes = by_seed(rows, lambda row: row.success)
             solved = [flag for flags in successes.values() for flag in flags]

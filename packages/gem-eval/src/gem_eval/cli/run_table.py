@@ -29,6 +29,7 @@ def print_run_summary(summary: RunSummary) -> None:
         _print_environment(summary.environments[0])
     else:
         _print_results(summary)
+        _print_answers(summary)
         _print_attempts(summary)
         _print_scores(summary)
         _print_effort(summary)
@@ -117,12 +118,12 @@ def _print_environment(item: EnvironmentSummary) -> None:
     lines = {
         "episodes": f"{_progress(item.episodes, item.planned)}{seeds}",
         "mean return": mean_text(item.mean_return),
-        "success": share_text(item.success),
-        "unreadable": _unreadable(item),
+        "success": _success(item),
         **{f"pass@{k}": share_text(estimate) for k, estimate in item.pass_at_k.items() if k > 1},
         **{f"pass^{k}": share_text(estimate) for k, estimate in item.pass_all_k.items() if k > 1},
         **{one_line(name): mean_text(score) for name, score in item.scores.items()},
         "turns": _spread(item.turns),
+        **_answers(item),
         "prompt tokens": _spread(item.prompt_tokens),
         "completion tokens": _spread(item.completion_tokens),
         "tool calls": _spread(item.tool_calls) if item.tool_calls is not None and item.tool_calls.total else "",
@@ -136,10 +137,7 @@ def _print_environment(item: EnvironmentSummary) -> None:
 
 
 def _print_results(summary: RunSummary) -> None:
-    columns: tuple[str, ...] = ("episodes", "mean return", "success")
-    unreadable = any(item.unreadable for item in summary.environments)
-    if unreadable:
-        columns += ("unreadable",)
+    columns = ("episodes", "mean return", "success", "of")
     table = Table(("environment", *columns), right=columns)
     for item in summary.environments:
         table.add_row(
@@ -147,12 +145,21 @@ def _print_results(summary: RunSummary) -> None:
             _progress(item.episodes, item.planned),
             mean_text(item.mean_return),
             share_text(item.success),
-            *([_unreadable(item)] if unreadable else ()),
+            _counted_success(item),
         )
     if summary.overall is not None:
-        figures = (str(summary.episodes), "", share_text(summary.overall), *([""] if unreadable else ()))
+        figures = (str(summary.episodes), "", share_text(summary.overall), "")
         table.add_row("all, equal weights", *figures)
     table.show()
+
+
+def _print_answers(summary: RunSummary) -> None:
+    table = Table(("environment", "answers", "count"), right=("count",))
+    for item in summary.environments:
+        for name, text in _answers(item).items():
+            table.add_row(one_line(item.env), name, text)
+    if table.rows:
+        table.show()
 
 
 def _print_attempts(summary: RunSummary) -> None:
@@ -238,11 +245,24 @@ def _progress(done: int, planned: int | None) -> str:
     return str(done) if planned is None or planned == done else f"{done}/{planned}"
 
 
-def _unreadable(item: EnvironmentSummary) -> str:
-    """Return how many episodes the grader could not tell, and their share; nothing where there are none."""
-    if not item.unreadable:
+def _success(item: EnvironmentSummary) -> str:
+    if item.success is None:
+        return f"unknown for {item.success_unknown} episodes" if item.success_unknown else ""
+    return f"{share_text(item.success)}, {_counted_success(item)}"
+
+
+def _counted_success(item: EnvironmentSummary) -> str:
+    """Return the successes, the episodes that they were counted over, and those whose outcome is unknown."""
+    if item.success is None:
         return ""
-    return f"{item.unreadable} ({_per_cent(item.unreadable / item.episodes)} %)"
+    unknown = f" + {item.success_unknown} unknown" if item.success_unknown else ""
+    return f"{item.success_count} of {item.success.episodes}{unknown}"
+
+
+def _answers(item: EnvironmentSummary) -> dict[str, str]:
+    """Return the lines on unreadable, cut, empty and equal answers, those with a count of 0 left out."""
+    parts = item.answers.parts() if item.answers is not None else ()
+    return {name: f"{count} of {of} ({_per_cent(count / of)} %)" for name, count, of in parts}
 
 
 def _blank_zero(count: int) -> str:

@@ -21,13 +21,19 @@ __all__ = ["view_command"]
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the server.  [default: any free one]")
 @click.option("--open/--no-open", "opens", default=None, help="Open the page in a browser.  [default: on a desktop]")
 @click.option("--export", "target", type=click.Path(dir_okay=False), help="Write the page to this file instead.")
-@click.option("--episodes", type=click.IntRange(min=1), default=100, show_default=True, help="Most episodes to export.")
+@click.option(
+    "--episodes",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Most episodes of each run whose conversation is exported; figures are of all.",
+)
 @click.option(
     "--filter",
     "filters",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Export only such episodes, as in the address of the page: outcome=unsolved, env=…, return=0..0.5, text=…",
+    help="Export the conversations of such episodes alone: outcome=unsolved, env=…, return=0..0.5, text=…",
 )
 def view_command(
     folders: tuple[str, ...],
@@ -73,7 +79,8 @@ def _export(folders: tuple[str, ...], target: str, episodes: int, filters: tuple
     except OSError as error:
         raise click.ClickException(f"{target} cannot be written: {error.strerror or error}") from error
     size = len(page.content) / 1e6
-    click.echo(f"{target}: {page.episodes:,} of {page.available:,} episodes, {size:.1f} MB")
+    part = "" if page.conversations == page.episodes else f", conversations of {page.conversations:,}"
+    click.echo(f"{target}: {page.episodes:,} episode{'s' * (page.episodes != 1)}{part}, {size:.1f} MB")
 
 
 async def _serve(runs: list[ViewedRun], port: int, opens: bool) -> None:

@@ -137,6 +137,11 @@ class EndpointClient:
         self._preparing: asyncio.Future[None] | None = None
 
     @property
+    def waiting(self) -> Mapping[str, int]:
+        """What requests failed with that wait for their next attempt → how many they are."""
+        return self._sender.waiting
+
+    @property
     def base_url(self) -> str:
         """The address of the interface, without credentials."""
         return self._address.api

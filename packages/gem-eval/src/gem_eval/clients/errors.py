@@ -14,6 +14,9 @@ authentication endpoint no      the key or the account is refused (401, 402, 403
 content_filter agent    no      a filter of the provider withheld prompt or answer
 ============== ======== ======= ==========================================================================
 
+A server that is there and answers with something else than a completion (``bad_response``, ``empty``, an error inside
+an answer of status 200 that names no passing reason) is asked three times more at most: it would go on like that.
+
 A full context is no failure but the end of the episode: :class:`ContextOverflow`.
 """
 
@@ -37,6 +40,7 @@ class ModelError(GemError, RuntimeError):
         retry_after: seconds after which the server wants to be asked again; None if it does not say.
         retryable: whether another attempt may help.
         attempts: how often the request was sent.
+        answered: whether it is about the content of an answer with status 200.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class ModelError(GemError, RuntimeError):
         self.retry_after = retry_after
         self.retryable = kind in RETRIED if retryable is None else retryable
         self.attempts = 1
+        self.answered = False
 
 
 class ContextOverflow(EpisodeLimitError):  # noqa: N818  # it ends an episode, and is no failure

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -31,6 +32,11 @@ _LONGEST_DELAY = 60.0
 
 _RETRIES_UNSEEN = 2
 """Repetitions of a request to an address at which no server has answered yet: it is more likely wrong than busy."""
+
+_RETRIES_ANSWERED = 3
+"""Repetitions of a request that is answered, with something that is no completion: that seldom passes."""
+
+_PASSING = ("rate_limited", "timeout", "unreachable")
 
 
 class RequestSender:
@@ -65,6 +71,8 @@ class RequestSender:
         self._jitter = random.Random()
         self._reached = False
         self._renamed: dict[str, str] = {}
+        self.waiting: Counter[str] = Counter()
+        """What the requests failed with that wait for their next attempt, and how many they are."""
 
     async def send(self, url: Any, body: dict[str, Any], read: Read[ReadT], method: str = "POST") -> ReadT:
         """Send a request until it is answered, or as often as the settings allow.
@@ -92,7 +100,7 @@ class RequestSender:
                     self._pacer.refused(delay)
                 if not error.retryable or failures > self._most(error) or now + delay - begun > self._retry_seconds:
                     raise self._final(error, failures) from None
-                await asyncio.sleep(delay)
+                await self._wait(delay, f"{error.failure_kind}: {self._without_secrets(str(error))}")
             else:
                 if failures and isinstance(result, Completion):
                     result.retries = failures
@@ -115,7 +123,7 @@ class RequestSender:
             self._reached = True
             if not 200 <= status < 300:
                 raise refusal(status, headers, content)
-            result = read(_answer(content, headers), headers)
+            result = _read(read, content, headers)
             pacer.answered()
             if isinstance(result, Completion):
                 usage = result.usage
@@ -131,7 +139,17 @@ class RequestSender:
         """Return the number of repetitions after a failure; few where no server has ever been seen."""
         if error.failure_kind == "unreachable" and not self._reached:
             return min(self._retries, _RETRIES_UNSEEN)
+        if error.answered and error.failure_kind not in _PASSING:
+            return min(self._retries, _RETRIES_ANSWERED)
         return self._retries
+
+    async def _wait(self, delay: float, reason: str) -> None:
+        self.waiting[reason] += 1
+        try:
+            await asyncio.sleep(delay)
+        finally:
+            self.waiting[reason] -= 1
+            self.waiting += Counter()  # drops those of nobody
 
     def _adapt(self, error: ModelError, body: dict[str, Any]) -> bool:
         """Change what is sent after a refusal that names a field; return whether anything changed."""
@@ -179,6 +197,14 @@ class RequestSender:
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
+
+
+def _read(read: Read[ReadT], content: bytes, headers: Mapping[str, str]) -> ReadT:
+    try:
+        return read(_answer(content, headers), headers)
+    except ModelError as error:
+        error.answered = True
+        raise
 
 
 def _encoded(body: dict[str, Any]) -> bytes:

@@ -10,6 +10,7 @@ import asyncio
 import math
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,10 @@ class TransformersClient:
             self.path = str(folder)
         elif self.path.startswith((".", "/", "~")):
             raise ArgumentError(f"there is no folder {self.path!r} with a model")
+        if any(find_spec(name) is None for name in ("transformers", "torch")):
+            raise MissingPluginError(
+                'models in this process need transformers and torch; run: pip install "gem-eval[transformers]"'
+            )
         self.model = model or Path(self.path).name
         self.batch_size = integer("batch_size", batch_size, minimum=1)
         self.protocol = choice("protocol", protocol, ("auto", "chat", "completions"))
@@ -158,12 +163,8 @@ class TransformersClient:
     def _load(self) -> None:
         if self._network is not None:
             return
-        try:
-            from transformers import AutoModelForCausalLM, AutoTokenizer
-        except ImportError as error:
-            raise MissingPluginError(
-                'models in this process need transformers and torch; run: pip install "gem-eval[transformers]"'
-            ) from error
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(self.path)
             network = AutoModelForCausalLM.from_pretrained(self.path, dtype=self._dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -51,6 +52,13 @@ class EvaluatedAgent:
         """Return a policy for an environment, or for one of its agents."""
         player = self if agent is None else self.players.get(agent, self)
         return player.policy_for(env, agent)
+
+    def waiting(self) -> Counter[str]:
+        """Return what requests to models failed with that wait for their next attempt, and how many they are."""
+        found: Counter[str] = Counter()
+        for one in (self, *self.players.values()):
+            found.update(getattr(one.client, "waiting", {}))
+        return found
 
     async def close(self) -> None:
         """Close the clients."""
@@ -106,7 +114,8 @@ def _load_agent(name: str) -> None:
             f"there is no agent {name!r}; agents are {', '.join(_AGENTS)}, and module:Class. A model is named "
             "with --model and --base-url"
         )
-    load(name)
+    if not callable(load(name)):
+        raise EvaluationConfigError(f"--agent {name}: a class or function that makes a policy is needed, not a module")
 
 
 def check_reference(config: EvaluationConfig, environments: Iterable[RunEnvironment]) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from hashlib import blake2s
 from typing import Any
 
+from gem.text import action_text
 from gem_questions.rewards.grader import VERDICTS
-from gem_rollout.trajectory import EpisodeKey, Trajectory
+from gem_rollout.trajectory import EpisodeKey, Outcome, Trajectory
+from gem_rollout.trajectory.outcome import cut_by_environment, episode_outcome, settled_outcomes, success_of
 
-__all__ = ["STRICT", "EpisodeRow", "Prices"]
+__all__ = ["STRICT", "EpisodeRow", "Prices", "settle"]
 
 STRICT = {"extra": "forbid", "strict": True}
 """How pydantic reads a dataclass from a configuration file: no unknown keys, no conversions."""
@@ -43,8 +46,8 @@ class EpisodeRow:
     repetition: int
     episode_return: float
     """The undiscounted sum of the environment's rewards; ``return`` in the file."""
-    success: bool | None
-    """Whether the task was achieved; None where the environment does not say."""
+    outcome: Outcome
+    """What became of the episode; see :data:`gem_rollout.trajectory.OUTCOMES`."""
     turns: int
     prompt_tokens: int | None
     """Sum over the turns; None where the server reports no usage. The same holds for ``completion_tokens``."""
@@ -60,6 +63,14 @@ class EpisodeRow:
     """As in ``Trajectory.stop_reason``."""
     failure: dict[str, str] | None
     """``source`` and ``kind`` of the failure; None if the episode did not fail."""
+    malformed: int
+    """Turns whose action the environment could not read."""
+    cut: int
+    """Turns whose answer was cut by the limit of tokens: ``finish_reason`` is ``length``."""
+    empty: int
+    """Turns whose tokens all went into reasoning, so that nothing was left for an answer."""
+    answer: str | None
+    """A digest of the last action, by which equal ones are counted; None without a turn."""
     agent: str
     started_at: float | None
     """Unix time in seconds."""
@@ -76,9 +87,19 @@ class EpisodeRow:
         return EpisodeKey(self.env, self.seed, self.repetition)
 
     @property
+    def success(self) -> bool | None:
+        """Whether the task was achieved; None where that is not known."""
+        return success_of(self.outcome)
+
+    @property
     def failed(self) -> bool:
-        """Whether the episode failed, and so counts in no mean."""
+        """Whether something failed, so that a resumed run plays the episode anew."""
         return self.failure is not None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the episode counts in means: nothing failed, or the agent itself."""
+        return self.failure is None or self.failure["source"] == "agent"
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-serialisable dict, as ``index.jsonl`` holds it."""
@@ -110,16 +131,15 @@ class EpisodeRow:
         """
         failure = trajectory.failure
         return cls._of_turns(
-            (vars(transition) for transition in trajectory.transitions),
+            [vars(transition) for transition in trajectory.transitions],
+            trajectory.reset_info,
+            None if failure is None else vars(failure),
             {
                 "offset": offset,
                 "length": length,
                 **trajectory.key._asdict(),
                 "seconds": trajectory.seconds,
                 "stop_reason": trajectory.stop_reason,
-                "failure": _failure(
-                    None if failure is None else vars(failure), trajectory.transitions, trajectory.reset_info
-                ),
                 "agent": trajectory.agent,
                 "started_at": trajectory.started_at,
                 "scores": _values(trajectory.scores),
@@ -134,10 +154,11 @@ class EpisodeRow:
         Raises:
             KeyError, TypeError, AttributeError: if the line is JSON, but no episode.
         """
-        transitions = record["transitions"]
         spec = record.get("spec") or {}
         return cls._of_turns(
-            transitions,
+            record["transitions"],
+            record.get("reset_info") or {},
+            record.get("failure"),
             {
                 "offset": offset,
                 "length": length,
@@ -146,7 +167,6 @@ class EpisodeRow:
                 "repetition": record.get("repetition", 0),
                 "seconds": record.get("seconds"),
                 "stop_reason": record.get("stop_reason"),
-                "failure": _failure(record.get("failure"), transitions, record.get("reset_info") or {}),
                 "agent": record.get("agent", ""),
                 "started_at": record.get("started_at"),
                 "scores": _values(record.get("scores") or {}),
@@ -155,34 +175,50 @@ class EpisodeRow:
         )
 
     @classmethod
-    def _of_turns(cls, turns: Iterable[Mapping[str, Any]], values: dict[str, Any], prices: Prices | None) -> EpisodeRow:
-        count = tool_calls = 0
+    def _of_turns(
+        cls,
+        turns: Sequence[Mapping[str, Any]],
+        reset_info: Mapping[str, Any],
+        failure: Mapping[str, Any] | None,
+        values: dict[str, Any],
+        prices: Prices | None,
+    ) -> EpisodeRow:
+        tool_calls = malformed = cut = empty = 0
         total = act_seconds = step_seconds = 0.0
         usage: dict[str, int | None] = {"prompt_tokens": None, "completion_tokens": None}
-        info: Mapping[str, Any] = {}
+        info = reset_info
         for turn in turns:
-            count += 1
             total += turn["reward"]
             act_seconds += turn.get("act_seconds") or 0.0
             step_seconds += turn.get("step_seconds") or 0.0
             info = turn.get("info") or {}
+            malformed += info.get("action_status") == "malformed"
+            cut += turn.get("finish_reason") == "length"
+            empty += _is_all_reasoning(turn)
             results = info.get("tool_results")  # of ToolEnvWrapper, which is where most calls are recorded
             tool_calls += len(turn.get("tool_calls") or (results if isinstance(results, list) else ()))
             for name, tokens in (turn.get("usage") or {}).items():
                 if name in usage:
                     usage[name] = (usage[name] or 0) + (tokens or 0)
-        verdict = info.get("success", info.get("correct"))
+        last = turns[-1] if turns else {"terminated": False, "truncated": True}
+        ended = last["terminated"], cut_by_environment(last["truncated"], values["stop_reason"]), info
+        outcome = episode_outcome(None if failure is None else failure["source"], *ended)
         prompt_tokens, completion_tokens = usage["prompt_tokens"], usage["completion_tokens"]
         known = prices is not None and not (prompt_tokens is None and completion_tokens is None)
         return cls(
             episode_return=float(total),
-            success=None if verdict is None else bool(verdict),
-            turns=count,
+            outcome=outcome,
+            turns=len(turns),
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
             act_seconds=act_seconds,
             step_seconds=step_seconds,
             tool_calls=tool_calls,
+            failure=_failure(outcome, failure, info),
+            malformed=malformed,
+            cut=cut,
+            empty=empty,
+            answer=_digest(turns[-1].get("action")) if turns else None,
             grade=str(grade) if (grade := info.get("grade")) in VERDICTS else None,
             cost=prices.cost(prompt_tokens or 0, completion_tokens or 0) if known and prices else None,
             **values,
@@ -192,6 +228,20 @@ class EpisodeRow:
 _NAMES = tuple(item.name for item in fields(EpisodeRow))
 
 
+def settle(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:
+    """Return rows with their outcomes settled among those of the same environment (``settled_outcomes``)."""
+    by_env: dict[str, list[int]] = {}
+    for position, row in enumerate(rows):
+        by_env.setdefault(row.env, []).append(position)
+    settled = list(rows)
+    for positions in by_env.values():
+        outcomes = settled_outcomes((rows[position].outcome, rows[position].stop_reason) for position in positions)
+        for position, outcome in zip(positions, outcomes, strict=True):
+            if outcome != rows[position].outcome:
+                settled[position] = replace(rows[position], outcome=outcome)
+    return settled
+
+
 def _values(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
     return {
         name: None if (score.get("metadata") or {}).get("grade") == "unreadable" else score["value"]
@@ -199,15 +249,30 @@ def _values(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
     }
 
 
-def _failure(
-    failure: Mapping[str, Any] | None, transitions: Any, reset_info: Mapping[str, Any]
-) -> dict[str, str] | None:
+def _failure(outcome: Outcome, failure: Mapping[str, Any] | None, info: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return what failed, by the record of the failure or by the last info."""
     if failure is not None:
         return {"source": failure["source"], "kind": failure["kind"]}
-    # Records of schema 1 have the environment's error in the last info.
-    last = transitions[-1] if transitions else None
-    info = reset_info if last is None else (last["info"] if isinstance(last, dict) else last.info)
-    if info and info.get("error") is not None:
-        return {"source": "environment", "kind": "exception"}
-    # An episode that the simulated user has spoiled says nothing about the agent.
-    return {"source": "user", "kind": "spoiled"} if info and info.get("user_fault") else None
+    if outcome != "unknown":
+        return None
+    if info.get("user_fault"):
+        return {"source": "user", "kind": "spoiled"}
+    if info.get("grader_fault"):
+        return {"source": "grader", "kind": "exception"}
+    return {"source": "environment", "kind": "exception"}  # of schema 1, which had no other record of it
+
+
+def _is_all_reasoning(turn: Mapping[str, Any]) -> bool:
+    """Return whether the model reasoned and then said nothing and called nothing."""
+    action = turn.get("action")
+    text = action if isinstance(action, str) else action_text(action) or ""
+    if isinstance(action, Mapping) and action.get("tool_calls"):
+        return False
+    begin, _, said = text.rpartition("</think>")
+    reasoned = turn.get("reasoning") or begin or text.lstrip().startswith("<think>")
+    return bool(reasoned) and not (said if begin else text.partition("<think>")[0]).strip()
+
+
+def _digest(action: Any) -> str:
+    text = action if isinstance(action, str) else repr(action)
+    return blake2s(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem.registry import spec
-from gem_eval.runs.agents import check_reference, completed, open_agent
+from gem_eval.runs.agents import EvaluatedAgent, check_reference, completed, open_agent
 from gem_eval.runs.errors import ConfigChangedError
 from gem_eval.runs.evaluation_config import EvaluationConfig
 from gem_eval.runs.folder import RunFolder
@@ -22,6 +22,7 @@ from gem_eval.runs.progress import EvaluationProgress
 from gem_eval.runs.resolution import differences, episode_limits, plan, resolve
 from gem_eval.runs.run_config import RunConfig
 from gem_eval.runs.scoring import EpisodeScorer
+from gem_eval.runs.trial import try_out
 from gem_eval.trackers.tracking import RunTracking
 from gem_rollout import RolloutEngine
 from gem_rollout.trajectory import Trajectory
@@ -81,6 +82,7 @@ async def evaluate(
     try:
         run = resolve(config, served_model=agent.served_model, rewards=scorer.configs)
         check_reference(config, run.environments)
+        try_out(config, run.environments, agent)
         requests = plan(run.environments)
         with (
             _opened(run, out, resume, allow_changes) as folder,
@@ -107,7 +109,7 @@ async def evaluate(
                 done=done,
             )
             recorder = _Recorder(folder, scorer, progress, config, tracking)
-            watcher = asyncio.ensure_future(_watch(engine, folder, progress, observer))
+            watcher = asyncio.ensure_future(_watch(engine, agent, folder, progress, observer))
             try:
                 async with engine:
                     async for trajectory in engine:
@@ -121,6 +123,7 @@ async def evaluate(
                     await watcher
                 await recorder.finish()
                 progress.in_flight = 0
+                progress.waiting.clear()
                 if config.track:
                     tracking.summary(_figures(folder, run))
                 if observer is not None:
@@ -206,14 +209,18 @@ class _Recorder:
 
 
 async def _watch(
-    engine: RolloutEngine, folder: RunFolder, progress: EvaluationProgress, observer: Observer | None
+    engine: RolloutEngine,
+    agent: EvaluatedAgent,
+    folder: RunFolder,
+    progress: EvaluationProgress,
+    observer: Observer | None,
 ) -> None:
     """Tell the observer, readers of ``live.json`` and the disk how far the evaluation is."""
     live_at = sync_at = time.monotonic()
     while True:
         await asyncio.sleep(_TICK)
         now, running = time.monotonic(), engine.live
-        progress.in_flight = len(running)
+        progress.in_flight, progress.waiting = len(running), agent.waiting()
         if observer is not None:
             observer(progress)
         if now >= live_at:

@@ -25,7 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gem_eval.runs.episode_row import EpisodeRow
+from gem_eval.runs.episode_row import EpisodeRow, settle
 from gem_eval.runs.errors import RunFolderError, RunInUseError
 from gem_eval.runs.index import EpisodeIndex, encode
 from gem_eval.runs.lines import end_of_lines, parse_line
@@ -146,7 +146,7 @@ class RunFolder:
             latest = {row.key: row for row in rows}
             if len(latest) < len(rows):
                 rows = sorted(latest.values(), key=lambda row: row.offset)
-        return self._scores.attach(rows)
+        return settle(self._scores.attach(rows))
 
     def raw(self, row: EpisodeRow) -> bytes:
         """Return the line of an episode as it is in the file, with its newline."""

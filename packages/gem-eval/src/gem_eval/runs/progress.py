@@ -26,7 +26,7 @@ class EvaluationProgress:
     """The sum over the finished episodes."""
     successes: int = 0
     judged: int = 0
-    """Finished episodes that say whether they succeeded."""
+    """Finished episodes whose outcome is known."""
     failures: Counter[str] = field(default_factory=Counter)
     """Failed episodes by ``source/kind``."""
     messages: dict[str, str] = field(default_factory=dict)
@@ -35,18 +35,20 @@ class EvaluationProgress:
     """Episodes that are being played."""
     tokens: int = 0
     """Sampled by the model."""
+    waiting: Counter[str] = field(default_factory=Counter)
+    """What requests to the model failed with that wait for their next attempt."""
 
     def add(self, row: EpisodeRow, message: str = "") -> None:
         """Take in an episode; ``message`` says why it failed."""
         self.tokens += row.completion_tokens or 0
         if row.failure is not None:
-            self.failed += 1
             kind = f"{row.failure['source']}/{row.failure['kind']}"
             self.failures[kind] += 1
             self.messages.setdefault(kind, message)
-            return
-        self.finished += 1
-        self.returns += row.episode_return
+            self.failed += 1
+        else:
+            self.finished += 1
+            self.returns += row.episode_return
         if row.success is not None:
             self.judged += 1
             self.successes += row.success
@@ -58,7 +60,7 @@ class EvaluationProgress:
 
     @property
     def success_rate(self) -> float | None:
-        """The share of successes among the episodes that say so."""
+        """The share of successes among the episodes whose outcome is known."""
         return self.successes / self.judged if self.judged else None
 
     def line(self) -> str:
@@ -67,11 +69,19 @@ class EvaluationProgress:
         if self.mean_return is not None:
             parts.append(f"return {self.mean_return:.3f}")
         if self.success_rate is not None:
-            parts.append(f"success {self.success_rate:.1%}")
+            parts.append(f"success {self.success_rate:.1%} of {self.judged}")
         if self.in_flight:
             parts.append(f"{self.in_flight} playing")
         parts += _errors(self.failures.most_common(3))
+        if self.waiting:
+            parts.append(self.waiting_line())
         return ", ".join(parts)
+
+    def waiting_line(self) -> str:
+        """Return what requests to the model wait for, in a sentence without a stop."""
+        reason, _ = self.waiting.most_common(1)[0]
+        count = self.waiting.total()
+        return f"{count} request{'s' * (count != 1)} to be repeated after {reason}"
 
 
 def _errors(counted: Iterable[tuple[str, int]]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gem.errors import ArgumentError
+from gem_eval.runs.episode_row import settle
 from gem_eval.statistics.comparison import ComparedMeans, compare_means, mean_of_differences
 from gem_eval.statistics.estimates import CONFIDENCE
 from gem_eval.statistics.run_summary import by_seed, latest_attempts
@@ -161,7 +162,7 @@ def _check_reward(metric: str, runs: Iterable[Sequence[EpisodeRow]]) -> None:
 
 def _by_env(rows: Iterable[EpisodeRow]) -> dict[str, list[EpisodeRow]]:
     found: dict[str, list[EpisodeRow]] = {}
-    for row in latest_attempts(rows):
+    for row in settle(latest_attempts(rows)):
         found.setdefault(row.env, []).append(row)
     return found
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gem_eval.runs.episode_row import settle
+from gem_eval.statistics.answer_health import AnswerHealth, examine_answers, give_hints
 from gem_eval.statistics.attempts import estimate_pass_all_k, estimate_pass_at_k
 from gem_eval.statistics.estimates import CONFIDENCE, Estimate, estimate_mean, estimate_share
 
@@ -68,9 +70,13 @@ class EnvironmentSummary:
     """Episodes of the largest group."""
     mean_return: Estimate | None
     success: Estimate | None
-    """Share of successes among the episodes that say whether they succeeded; None if none does."""
+    """Share of successes among the episodes whose outcome is known; None if the environment knows no success."""
+    success_count: int
+    """Successes among them."""
     success_unknown: int
-    """Episodes that count and do not say whether they succeeded."""
+    """Episodes whose outcome is unknown: something other than the agent failed."""
+    success_bounds: tuple[float, float] | None
+    """Share of successes if every unknown episode were none, and if every one were one; None where none is unknown."""
     pass_at_k: dict[int, Estimate]
     """k → one of k episodes of a seed succeeds; k = 1, 2, 4 … up to the group size."""
     pass_all_k: dict[int, Estimate]
@@ -92,10 +98,8 @@ class EnvironmentSummary:
     failures: tuple[FailureCount, ...]
     """The most frequent first."""
     notes: tuple[str, ...] = ()
-    unreadable: int = 0
-    """Episodes that count and whose answer the grader, or the reward, could not read; they pay nothing."""
-    unreadable_share: float | None = None
-    """``unreadable`` over ``episodes``; None where no episode has a grader's verdict."""
+    answers: AnswerHealth | None = None
+    """What became of the turns of the episodes that count."""
 
     @property
     def missing(self) -> int:
@@ -166,8 +170,9 @@ def summarize_run(
 ) -> RunSummary:
     """Return the figures of a run, environment by environment.
 
-    Where an episode has several rows, since it failed and was played anew, the last one counts. Failed episodes count
-    in no mean; their tokens, seconds and price are spent and count in the totals.
+    Where an episode has several rows, since it failed and was played anew, the last one counts. Episodes in which
+    something other than the agent failed count in no mean; their tokens, seconds and price are spent and count in the
+    totals, and the bounds of success say what they could change.
 
     Args:
         rows: of the run's index, in order.
@@ -178,7 +183,7 @@ def summarize_run(
         confidence: of all intervals.
     """
     by_env: dict[str, list[EpisodeRow]] = {env: [] for env in planned or {}}
-    for row in latest_attempts(rows):
+    for row in settle(latest_attempts(rows)):
         by_env.setdefault(row.env, []).append(row)
     environments = tuple(
         _summarize(env, members, None if planned is None else planned.get(env), confidence)
@@ -200,10 +205,10 @@ def usable(value: float | None) -> bool:
 
 
 def by_seed(rows: Iterable[EpisodeRow], value: Callable[[EpisodeRow], float | None]) -> dict[int, list[float]]:
-    """Return seed → values of its episodes, without failed episodes and those whose value is not usable."""
+    """Return seed → values of its episodes, without those that count in no mean or whose value is not usable."""
     groups: dict[int, list[float]] = defaultdict(list)
     for row in rows:
-        if row.failure is None:
+        if row.counts:
             number = value(row)
             if number is not None and usable(number):
                 groups[row.seed].append(float(number))
@@ -211,10 +216,13 @@ def by_seed(rows: Iterable[EpisodeRow], value: Callable[[EpisodeRow], float | No
 
 
 def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confidence: float) -> EnvironmentSummary:
-    scored = [row for row in rows if row.failure is None]
+    scored = [row for row in rows if row.counts]
     successes = by_seed(scored, lambda row: row.success)
     returns = by_seed(scored, lambda row: row.episode_return)
-    unknown = sum(row.success is None for row in scored)
+    unknown = sum(row.outcome == "unknown" for row in rows)
+    solved, known = sum(map(sum, successes.values())), sum(map(len, successes.values()))
+    bounds = (solved / (known + unknown), (solved + unknown) / (known + unknown)) if known and unknown else None
+    health = examine_answers(scored)
     sizes = Counter(row.seed for row in scored)
     ks = _powers_of_two(max(map(len, successes.values()), default=0))
     flags = {seed: [bool(value) for value in group] for seed, group in successes.items()}
@@ -222,21 +230,21 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
     names = dict.fromkeys(name for row in scored for name in row.scores)
     scores = {name: estimate_mean(by_seed(scored, _score(name)), confidence) for name in names}
     costs = [row.cost for row in rows if usable(row.cost)]
-    grades = Counter(row.grade for row in scored if row.grade is not None)
-    unreadable = grades["unreadable"]
     notes = []
     endless = sum(not usable(row.episode_return) for row in scored)
     if endless:
         notes.append(f"left out of the mean return, which is no finite number: {endless} of {len(scored)} episodes")
-    if unknown and successes:
+    untold = sum(row.outcome == "untold" for row in scored)
+    if bounds is not None:
+        silent = sum(row.outcome == "unknown" for row in scored)
         notes.append(
-            f"left out of success, as they do not say whether they succeeded: {unknown} of {len(scored)} episodes"
+            f"the outcome of {unknown} of {known + unknown} episodes is unknown"
+            + (f", {silent} of them since the environment ended them without a word" if silent else "")
+            + f"; success lies between {100 * bounds[0]:.1f} % and {100 * bounds[1]:.1f} % whatever they were"
         )
-    if unreadable:
-        notes.append(
-            f"the grader could not tell for {unreadable} of {len(scored)} episodes, which pay nothing and count as "
-            "failures"
-        )
+    if untold:
+        notes.append("the environment does not say whether its task was achieved, so there is no share of successes")
+    notes += give_hints(health)
     return EnvironmentSummary(
         env=env,
         episodes=len(scored),
@@ -246,7 +254,9 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
         group_size=max(sizes.values(), default=0),
         mean_return=estimate_mean(returns, confidence),
         success=estimate_share(successes, confidence),
+        success_count=int(solved),
         success_unknown=unknown,
+        success_bounds=bounds,
         pass_at_k={k: at for k, (at, _) in attempts.items() if at is not None},
         pass_all_k={k: every for k, (_, every) in attempts.items() if every is not None},
         scores={name: score for name, score in scores.items() if score is not None},
@@ -261,8 +271,7 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
         stop_reasons=dict(Counter(row.stop_reason or "unknown" for row in scored).most_common()),
         failures=_failures(rows),
         notes=tuple(notes),
-        unreadable=unreadable,
-        unreadable_share=unreadable / len(scored) if grades else None,
+        answers=health,
     )
 
 
@@ -329,7 +338,10 @@ def _run_notes(summary: RunSummary) -> tuple[str, ...]:
         )
     if summary.failed:
         total = summary.episodes + summary.failed
-        notes.append(f"{summary.failed} of {total} episodes failed and count in no mean")
+        notes.append(
+            f"{summary.failed} of {total} episodes failed by no fault of the agent and count in no mean; --resume "
+            "plays them anew"
+        )
     return tuple(notes)
 
 

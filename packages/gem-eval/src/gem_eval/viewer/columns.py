@@ -13,9 +13,19 @@ from gem_eval.runs import EpisodeRow
 
 __all__ = ["as_columns", "short_text"]
 
-_INTEGERS = ("seed", "repetition", "turns", "prompt_tokens", "completion_tokens", "tool_calls")
+_INTEGERS = (
+    "seed",
+    "repetition",
+    "turns",
+    "prompt_tokens",
+    "completion_tokens",
+    "tool_calls",
+    "malformed",
+    "cut",
+    "empty",
+)
 _NUMBERS = ("seconds", "act_seconds", "step_seconds", "started_at", "cost")
-_NAMES = ("env", "stop_reason", "agent")
+_NAMES = ("env", "stop_reason", "agent", "outcome", "grade")
 
 _SAFE_INTEGER = 2**53
 """Integers from here on lose digits in a browser, so they go as text."""
@@ -41,7 +51,7 @@ def as_columns(rows: Sequence[EpisodeRow]) -> dict[str, Any]:
     for name in _NUMBERS:
         columns[name] = [_number(getattr(row, name)) for row in rows]
     columns["return"] = [_number(row.episode_return) for row in rows]
-    columns["success"] = [int(row.success) if isinstance(row.success, bool) else None for row in rows]
+    columns["success"] = [None if row.success is None else int(row.success) for row in rows]
     for name in _NAMES:
         columns[name] = _coded([getattr(row, name) for row in rows])
     failures = [row.failure if isinstance(row.failure, Mapping) else {} for row in rows]

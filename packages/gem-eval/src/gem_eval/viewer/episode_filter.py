@@ -9,7 +9,7 @@ from typing import Any
 from gem.errors import ArgumentError
 from gem_eval.runs import EpisodeRow
 
-__all__ = ["CONDITIONS", "matching_rows", "parse_conditions"]
+__all__ = ["CONDITIONS", "VIEWED_OUTCOMES", "matching_rows", "parse_conditions"]
 
 Quantity = Callable[[EpisodeRow, Mapping[Any, float]], "float | None"]
 
@@ -18,6 +18,9 @@ _RANGES: dict[str, Quantity] = {
     "turns": lambda row, shares: row.turns,
     "tokens": lambda row, shares: row.completion_tokens,
     "seconds": lambda row, shares: row.seconds,
+    "malformed": lambda row, shares: row.malformed,
+    "cut": lambda row, shares: row.cut,
+    "empty": lambda row, shares: row.empty,
     "group": lambda row, shares: shares.get((row.env, row.seed)),
 }
 
@@ -27,7 +30,17 @@ _CHOICES: dict[str, Callable[[EpisodeRow], str | None]] = {
     "outcome": lambda row: _outcome(row),
     "failure": lambda row: _failure(row),
     "stop": lambda row: row.stop_reason,
+    "grade": lambda row: row.grade,
 }
+
+VIEWED_OUTCOMES: dict[str, str] = {
+    "succeeded": "solved",
+    "unsuccessful": "unsolved",
+    "incomplete": "unsolved",
+    "unknown": "unknown",
+    "untold": "scored",
+}
+"""Outcome → the page's word for it."""
 
 CONDITIONS = ("text", *_CHOICES, *_RANGES)
 """The names of all conditions."""
@@ -46,6 +59,9 @@ def parse_conditions(texts: Iterable[str]) -> dict[str, str]:
             raise ArgumentError(f"a filter is name=value with one of {', '.join(CONDITIONS)}; got {text!r}")
         if name in _RANGES:
             _bounds(value)
+        if name == "outcome" and value not in VIEWED_OUTCOMES.values():
+            words = ", ".join(dict.fromkeys(VIEWED_OUTCOMES.values()))
+            raise ArgumentError(f"an outcome is one of {words}; got {value!r}")
         conditions[name] = value
     return conditions
 
@@ -92,11 +108,7 @@ def _searched(row: EpisodeRow) -> str:
 
 
 def _outcome(row: EpisodeRow) -> str:
-    if row.failed:
-        return "failed"
-    if row.success is None:
-        return "scored"
-    return "solved" if row.success else "unsolved"
+    return VIEWED_OUTCOMES[row.outcome]
 
 
 def _failure(row: EpisodeRow) -> str | None:
@@ -107,6 +119,6 @@ def _group_shares(rows: Iterable[EpisodeRow]) -> dict[Any, float]:
     """Return, for each environment and seed, the share of solved episodes among those with a verdict."""
     verdicts: dict[Any, list[bool]] = {}
     for row in rows:
-        if row.success is not None and not row.failed:
+        if row.success is not None:
             verdicts.setdefault((row.env, row.seed), []).append(row.success)
     return {key: sum(values) / len(values) for key, values in verdicts.items()}

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
+from gem.errors import ArgumentError
 from gem_eval.runs import EpisodeRow, RunFolder
 from gem_eval.runs.lines import parse_line
 from gem_eval.viewer.columns import as_columns
 from gem_eval.viewer.episode_filter import matching_rows
 from gem_eval.viewer.packing import Vocabulary, pack, pack_record
 from gem_eval.viewer.page_bundle import document
-from gem_eval.viewer.run_facts import run_facts
+from gem_eval.viewer.run_facts import run_facts, run_figures
 from gem_eval.viewer.viewed_run import as_read_by_page
 
 __all__ = ["ExportedPage", "export_page"]
@@ -22,10 +22,10 @@ class ExportedPage(NamedTuple):
     """An exported page."""
 
     content: bytes
+    conversations: int
+    """Episodes of all runs whose conversation is in the page."""
     episodes: int
-    """Episodes in the page, of all runs."""
-    available: int
-    """Episodes that the runs have."""
+    """Episodes of all runs; the page has the figures of each."""
 
 
 def export_page(
@@ -33,27 +33,43 @@ def export_page(
 ) -> ExportedPage:
     """Return runs as one HTML document that needs no server.
 
-    Of several runs, the page has the episodes of the same keys, so that it can compare them.
+    The page has the figures of every episode, so that shares, means and plots are those of the whole runs, and the
+    conversations of some: of several runs those of the same keys, so that it can compare them. It says which part
+    that is.
 
     Args:
         folders: the runs.
-        conditions: which episodes of the first run to take, as in :mod:`gem_eval.viewer.episode_filter`.
-        most: how many episodes of each run at most.
+        conditions: of which episodes of the first run to take conversations, as in
+            :mod:`gem_eval.viewer.episode_filter`.
+        most: of how many episodes of each run at most. Those of the first seeds are taken, since the episodes that
+            ended first are the short ones.
+
+    Raises:
+        ArgumentError: if no episode meets the conditions.
     """
     rows = [folder.rows() for folder in folders]
-    chosen = list(islice(matching_rows(rows[0], conditions or {}), most))
-    keys = {row.key for row in chosen}
-    selected = [chosen, *([row for row in each if row.key in keys] for each in rows[1:])]
-    content = document(_parts(folders, selected))
-    return ExportedPage(content, sum(map(len, selected)), sum(map(len, rows)))
+    matching = matching_rows(rows[0], conditions or {})
+    if conditions and not matching:
+        raise ArgumentError(f"no episode of {folders[0].path} meets {_in_words(conditions)}")
+    keys = {row.key for row in sorted(matching, key=lambda row: (row.seed, row.repetition, row.env))[:most]}
+    held = [[number for number, row in enumerate(each) if row.key in keys] for each in rows]
+    content = document(_parts(folders, rows, held))
+    return ExportedPage(content, sum(map(len, held)), sum(map(len, rows)))
 
 
-def _parts(folders: Sequence[RunFolder], selected: Sequence[list[EpisodeRow]]) -> Iterator[tuple[str, bytes]]:
+def _in_words(conditions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in conditions.items())
+
+
+def _parts(
+    folders: Sequence[RunFolder], rows: Sequence[list[EpisodeRow]], held: Sequence[list[int]]
+) -> Iterator[tuple[str, bytes]]:
     yield "runs", pack([run_facts(folder) for folder in folders])
     vocabulary = Vocabulary()
-    for run, (folder, rows) in enumerate(zip(folders, selected, strict=True)):
-        columns: dict[str, Any] = {"generation": 0, "from": 0, "live": None, **as_columns(rows)}
-        yield f"rows-{run}", pack(columns)
-        for number, row in enumerate(rows):
+    for run, (folder, each, numbers) in enumerate(zip(folders, rows, held, strict=True)):
+        figures: dict[str, Any] = {"figures": run_figures(each), "held": numbers}
+        yield f"rows-{run}", pack({"generation": 0, "from": 0, "live": None, **figures, **as_columns(each)})
+        for number in numbers:
+            row = each[number]
             yield f"episode-{run}-{number}", pack_record(parse_line(as_read_by_page(folder.record(row))), vocabulary)
     yield "texts", vocabulary.pack()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gem_eval.runs import RunFolder
+from gem_eval.runs import EpisodeRow, RunFolder
+from gem_eval.statistics import Estimate, summarize_run
 from gem_eval.viewer.columns import short_text
 
-__all__ = ["run_facts"]
+__all__ = ["run_facts", "run_figures"]
 
 _MOST = 500
 """Environments and settings that are sent at most."""
@@ -29,6 +30,32 @@ def run_facts(folder: RunFolder) -> dict[str, Any]:
         "environments": [short_text(str(item.label)) for item in config.environments[:_MOST]],
         "settings": {**_settings(config.sampling), **_settings(config.limits)},
     }
+
+
+def run_figures(rows: Sequence[EpisodeRow]) -> list[dict[str, Any]]:
+    """Return the figures of each environment, those that the command line prints, over all episodes of a run."""
+    return [
+        {
+            "env": short_text(item.env),
+            "episodes": item.episodes,
+            "failed": item.failed,
+            "success": _estimate(item.success),
+            "solved": item.success_count,
+            "judged": 0 if item.success is None else item.success.episodes,
+            "unknown": item.success_unknown,
+            "bounds": item.success_bounds,
+            "return": _estimate(item.mean_return),
+            "answers": [] if item.answers is None else [list(part) for part in item.answers.parts()],
+            "notes": [short_text(note) for note in item.notes],
+        }
+        for item in summarize_run(rows).environments[:_MOST]
+    ]
+
+
+def _estimate(estimate: Estimate | None) -> dict[str, float | None] | None:
+    if estimate is None:
+        return None
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
 
 
 def _settings(group: Any) -> dict[str, str]:

@@ -22,7 +22,7 @@ from aiohttp import web
 from gem_eval.viewer.columns import as_columns
 from gem_eval.viewer.page_bundle import script, served_page, style
 from gem_eval.viewer.page_files import CONTENT_SECURITY_POLICY, page_files
-from gem_eval.viewer.run_facts import run_facts
+from gem_eval.viewer.run_facts import run_facts, run_figures
 from gem_eval.viewer.viewed_run import RunReadError, ViewedRun
 
 __all__ = ["serve_runs", "viewer_app"]
@@ -166,7 +166,13 @@ class _PackedRows:
         live = run.live()
         question = (run.generation, start, len(run.rows), live)
         if self._kept[0] != question:
-            answer = {"generation": run.generation, "from": start, "live": live, **as_columns(run.rows[start:])}
+            answer = {
+                "generation": run.generation,
+                "from": start,
+                "live": live,
+                "figures": run_figures(run.rows),
+                **as_columns(run.rows[start:]),
+            }
             self._kept = question, gzip.compress(_encoded(answer), 1)
         return self._kept[1]
 

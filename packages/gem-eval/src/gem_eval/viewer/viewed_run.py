@@ -47,7 +47,7 @@ class ViewedRun:
             rows = self.folder.rows(attempts=True)
             known = len(self.rows)
             rescored = self.folder.scores_version != self._scores_version
-            if known and (rescored or len(rows) < known or rows[known - 1] is not self.rows[-1]):
+            if known and (rescored or rows[:known] != self.rows):  # another run, or outcomes that new rows settle
                 self.generation += 1
             self.rows, self._scores_version = rows, self.folder.scores_version
 

@@ -7,11 +7,11 @@ group, applies the batches that arrive, and sends back the results.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
-from contextlib import suppress
 from typing import Any
 
 from gem.core import Env
 from gem.errors import ArgumentError, LostEnvironmentError
+from gem.faults import suppress_faults
 from gem.vector.env_runner import (
     AutoresetMode,
     EnvRunner,
@@ -130,7 +130,7 @@ class RunnerGroup:
         old = self.runners[number]
         new = old.replacement(error)
         new.forget_observation()
-        with suppress(Exception, SystemExit):  # it is given up anyway
+        with suppress_faults():  # it is given up anyway
             old.close()
         self.put(number, new)
         if self._on_change is not None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from types import FrameType
 from typing import Any
 
+from gem.faults import Interruption, suppress_faults
 from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, StepResult
 from gem_processes.process_mode.call_page import IDLE, CallPage
 from gem_processes.process_mode.runner_group import GroupResult, RunnerGroup
@@ -23,7 +23,7 @@ def overdue_error(name: str, seconds: float) -> str:
     return f"TimeoutError: no return from {name} within {seconds} s"
 
 
-class _OverdueError(BaseException):
+class _OverdueError(Interruption):
     """Raised by the signal handler in the middle of a call; no environment should catch it."""
 
 
@@ -110,6 +110,6 @@ class TimedGroup(RunnerGroup):
 
 
 def _closed(runner: EnvRunner) -> StepResult:
-    with suppress(Exception, SystemExit):  # its fault is reported already
+    with suppress_faults():  # its fault is reported already
         runner.close()
     return runner.failed_step()

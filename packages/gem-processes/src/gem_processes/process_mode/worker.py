@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 
+from gem.faults import INTERRUPTS
 from gem.vector.env_runner import AutoresetMode, EnvRunner, Maker, describe
 from gem_processes.process_mode.call_page import IDLE, CallPage
 from gem_processes.process_mode.makers import unpack_makers
@@ -136,7 +137,9 @@ class _Worker:
             for (number, seed), maker in zip(entries, makers, strict=True):
                 self._group.add(number, maker, seed)
                 self._numbers.append(number)
-        except (Exception, SystemExit) as error:
+        except INTERRUPTS:
+            raise
+        except BaseException as error:
             self._notice("built", number, [error])
         else:
             self._notice("built", number, [])
@@ -178,7 +181,9 @@ class _Worker:
                 if isinstance(unreadable, Exception):
                     raise unreadable
             value, ok = self._group.call(number, name, *args, **kwargs), True
-        except (Exception, SystemExit) as error:
+        except INTERRUPTS:
+            raise
+        except BaseException as error:
             value, ok = portable(error), False
         self._reply(ticket, ok, value)
 
@@ -186,7 +191,9 @@ class _Worker:
         try:
             found: Any = getattr(self._group.env(number), name)
             answer = (True, None) if callable(found) else (False, found)
-        except (Exception, SystemExit) as error:
+        except INTERRUPTS:
+            raise
+        except BaseException as error:
             self._reply(ticket, ok=False, value=portable(error))
         else:
             self._reply(ticket, ok=True, value=answer)

@@ -12,6 +12,7 @@ from gem_questions.rewards.make import RewardLike, make_reward
 from gem_questions.rewards.reward import Reward, Score
 from gem_questions.rewards.scoring import close_reward, score_episode, score_turns
 from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
+from gem_rollout.trajectory.outcome import is_fault
 
 __all__ = ["TransformReward"]
 
@@ -62,7 +63,7 @@ class TransformReward(Wrapper[Any, Any]):
         episode.add(action, observation, reward, terminated, truncated, info)
         over = bool(terminated or truncated)
         own = reward if self.mode == "add" else 0.0
-        if "error" in info or not (over or self.when == "turn"):
+        if is_fault(terminated, truncated, info) or not (over or self.when == "turn"):
             return observation, own, terminated, truncated, info
         value, told = self._value(episode, over)
         return (
@@ -88,7 +89,9 @@ class TransformReward(Wrapper[Any, Any]):
         else:
             values = score_turns(self.reward, trajectory, len(trajectory) - 1)
             score = values if isinstance(values, Score) else Score(values[0])
-        told: Info = {} if score.readable else {"grade": "unreadable"}
+        told: Info = {}
+        if not score.readable:
+            told = {"grade": "unreadable", "grader_fault": " ".join(score.reasons) or "the reward could not tell"}
         if over and self.when == "end":
             told["scores"] = {self.reward.recorded_as: score.to_dict()}
         return score.value, told

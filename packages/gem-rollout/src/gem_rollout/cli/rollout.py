@@ -187,7 +187,7 @@ def _print_summary(summaries: list[dict[str, Any]]) -> None:
             str(item["episodes"]),
             f"{item['mean_return']:.3f}",
             f"{item['standard_error']:.3f}",
-            "" if success is None else f"{success:.1%}",
+            "" if success is None else f"{success:.1%} of {item['judged']}",
             f"{item['mean_turns']:.1f}",
             str(item["errors"]) if item["errors"] else "",
         )

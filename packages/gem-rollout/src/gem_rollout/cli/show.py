@@ -14,6 +14,7 @@ from gem.errors import ArgumentError, TrajectoryError
 from gem_cli.output import Table, as_text, json_option, print_json, print_prose
 from gem_cli.terminal_text import printable
 from gem_rollout.trajectory import Trajectory, Transition, read_trajectories
+from gem_rollout.trajectory.outcome import settled_outcomes, success_of
 
 __all__ = ["show_command"]
 
@@ -81,6 +82,7 @@ def _summary(number: int, trajectory: Trajectory) -> dict[str, Any]:
         "terminated": bool(last and last.terminated),
         "truncated": bool(last and last.truncated),
         "success": trajectory.success,
+        "outcome": trajectory.outcome,
         "stop_reason": trajectory.stop_reason,
         "failure": None if failure is None else dict(vars(failure)),
         "error": trajectory.error,
@@ -108,7 +110,7 @@ def _print_overview(file: str, summaries: list[dict[str, Any]]) -> None:
 
 
 def _print_agents(summaries: list[dict[str, Any]]) -> None:
-    """Print the mean of each agent in each environment; failed episodes count in no mean."""
+    """Print the figures of each agent in each environment: means without failed episodes, success where it is known."""
     columns = ("episodes", "mean return", "success", "turns", "failed")
     rows = Table(("environment", "agent", *columns), right=columns)
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -116,13 +118,14 @@ def _print_agents(summaries: list[dict[str, Any]]) -> None:
         groups.setdefault((str(item["id"]), item["agent"]), []).append(item)
     for (env_id, agent), items in sorted(groups.items()):
         sound = [item for item in items if item["failure"] is None and item["error"] is None]
-        solved = [item["success"] for item in sound if item["success"] is not None]
+        outcomes = settled_outcomes((item["outcome"], item["stop_reason"]) for item in items)
+        solved = [success for success in map(success_of, outcomes) if success is not None]
         rows.add_row(
             printable(env_id),
             printable(agent),
             str(len(items)),
             f"{fmean(item['return'] for item in sound):.3f}" if sound else "",
-            f"{fmean(solved):.1%}" if solved else "",
+            f"{fmean(solved):.1%} of {len(solved)}" if solved else "",
             f"{fmean(item['turns'] for item in sound):.1f}" if sound else "",
             str(len(items) - len(sound)) if len(sound) < len(items) else "",
         )

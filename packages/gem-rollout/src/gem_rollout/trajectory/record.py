@@ -10,6 +10,7 @@ from gem.errors import ArgumentError, TrajectoryError
 from gem_rollout.trajectory.edit_chain import Track, latest_observation
 from gem_rollout.trajectory.encoding import encoded_as_ascii
 from gem_rollout.trajectory.json_values import json_value
+from gem_rollout.trajectory.outcome import Outcome, cut_by_environment, episode_outcome, is_fault, success_of
 from gem_rollout.trajectory.token_edits import continues
 from gem_rollout.trajectory.transition import EpisodeKey, Failure, Transition, no_value
 from gem_rollout.trajectory.turns import are_recorded, edited_turns, read_turns, record_anew, whole_turns
@@ -64,19 +65,28 @@ class Trajectory:
         return float(sum(t.reward for t in self.transitions))
 
     @property
+    def outcome(self) -> Outcome:
+        """What became of the episode; see :data:`gem_rollout.trajectory.outcome.OUTCOMES`."""
+        return episode_outcome(None if self.failure is None else self.failure.source, *self._end())
+
+    @property
     def success(self) -> bool | None:
-        """Whether the task was achieved, by ``info["success"]`` or ``info["correct"]``; None if neither is given."""
-        info = self.transitions[-1].info if self.transitions else {}
-        verdict = info.get("success", info.get("correct"))
-        return None if verdict is None else bool(verdict)
+        """Whether the task was achieved; False also if a limit ended the episode, None if that is not known."""
+        return success_of(self.outcome)
 
     @property
     def error(self) -> str | None:
-        """The reason why the episode failed, or None; a failed episode says nothing about the agent."""
+        """The reason why the episode failed, or None."""
         if self.failure is not None:
             return self.failure.message
-        error = self.transitions[-1].info.get("error") if self.transitions else self.reset_info.get("error")
-        return None if error is None else str(error)
+        return str(self._end()[2]["error"]) if is_fault(*self._end()) else None
+
+    def _end(self) -> tuple[bool, bool, dict[str, Any]]:
+        """Return how the environment ended the episode: ``terminated``, ``truncated`` and the last ``info``."""
+        if not self.transitions:
+            return False, cut_by_environment(True, self.stop_reason), self.reset_info
+        last = self.transitions[-1]
+        return last.terminated, cut_by_environment(last.truncated, self.stop_reason), last.info
 
     @property
     def agents(self) -> list[str]:

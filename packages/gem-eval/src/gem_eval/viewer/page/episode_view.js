@@ -12,7 +12,7 @@ import { hasTokens, tokenView } from "./tokens.js";
 /** Turns before and after the present one that are drawn with it. */
 const NEAR = 4;
 
-const OUTCOMES = { solved: "Solved", unsolved: "Not solved", failed: "Failed", scored: "Scored" };
+const OUTCOMES = { solved: "Solved", unsolved: "Not solved", unknown: "Unknown", scored: "Scored" };
 
 /** Settings that hold for all episodes that are looked at. */
 export const reading = { tokens: true, history: false };

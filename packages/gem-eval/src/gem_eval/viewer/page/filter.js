@@ -6,6 +6,9 @@ export const RANGES = {
   turns: (run, row) => run.turns[row],
   tokens: (run, row) => run.completion_tokens[row],
   seconds: (run, row) => run.seconds[row],
+  malformed: (run, row) => run.malformed[row],
+  cut: (run, row) => run.cut[row],
+  empty: (run, row) => run.empty[row],
   group: (run, row) => run.groupShare(row),
 };
 
@@ -15,6 +18,7 @@ const CHOICES = {
   outcome: (run, row) => run.outcome(row),
   failure: (run, row) => failureName(run, row),
   stop: (run, row) => run.stop_reason[row],
+  grade: (run, row) => run.grade[row],
 };
 
 export const CHOICE_NAMES = Object.keys(CHOICES);

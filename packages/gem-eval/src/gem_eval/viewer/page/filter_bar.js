@@ -6,8 +6,8 @@ import { CHOICE_NAMES, RANGES, choiceOf } from "./filter.js";
 import { plain } from "./text.js";
 
 const LABELS = { env: "Environment", outcome: "Outcome", stop: "Stopped by", failure: "Failure" };
-const OUTCOMES = { solved: "solved", unsolved: "not solved", failed: "failed", scored: "scored" };
-const CHIP_LABELS = { group: "solved share of the seed", tokens: "tokens", return: "return", turns: "turns", seconds: "seconds", seed: "seed" };
+const OUTCOMES = { solved: "solved", unsolved: "not solved", unknown: "unknown", scored: "scored" };
+const CHIP_LABELS = { group: "solved share of the seed", tokens: "tokens", return: "return", turns: "turns", seconds: "seconds", seed: "seed", malformed: "malformed turns", cut: "turns cut by the token limit", empty: "turns empty after reasoning", grade: "grade" };
 const MOST_OPTIONS = 300;
 
 export class FilterBar {

@@ -11,6 +11,8 @@ import { known, mean, median, sum } from "./statistics.js";
 import { plain, visible } from "./text.js";
 import { VirtualTable, sorted } from "./virtual_table.js";
 
+const MOST_NOTES = 12;
+
 export class Overview {
   /**
    * @param {Run} run
@@ -23,10 +25,11 @@ export class Overview {
     this.title = el("div", { class: "title" });
     this.live = el("div", { class: "live", hidden: true });
     this.figures = el("dl", { class: "figures" });
+    this.parts = el("div", { class: "parts" });
     this.bar = new FilterBar(actions.onFilter);
     this.plots = el("div", { class: "plots" });
     this.tableHolder = el("div", { class: "table-holder" });
-    this.element = el("div", { class: "overview" }, this.title, this.live, this.figures, this.bar.element,
+    this.element = el("div", { class: "overview" }, this.title, this.live, this.figures, this.parts, this.bar.element,
       el("div", { class: "results" }, this.plots, this.tableHolder));
     tooltips(this.plots);
     this.tip = this.plots.lastChild;
@@ -108,15 +111,30 @@ export class Overview {
 
   drawFigures(rows) {
     const { run } = this;
-    const scored = rows.filter((row) => run.failureSource[row] === null);
+    const scored = rows.filter((row) => run.counts(row));
     const column = (name) => scored.map((row) => run[name][row]);
-    const verdicts = known(column("success"));
+    const verdicts = known(rows.map((row) => run.success[row]));
     const failed = rows.length - scored.length;
+    const unknown = rows.filter((row) => run.outcome(row) === "unknown").length;
+    const wholeRun = rows.length === run.latest.size;
+    const alone = wholeRun && run.figures.length === 1 ? run.figures[0] : null;
+    const turns = sum(column("turns"));
+    const fault = (name, label) => {
+      const found = sum(column(name));
+      return found ? [label, percent(found / turns), `${whole(found)} of ${whole(turns)} turns`] : null;
+    };
     const tokens = known(column("completion_tokens"));
     const cost = known(rows.map((row) => run.cost[row]));
     const figures = [
       ["Episodes", whole(rows.length), failed ? `${whole(failed)} failed` : "none failed"],
-      verdicts.length ? ["Solved", percent(mean(verdicts)), `${whole(sum(verdicts))} of ${whole(verdicts.length)}`] : null,
+      alone?.success
+        ? ["Solved", percent(alone.success.value), `${interval(alone.success)}${whole(alone.solved)} of ${whole(alone.judged)}${unknown ? `, ${whole(unknown)} unknown` : ""}`]
+        : verdicts.length
+          ? ["Solved", percent(mean(verdicts)), `${whole(sum(verdicts))} of ${whole(verdicts.length)}${unknown ? `, ${whole(unknown)} unknown` : ""}${wholeRun ? ", environments pooled" : ", filtered"}`]
+          : null,
+      fault("malformed", "Malformed"),
+      fault("cut", "Cut off"),
+      fault("empty", "Empty"),
       ["Mean return", number(mean(column("return"))), `median ${number(median(column("return")))}`],
       ["Mean turns", number(mean(column("turns")), 1), `most ${number(column("turns").reduce((most, value) => Math.max(most, value ?? 0), 0))}`],
       tokens.length ? ["Tokens", count(mean(tokens)), "sampled each"] : null,
@@ -128,6 +146,7 @@ export class Overview {
       this.figures,
       figures.filter(Boolean).map(([name, value, remark]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("strong", {}, value), el("span", {}, remark)))),
     );
+    setContent(this.parts, wholeRun && run.figures.length > 1 ? environmentTable(run.figures) : null, notes(run));
   }
 
   drawTable(rows) {
@@ -149,8 +168,39 @@ export class Overview {
   columnSignature() {
     const { run } = this;
     const has = (values) => values.some((value) => value !== null);
-    return JSON.stringify([[...run.scores.keys()], has(run.completion_tokens), has(run.cost), has(run.tool_calls.map((calls) => calls || null)), run.repetition.some(Boolean)]);
+    return JSON.stringify([[...run.scores.keys()], has(run.completion_tokens), has(run.cost), ...["malformed", "cut", "empty"].map((name) => has(run[name].map((turns) => turns || null))), has(run.tool_calls.map((calls) => calls || null)), run.repetition.some(Boolean)]);
   }
+}
+
+function interval({ low, high }) {
+  return low === null || high === null ? "" : `${percent(low)} … ${percent(high)}, `;
+}
+
+/** The figures of each environment: a share over several of them hides which one it comes from. */
+function environmentTable(figures) {
+  const head = ["Environment", "Episodes", "Solved", "95 % interval", "Of", "Mean return"];
+  const rows = figures.map((item) => [
+    plain(item.env, 80),
+    whole(item.episodes),
+    item.success ? percent(item.success.value) : "–",
+    item.success && item.success.low !== null ? `${percent(item.success.low)} … ${percent(item.success.high)}` : "–",
+    item.success ? `${whole(item.solved)} of ${whole(item.judged)}${item.unknown ? `, ${whole(item.unknown)} unknown` : ""}` : "–",
+    number(item.return?.value ?? null),
+  ]);
+  return el("table", { class: "by-environment" },
+    el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))),
+    el("tbody", {}, rows.map(([name, ...cells]) => el("tr", {}, el("th", { scope: "row" }, visible(name)), cells.map((text) => el("td", {}, text))))));
+}
+
+/** What the command line notes of the run, and which part of it an exported page holds. */
+function notes(run) {
+  const said = run.figures.flatMap((item) => item.notes.map((note) => (run.figures.length > 1 ? `${item.env}: ${note}` : note)));
+  if (run.held !== null && run.held.size < run.count) {
+    said.unshift(`This page has the conversations of ${whole(run.held.size)} of ${counted(run.count, "episode")}; figures, plots and table are of all.`);
+  }
+  const most = said.slice(0, MOST_NOTES);
+  if (said.length > MOST_NOTES) most.push(`and ${whole(said.length - MOST_NOTES)} more`);
+  return said.length ? el("ul", { class: "notes" }, most.map((note) => el("li", {}, visible(plain(note, 400))))) : null;
 }
 
 function runningName(entry) {
@@ -187,6 +237,9 @@ function tableColumns(run) {
     some(run.tool_calls) ? numeric("tool_calls", "Tools", "minmax(3.4rem, 0.7fr)", 3, number) : null,
     some(run.completion_tokens) ? numeric("completion_tokens", "Tokens", "minmax(4rem, 0.8fr)", 2, count) : null,
     numeric("seconds", "Time", "minmax(3.8rem, 0.8fr)", 2, duration),
+    some(run.malformed) ? numeric("malformed", "Malformed", "minmax(4rem, 0.8fr)", 3, whole) : null,
+    some(run.cut) ? numeric("cut", "Cut off", "minmax(3.6rem, 0.8fr)", 3, whole) : null,
+    some(run.empty) ? numeric("empty", "Empty", "minmax(3.4rem, 0.8fr)", 3, whole) : null,
     some(run.cost) ? numeric("cost", "Cost", "minmax(4rem, 0.8fr)", 3, money) : null,
     ...[...run.scores].map(([name, values]) => numeric(`score ${name}`, plain(name, 20), "minmax(4rem, 0.8fr)", 3, number, values)),
     {

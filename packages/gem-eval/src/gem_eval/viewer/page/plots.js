@@ -10,6 +10,8 @@ import { bins, finder, mean, median, sum } from "./statistics.js";
 
 const MOST_ENVIRONMENTS = 6;
 
+const FAULTS = ["malformed", "cut", "empty"];
+
 /**
  * Return the plots of the rows that pass a filter.
  * @param {Run} run
@@ -22,6 +24,9 @@ export function plots(run, filter, onFilter) {
     distribution(context, "return", "Return", "return", false, number),
     distribution(context, "turns", "Turns", "turns", true, (value) => number(value, 1)),
     distribution(context, "tokens", "Sampled tokens", "tokens in the episode", true, count),
+    distribution(context, "malformed", "Malformed turns", "turns that could not be read", true, number),
+    distribution(context, "cut", "Turns cut by the token limit", "turns cut", true, number),
+    distribution(context, "empty", "Turns empty after reasoning", "turns without an answer", true, number),
     successByTurn(context),
     seedMap(context),
     timeSplit(context),
@@ -31,9 +36,10 @@ export function plots(run, filter, onFilter) {
 
 function distribution({ run, filter, onFilter }, name, title, xLabel, isWhole, format) {
   const quantity = RANGES[name];
-  const rows = filtered(run, filter, name).filter((row) => isKnown(quantity(run, row)) && run.failureSource[row] === null);
-  if (!rows.length) return null;
+  const rows = filtered(run, filter, name).filter((row) => isKnown(quantity(run, row)) && run.counts(row));
   const values = rows.map((row) => quantity(run, row));
+  // Where no turn was at fault, there is nothing to look at.
+  if (!rows.length || (FAULTS.includes(name) && !values.some(Boolean))) return null;
   const borders = bins(values, isWhole, 20);
   const totals = borders.map(() => [0, 0]);
   const find = finder(borders);
@@ -70,7 +76,7 @@ function barLabels(borders, format) {
 }
 
 function successByTurn({ run, filter, onFilter }) {
-  const rows = filtered(run, filter, "turns").filter((row) => run.success[row] !== null && run.failureSource[row] === null);
+  const rows = filtered(run, filter, "turns").filter((row) => run.success[row] !== null);
   if (!rows.length) return null;
   const last = rows.reduce((most, row) => Math.max(most, run.turns[row] ?? 0), 1);
   const ended = new Array(last + 1).fill(0);

@@ -1,9 +1,10 @@
 // A run as columns, growing while it goes on.
 
 const NUMBERS = ["repetition", "return", "turns", "prompt_tokens", "completion_tokens", "seconds"].concat(
-  ["act_seconds", "step_seconds", "tool_calls", "started_at", "cost", "success", "seed"],
+  ["act_seconds", "step_seconds", "tool_calls", "started_at", "cost", "success", "seed", "malformed", "cut", "empty"],
 );
-const NAMES = ["env", "stop_reason", "agent", "source", "kind"];
+const NAMES = ["env", "stop_reason", "agent", "source", "kind", "outcome", "grade"];
+const OUTCOMES = { succeeded: "solved", unsuccessful: "unsolved", incomplete: "unsolved", unknown: "unknown", untold: "scored" };
 
 export class Run {
   /**
@@ -17,6 +18,10 @@ export class Run {
     this.facts = facts;
     this.live = null;
     this.generation = 0;
+    /** The figures of each environment over all episodes of the run, as the command line prints them. */
+    this.figures = [];
+    /** The rows whose conversation the source has; null for all. */
+    this.held = null;
     this.clear();
   }
 
@@ -24,6 +29,8 @@ export class Run {
   async refresh() {
     const batch = await this.source.rows(this.number, this.count, this.generation);
     this.live = batch.live ?? null;
+    this.figures = batch.figures ?? [];
+    this.held = batch.held ? new Set(batch.held) : null;
     const anew = batch.generation !== this.generation;
     if (anew) {
       this.generation = batch.generation;
@@ -47,11 +54,14 @@ export class Run {
     return `${this.env[row]}\u0000${this.seed[row]}`;
   }
 
-  /** "solved", "unsolved", "failed", or "scored" where the environment does not say. */
+  /** "solved", "unsolved", "unknown" if anything but the agent failed, "scored" where the environment does not say. */
   outcome(row) {
-    if (this.failureSource[row] !== null) return "failed";
-    if (this.success[row] === null) return "scored";
-    return this.success[row] ? "solved" : "unsolved";
+    return OUTCOMES[this.decided[row]] ?? "unknown";
+  }
+
+  /** Whether an episode counts in means: nothing failed, or the agent itself. */
+  counts(row) {
+    return this.failureSource[row] === null || this.failureSource[row] === "agent";
   }
 
   clear() {
@@ -60,6 +70,8 @@ export class Run {
     this.env = [];
     this.stop_reason = [];
     this.agent = [];
+    this.decided = [];
+    this.grade = [];
     this.failureSource = [];
     this.failureKind = [];
     this.scores = new Map();
@@ -70,7 +82,7 @@ export class Run {
 
   append(batch) {
     for (const name of NUMBERS) for (const value of batch[name]) this[name].push(value);
-    const lists = { source: this.failureSource, kind: this.failureKind };
+    const lists = { source: this.failureSource, kind: this.failureKind, outcome: this.decided };
     for (const name of NAMES) {
       const { names, codes } = batch[name];
       const list = lists[name] ?? this[name];
@@ -106,7 +118,7 @@ export class Run {
       let group = this.groups.get(key);
       if (!group) this.groups.set(key, (group = { env: this.env[row], seed: this.seed[row], rows: [], solved: 0, known: 0 }));
       group.rows.push(row);
-      if (this.success[row] !== null && this.failureSource[row] === null) {
+      if (this.success[row] !== null) {
         group.known += 1;
         group.solved += this.success[row];
       }

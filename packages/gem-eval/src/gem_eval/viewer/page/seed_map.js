@@ -76,7 +76,7 @@ function groupsOf(run, rows) {
   }
   const found = [...groups.values()];
   for (const group of found) {
-    const scored = group.rows.filter((row) => run.failureSource[row] === null);
+    const scored = group.rows.filter((row) => run.counts(row));
     const verdicts = scored.map((row) => run.success[row]).filter((value) => value !== null);
     group.share = verdicts.length ? mean(verdicts) : null;
     group.known = verdicts.length;

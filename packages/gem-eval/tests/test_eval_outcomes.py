@@ -1,0 +1,229 @@
+"""One meaning of success: what is printed, exported and shown equals a count by hand, whatever ended the episodes."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from gem.core import Env, Info
+from gem.env_spec import EnvSpec
+from gem.errors import EpisodeLimitError
+from gem.policies import Act
+from gem_eval.cli.results import results_command
+from gem_eval.cli.view import view_command
+from gem_eval.runs import RunConfig, RunFolder
+from gem_eval.statistics import RunSummary, compare_runs, summarize_run
+from gem_eval.viewer.columns import as_columns
+from gem_eval.viewer.episode_filter import matching_rows
+from gem_eval.viewer.run_facts import run_figures
+from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine
+from gem_rollout.trajectory import EpisodeKey, Trajectory
+
+ENV = "test:Fated-v0"
+
+FATES: dict[str, bool | None] = {
+    "wins": True,
+    "loses": False,
+    "loses with a note": False,
+    "goes on": False,
+    "fills the context": False,
+    "agent raises": False,
+    "raises": None,
+    "leaks a cancellation": None,
+    "truncates with an error": None,
+    "is spoiled by the user": None,
+    "cannot be graded": None,
+    "ends without a word": None,
+}
+"""Fate → whether the episode succeeds; None where nothing can be said of the agent."""
+
+
+class FatedEnv(Env[str, str]):
+    """An episode's seed is the position of its fate in a list."""
+
+    def __init__(self, fates: list[str]) -> None:
+        self.fates = fates
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
+        super().reset(seed=seed)
+        self.fate, self.turn = self.fates[seed or 0], 0
+        return self.fate, {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
+        self.turn += 1
+        if self.turn < 2 or self.fate in ("goes on", "fills the context", "agent raises"):
+            return self.fate, 0.125, False, False, {}
+        if self.fate == "raises":
+            raise RuntimeError("broken")
+        if self.fate == "leaks a cancellation":
+            raise asyncio.CancelledError
+        truncated = self.fate == "truncates with an error"
+        info: Info = {
+            "wins": {"success": True},
+            "loses": {"success": False},
+            "loses with a note": {"error": "format_error", "success": False},
+            "truncates with an error": {"error": "the server is gone"},
+            "is spoiled by the user": {"user_fault": "it said nonsense", "success": False},
+            "cannot be graded": {"grader_fault": "no gold", "correct": False},
+        }.get(self.fate, {})
+        return "over", float(self.fate == "wins"), not truncated, truncated, info
+
+
+class _Agent:
+    def __init__(self, env: Env[Any, Any]) -> None:
+        self.turns = 0
+
+    def begin(self, *_: Any) -> None:
+        self.turns = 0
+
+    def act(self, observation: str, info: Info) -> Act:
+        self.turns += 1
+        if observation == "agent raises" and self.turns > 1:
+            raise ValueError("a defect of the agent")
+        if observation == "fills the context" and self.turns > 1:
+            raise EpisodeLimitError("context")
+        return Act(f"move {self.turns}", usage={"prompt_tokens": 5, "completion_tokens": 3})
+
+
+def play(fates: list[str], mode: str = "sync", **limits: Any) -> list[Trajectory]:
+    """Return the episodes of these fates, in the order in which they end."""
+    spec = EnvSpec(id=ENV, entry_point=f"{__name__}:FatedEnv", kwargs={"fates": fates})
+    requests = [EpisodeRequest(spec, EpisodeKey(ENV, seed)) for seed in range(len(fates))]
+
+    async def run() -> list[Trajectory]:
+        engine = RolloutEngine(requests, _Agent, concurrency=8, mode=mode, limits=EpisodeLimits(**limits), retries=0)
+        async with engine:
+            return [trajectory async for trajectory in engine]
+
+    return asyncio.run(run())
+
+
+def recorded(path: Path, config: RunConfig, episodes: list[Trajectory]) -> RunFolder:
+    """Return a run folder with these episodes."""
+    with RunFolder.create(path, config) as folder:
+        for episode in episodes:
+            folder.append(episode)
+    return RunFolder(path)
+
+
+def command(*arguments: Any) -> str:
+    """Return what ``gem results`` prints."""
+    result = CliRunner().invoke(results_command, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_the_printed_share_equals_a_count_by_hand(
+    number: int, tmp_path: Path, make_config: Callable[..., RunConfig]
+) -> None:
+    """In 20 mixtures of limits, faults and missing verdicts, table, JSON, CSV, viewer and comparison say the same."""
+    chance = random.Random(number)
+    kinds = chance.sample(sorted(FATES), chance.randint(3, len(FATES)))
+    fates = ["wins", "goes on", *chance.choices(kinds, k=chance.randint(8, 30))]
+    limit = chance.choice([{"max_turns": 4}, {"max_tokens": 7}, {"max_turns": 2, "max_tokens": 100}])
+    run = recorded(tmp_path / "run", make_config([ENV], episodes=len(fates)), play(fates, **limit))
+
+    # The count by hand reads the lines of episodes.jsonl alone.
+    expected: Counter[bool | None] = Counter()
+    for line in (tmp_path / "run" / "episodes.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        fate = fates[record["seed"]]
+        expected[FATES[fate]] += 1
+    solved, judged, unknown = expected[True], expected[True] + expected[False], expected[None]
+
+    output = command(run.path)
+    found = re.search(r"success +([\d.]+) % \(.*\), (\d+) of (\d+)(?: \+ (\d+) unknown)?", output)
+    assert found is not None, output
+    assert tuple(int(part or 0) for part in found.groups()[1:]) == (solved, judged, unknown)
+    assert float(found[1]) == pytest.approx(100 * solved / judged, abs=0.051)
+    bounds = f"between {100 * solved / len(fates):.1f} % and {100 * (solved + unknown) / len(fates):.1f} %"
+    assert (bounds in " ".join(output.split())) is bool(unknown)
+
+    rows = run.rows()
+    (figures,) = run_figures(rows)
+    assert (figures["solved"], figures["judged"], figures["unknown"]) == (solved, judged, unknown)
+    columns = as_columns(rows)
+    assert [columns["success"].count(value) for value in (1, 0, None)] == [solved, judged - solved, unknown]
+    lines = list(csv.DictReader(StringIO(command(run.path, "--csv", "-"))))
+    assert Counter(line["success"] for line in lines) == Counter(
+        {name: count for name, count in (("True", solved), ("False", judged - solved), ("", unknown)) if count}
+    )
+    words = ("solved", "unsolved", "unknown")
+    assert [len(matching_rows(rows, {"outcome": word})) for word in words] == [solved, judged - solved, unknown]
+    (compared,) = compare_runs(rows, rows).environments
+    assert compared.result is not None
+    assert compared.result.groups == judged
+    (attempts,) = _summary(run).environments
+    assert attempts.pass_at_k[1].value == pytest.approx(solved / judged)
+
+
+@pytest.mark.parametrize("mode", ["sync", "thread", "process"])
+def test_an_exception_of_any_kind_ends_its_own_episode_alone(mode: str) -> None:
+    """A leaked cancellation among winners loses no episode, and the engine ends."""
+    fates = ["wins", "leaks a cancellation", "raises"] * 8
+    episodes = play(fates, mode)
+    assert Counter((fates[one.seed or 0], one.outcome) for one in episodes) == {
+        ("wins", "succeeded"): 8,
+        ("leaks a cancellation", "unknown"): 8,
+        ("raises", "unknown"): 8,
+    }
+
+
+def test_an_environment_without_a_notion_of_success_has_no_share(
+    tmp_path: Path, make_config: Callable[..., RunConfig]
+) -> None:
+    """A limit makes no failures out of episodes whose environment never says whether they succeed."""
+    fates = ["ends without a word", "goes on", "goes on"]
+    run = recorded(tmp_path / "run", make_config([ENV], episodes=3), play(fates, max_turns=3))
+    (item,) = _summary(run).environments
+    assert (item.success, item.success_unknown) == (None, 0)
+    assert "success  " not in command(run.path)
+
+
+def test_runs_that_all_end_at_a_limit_have_a_share(tmp_path: Path, make_config: Callable[..., RunConfig]) -> None:
+    """Where every episode is cut off, none succeeded, and the row says so."""
+    run = recorded(tmp_path / "run", make_config([ENV], episodes=4), play(["goes on"] * 4, max_turns=2))
+    assert re.search(r"success +0 % \(.*\), 0 of 4", command(run.path))
+
+
+def test_an_exported_page_has_the_figures_of_the_whole_run(
+    tmp_path: Path, make_config: Callable[..., RunConfig]
+) -> None:
+    """With the conversations of a part, table and shares are of all episodes, and the command says which part it is."""
+    fates = ["wins", "goes on", "loses", "goes on"] * 5
+    run = recorded(tmp_path / "run", make_config([ENV], episodes=20), play(fates, max_turns=9))
+    target = tmp_path / "page.html"
+    result = CliRunner().invoke(view_command, [str(run.path), "--export", str(target), "--episodes", "6"])
+    assert "20 episodes, conversations of 6" in result.output
+    page = target.read_text()
+    assert set(re.findall(r'id="part-episode-0-(\d+)"', page)) == {
+        str(number) for number, row in enumerate(run.rows()) if row.seed < 6
+    }
+
+
+@pytest.mark.parametrize("condition", ["outcome=nonsense", "outcome=failed", "stop=never"])
+def test_a_filter_that_leaves_nothing_is_an_error(
+    condition: str, tmp_path: Path, make_config: Callable[..., RunConfig]
+) -> None:
+    """An unknown outcome is named with the known ones, and an export without conversations is none."""
+    run = recorded(tmp_path / "run", make_config([ENV], episodes=2), play(["wins", "loses"]))
+    arguments = [str(run.path), "--export", str(tmp_path / "page.html"), "--filter", condition]
+    result = CliRunner().invoke(view_command, arguments)
+    assert result.exit_code != 0
+    assert condition.partition("=")[2] in str(result.exception)
+
+
+def _summary(run: RunFolder) -> RunSummary:
+    return summarize_run(run.rows())

@@ -1,0 +1,82 @@
+"""What became of an episode: the one place that decides whether it succeeded, did not, or says nothing.
+
+Engine, index, statistics, viewer, export, comparison and trainers' adapters take their answer from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+__all__ = ["OUTCOMES", "Outcome", "cut_by_environment", "episode_outcome", "is_fault", "settled_outcomes", "success_of"]
+
+Outcome = Literal["succeeded", "unsuccessful", "incomplete", "unknown", "untold"]
+
+OUTCOMES: Mapping[Outcome, str] = {
+    "succeeded": "the task was achieved",
+    "unsuccessful": "the task was not achieved",
+    "incomplete": "the agent did not bring the episode to an end: a limit of turns, tokens, context or seconds, or a "
+    "failure of its own",
+    "unknown": "environment, endpoint, grader or simulated user failed, which says nothing of the agent",
+    "untold": "the environment ended the episode and does not say whether the task was achieved",
+}
+"""Outcome → what it means. The second and the third count as no success; the fourth counts nowhere."""
+
+
+def cut_by_environment(truncated: bool, stop_reason: str | None) -> bool:
+    """Return whether the environment truncated the episode, and not a limit of the run, which sets the flag too."""
+    return bool(truncated) and stop_reason in (None, "terminated", "truncated")
+
+
+def is_fault(terminated: bool, truncated: bool, info: Mapping[str, Any]) -> bool:
+    """Return whether a step reports a fault of the environment: ``info["error"]``, truncated and not terminated.
+
+    With ``terminated`` the environment has decided the task, and ``error`` is a note of its own.
+    """
+    return bool(truncated) and not terminated and info.get("error") is not None
+
+
+def episode_outcome(failure: str | None, terminated: bool, truncated: bool, info: Mapping[str, Any]) -> Outcome:
+    """Return what became of an episode.
+
+    Args:
+        failure: the source of the failure that ended it; None if none did.
+        terminated: of the last turn; False without one.
+        truncated: whether the environment truncated the last turn (:func:`cut_by_environment`), or failed to begin.
+        info: of the last turn; of the reset without one.
+    """
+    if failure not in (None, "agent") or info.get("user_fault") or info.get("grader_fault"):
+        return "unknown"
+    if failure is None and is_fault(terminated, truncated, info):
+        return "unknown"
+    verdict = info.get("success", info.get("correct"))
+    if failure is None and verdict is not None:
+        return "succeeded" if verdict else "unsuccessful"
+    return "untold" if failure is None and (terminated or truncated) else "incomplete"
+
+
+def settled_outcomes(outcomes: Iterable[tuple[Outcome, str | None]]) -> list[Outcome]:
+    """Return the outcomes of episodes of one environment, settled by what their siblings say.
+
+    Where another episode tells its success, one that the environment cut off without a word did not succeed, and one
+    that it ended without a word is unknown. Where none does, the environment knows no success, and a limit of the run
+    says nothing about it either.
+
+    Args:
+        outcomes: of each episode, with its stop reason.
+    """
+    found = list(outcomes)
+    words = {outcome for outcome, _ in found}
+    if "untold" not in words:
+        return [outcome for outcome, _ in found]
+    if words & {"succeeded", "unsuccessful"}:
+        return [
+            outcome if outcome != "untold" else "incomplete" if reason == "truncated" else "unknown"
+            for outcome, reason in found
+        ]
+    return ["untold" if outcome == "incomplete" else outcome for outcome, _ in found]
+
+
+def success_of(outcome: Outcome | None) -> bool | None:
+    """Return whether an episode with this outcome succeeded; None if that is not known."""
+    return None if outcome in (None, "unknown", "untold") else outcome == "succeeded"
