@@ -46,7 +46,7 @@ class Grade:
     verdict: Literal["same", "different", "unreadable"] | None = None
     """What the grader said. ``"unreadable"`` where it could not tell, which pays 0.0; None if it knows no verdicts, or
     was not asked."""
-    fault: str | None = None
+    fault: str | None = field(default=None, repr=False)
     """Why the grader could not tell, where that is not the answer's doing: no readable gold, no sandbox."""
 
 

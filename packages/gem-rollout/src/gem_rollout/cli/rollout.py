@@ -187,11 +187,16 @@ def _print_summary(summaries: list[dict[str, Any]]) -> None:
             str(item["episodes"]),
             f"{item['mean_return']:.3f}",
             f"{item['standard_error']:.3f}",
-            "" if success is None else f"{success:.1%} of {item['judged']}",
+            "" if success is None else f"{success:.1%}{of_others(item['judged'], item['episodes'])}",
             f"{item['mean_turns']:.1f}",
             str(item["errors"]) if item["errors"] else "",
         )
     rows.show()
+
+
+def of_others(judged: int, episodes: int) -> str:
+    """Return over how many episodes a share was counted, where that is not the number that stands beside it."""
+    return "" if judged == episodes else f" of {judged}"
 
 
 def _without_nan(item: dict[str, Any]) -> dict[str, Any]:
