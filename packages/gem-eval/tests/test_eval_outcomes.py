@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import os
 import random
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from io import StringIO
@@ -26,7 +29,7 @@ from gem_eval.runs import RunConfig, RunFolder
 from gem_eval.statistics import RunSummary, compare_runs, summarize_run
 from gem_eval.viewer.columns import as_columns
 from gem_eval.viewer.episode_filter import matching_rows
-from gem_eval.viewer.run_facts import run_figures
+from gem_eval.viewer.run_facts import facts_of, run_figures
 from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine
 from gem_rollout.trajectory import EpisodeKey, Trajectory
 
@@ -69,15 +72,15 @@ class FatedEnv(Env[str, str]):
         if self.fate == "leaks a cancellation":
             raise asyncio.CancelledError
         truncated = self.fate == "truncates with an error"
-        info: Info = {
+        infos: dict[str, Info] = {
             "wins": {"success": True},
             "loses": {"success": False},
             "loses with a note": {"error": "format_error", "success": False},
             "truncates with an error": {"error": "the server is gone"},
             "is spoiled by the user": {"user_fault": "it said nonsense", "success": False},
             "cannot be graded": {"grader_fault": "no gold", "correct": False},
-        }.get(self.fate, {})
-        return "over", float(self.fate == "wins"), not truncated, truncated, info
+        }
+        return "over", float(self.fate == "wins"), not truncated, truncated, infos.get(self.fate, {})
 
 
 class _Agent:
@@ -132,7 +135,7 @@ def test_the_printed_share_equals_a_count_by_hand(
     chance = random.Random(number)
     kinds = chance.sample(sorted(FATES), chance.randint(3, len(FATES)))
     fates = ["wins", "goes on", *chance.choices(kinds, k=chance.randint(8, 30))]
-    limit = chance.choice([{"max_turns": 4}, {"max_tokens": 7}, {"max_turns": 2, "max_tokens": 100}])
+    limit: dict[str, Any] = chance.choice([{"max_turns": 4}, {"max_tokens": 7}, {"max_turns": 2, "max_tokens": 100}])
     run = recorded(tmp_path / "run", make_config([ENV], episodes=len(fates)), play(fates, **limit))
 
     # The count by hand reads the lines of episodes.jsonl alone.
@@ -227,3 +230,30 @@ def test_a_filter_that_leaves_nothing_is_an_error(
 
 def _summary(run: RunFolder) -> RunSummary:
     return summarize_run(run.rows())
+
+
+def test_runs_of_one_name_are_told_apart(tmp_path: Path, make_config: Callable[..., RunConfig]) -> None:
+    """By their models, or else by their folders; in tables and on pages."""
+    episodes = play(["wins", "loses"])
+    runs = [
+        recorded(tmp_path / str(number), make_config([ENV], episodes=2, name="smol", agent=agent), episodes)
+        for number, agent in enumerate(("135M", "360M", "360M"))
+    ]
+    names = [fact["name"] for fact in facts_of(runs)]
+    assert names == ["smol, 135M", f"smol, {runs[1].path}", f"smol, {runs[2].path}"]
+    output = " ".join(command(*(run.path for run in runs)).split())
+    assert all(name.split()[1][-20:] in output.replace(" ", "") for name in names)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp437"])
+def test_an_encoding_that_lacks_a_character_is_no_traceback(
+    encoding: str, tmp_path: Path, make_config: Callable[..., RunConfig]
+) -> None:
+    """The output of the command stays whole where a terminal or file cannot hold all of Unicode."""
+    run = recorded(tmp_path / "run", make_config([ENV], episodes=2), play(["wins", "loses"]))
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "gem", "results", str(run.path)], capture_output=True, env=environment, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "1 of 2" in done.stdout.decode(encoding)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import Any
 
 import click
@@ -57,6 +58,9 @@ def run() -> None:
 
     from gem.errors import PluginWarning
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a code page or locale that lacks a character of the output
+            stream.reconfigure(errors="backslashreplace")
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", PluginWarning)
     warnings.simplefilter("ignore", SyntaxWarning)  # of a library's source, which Python compiles when it first loads

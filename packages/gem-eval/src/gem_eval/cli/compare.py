@@ -61,11 +61,12 @@ def _identity(run: RunFolder) -> dict[str, str]:
 
 def _print(a: RunFolder, b: RunFolder, comparison: RunComparison, warnings: list[str]) -> None:
     from gem_eval.cli.run_table import one_line
+    from gem_eval.runs.names import distinct_names
     from gem_eval.statistics import in_words
 
-    for letter, run in (("A", a), ("B", b)):
-        agent = f", agent {one_line(run.config.agent)}" if run.config.agent else ""
-        print_prose(f"{letter}  {one_line(run.name)}{agent}")
+    for letter, run, name in zip("AB", (a, b), distinct_names([a, b]), strict=True):
+        agent = f", agent {one_line(run.config.agent)}" if run.config.agent and name == run.name else ""
+        print_prose(f"{letter}  {one_line(name)}{agent}")
     for item in comparison.environments:
         print_prose()
         print_prose(one_line(item.env), "bold")

@@ -93,12 +93,13 @@ def summary_of(run: RunFolder) -> RunSummary:
 
 def _print(runs: Sequence[RunFolder]) -> None:
     from gem_eval.cli.run_table import print_run_summary, print_runs_side_by_side
+    from gem_eval.runs.names import distinct_names
 
     summaries = [summary_of(run) for run in runs]
     if len(summaries) == 1:
         print_run_summary(summaries[0])
     else:
-        print_runs_side_by_side(summaries)
+        print_runs_side_by_side(summaries, distinct_names(runs))
 
 
 def _print_by(run: RunFolder, by: str) -> None:

@@ -49,9 +49,9 @@ def print_run_summary(summary: RunSummary) -> None:
         print_prose(f"note: {note}", "dim")
 
 
-def print_runs_side_by_side(summaries: Sequence[RunSummary]) -> None:
+def print_runs_side_by_side(summaries: Sequence[RunSummary], names: Sequence[str]) -> None:
     """Print several runs, environment by environment. Numbers stand for names that would not fit into the tables."""
-    names = [one_line(summary.name) for summary in summaries]
+    names = list(map(one_line, names))
     if max(map(len, names), default=0) > _LONGEST_NAME:
         for number, (name, summary) in enumerate(zip(names, summaries, strict=True), start=1):
             print_prose(f"{number}  {name}{f', agent {one_line(summary.agent)}' if summary.agent else ''}")

@@ -12,7 +12,7 @@ from gem_eval.viewer.columns import as_columns
 from gem_eval.viewer.episode_filter import matching_rows
 from gem_eval.viewer.packing import Vocabulary, pack, pack_record
 from gem_eval.viewer.page_bundle import document
-from gem_eval.viewer.run_facts import run_facts, run_figures
+from gem_eval.viewer.run_facts import facts_of, run_figures
 from gem_eval.viewer.viewed_run import as_read_by_page
 
 __all__ = ["ExportedPage", "export_page"]
@@ -64,7 +64,7 @@ def _in_words(conditions: Mapping[str, str]) -> str:
 def _parts(
     folders: Sequence[RunFolder], rows: Sequence[list[EpisodeRow]], held: Sequence[list[int]]
 ) -> Iterator[tuple[str, bytes]]:
-    yield "runs", pack([run_facts(folder) for folder in folders])
+    yield "runs", pack(facts_of(folders))
     vocabulary = Vocabulary()
     for run, (folder, each, numbers) in enumerate(zip(folders, rows, held, strict=True)):
         figures: dict[str, Any] = {"figures": run_figures(each), "held": numbers}

@@ -6,13 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem_eval.runs import EpisodeRow, RunFolder
+from gem_eval.runs.names import distinct_names
 from gem_eval.statistics import Estimate, summarize_run
 from gem_eval.viewer.columns import short_text
 
-__all__ = ["run_facts", "run_figures"]
+__all__ = ["facts_of", "run_facts", "run_figures"]
 
 _MOST = 500
 """Environments and settings that are sent at most."""
+
+
+def facts_of(folders: Sequence[RunFolder]) -> list[dict[str, Any]]:
+    """Return :func:`run_facts` of runs that stand beside each other, with names that tell them apart."""
+    names = distinct_names(folders)
+    return [{**run_facts(folder), "name": short_text(name)} for folder, name in zip(folders, names, strict=True)]
 
 
 def run_facts(folder: RunFolder) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from aiohttp import web
 from gem_eval.viewer.columns import as_columns
 from gem_eval.viewer.page_bundle import script, served_page, style
 from gem_eval.viewer.page_files import CONTENT_SECURITY_POLICY, page_files
-from gem_eval.viewer.run_facts import run_facts, run_figures
+from gem_eval.viewer.run_facts import facts_of, run_figures
 from gem_eval.viewer.viewed_run import RunReadError, ViewedRun
 
 __all__ = ["serve_runs", "viewer_app"]
@@ -127,7 +127,7 @@ class _RunView:
         return web.Response(body=served_page(len(self._runs)), content_type="text/html", charset="utf-8")
 
     async def runs(self, request: web.Request) -> web.Response:
-        return _json(await asyncio.to_thread(lambda: [run_facts(run.folder) for run in self._runs]))
+        return _json(await asyncio.to_thread(lambda: facts_of([run.folder for run in self._runs])))
 
     async def rows(self, request: web.Request) -> web.Response:
         """Answer with the rows from ``?from=N`` on; from 0 where ``?generation=G`` is not the present one."""
