@@ -1,4 +1,4 @@
-"""Which exceptions of foreign code are faults of that code, and which are meant for the program around it.
+"""What is a fault of foreign code: exceptions that are not meant for the program around it, and results that say so.
 
 Environments, tools and policies may raise more than ``Exception``: ``SystemExit``, an ``asyncio.CancelledError`` that a
 client library leaks, a panic of a Rust extension. Each ends its own episode and no other.
@@ -6,10 +6,11 @@ client library leaks, a panic of a Rust extension. Each ends its own episode and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
-__all__ = ["INTERRUPTS", "Interruption", "suppress_faults"]
+__all__ = ["INTERRUPTS", "Interruption", "is_fault", "suppress_faults"]
 
 
 class Interruption(BaseException):
@@ -18,6 +19,14 @@ class Interruption(BaseException):
 
 INTERRUPTS = (KeyboardInterrupt, GeneratorExit, Interruption)
 """Exceptions that pass; every other one is a fault of the code that raised it."""
+
+
+def is_fault(terminated: bool, truncated: bool, info: Mapping[str, Any]) -> bool:
+    """Return whether a step reports a fault of the environment: ``info["error"]``, truncated and not terminated.
+
+    With ``terminated`` the environment has decided the task, and ``error`` is a note of its own.
+    """
+    return bool(truncated) and not terminated and info.get("error") is not None
 
 
 @contextmanager

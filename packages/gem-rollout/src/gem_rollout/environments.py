@@ -10,7 +10,7 @@ from typing import Any
 
 from gem.core import Env, Info
 from gem.env_spec import EnvSpec
-from gem.faults import INTERRUPTS
+from gem.faults import INTERRUPTS, is_fault
 from gem.multiagent import MultiAgentEnv
 from gem.plugins import lookup
 from gem.vector import AutoresetMode, EnvMaker, VectorEnv
@@ -22,7 +22,6 @@ from gem_rollout.joint_env import JointEnv, JointMaker
 from gem_rollout.planned_turn import AskingEnv, PlannedTurn
 from gem_rollout.policy_calls import PolicyCaller
 from gem_rollout.step_pace import StepPace
-from gem_rollout.trajectory.outcome import is_fault
 
 __all__ = ["EnvironmentPool", "PooledEnvironment"]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from gem.core import Info
 from gem.errors import EpisodeLimitError
+from gem.faults import is_fault
 from gem.vector.env_runner import StepResult, describe
 from gem_rollout.asking import EpisodeProgress, RolloutContext, bare, checked_act
 from gem_rollout.environments import PooledEnvironment
@@ -19,7 +20,6 @@ from gem_rollout.plan import EpisodeRequest
 from gem_rollout.planned_turn import PlannedTurn
 from gem_rollout.policy_calls import PolicyCaller
 from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
-from gem_rollout.trajectory.outcome import is_fault
 
 __all__ = ["EpisodeAttempt"]
 

@@ -21,10 +21,11 @@ from gem.core import Env, Info
 from gem.entry_points import source_digest
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
+from gem.faults import is_fault
 from gem.registry import make
 from gem.vector.env_runner import describe
 from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
-from gem_rollout.trajectory.outcome import cut_by_environment, is_fault
+from gem_rollout.trajectory.outcome import cut_by_environment
 
 __all__ = ["FIELDS", "Difference", "Replay", "compare", "replay", "replay_all"]
 

@@ -105,7 +105,7 @@ class HostedEnvs:
                 text = _encode(result)
             runner = self._runners[key]
         _, _, terminated, truncated, info = result
-        kind = CONTINUES if not (terminated or truncated) else FAILED if _has_failed(info) else ENDED
+        kind = CONTINUES if not (terminated or truncated) else FAILED if _has_failed(terminated, info) else ENDED
         account = None
         if key in self._changed:
             self._changed.discard(key)
@@ -187,8 +187,8 @@ class HostedEnvs:
         return runner.lost_step() if in_step else runner.failed_reset()
 
 
-def _has_failed(info: Mapping[str, Any]) -> bool:
-    return "error" in info or "error" in info.get("final_info", ())
+def _has_failed(terminated: bool, info: Mapping[str, Any]) -> bool:
+    return not terminated and ("error" in info or "error" in info.get("final_info", ()))
 
 
 def refusal(key: int, error: BaseException) -> Result:

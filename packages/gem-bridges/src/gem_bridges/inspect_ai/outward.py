@@ -12,6 +12,7 @@ import gem
 from gem.arguments import integer
 from gem.discovery.official import install_line
 from gem.errors import ArgumentError
+from gem.faults import is_fault
 from gem.multiagent import MultiAgentEnv
 
 try:
@@ -75,7 +76,7 @@ def gem_episode(env_id: str, max_turns: int = 1000, env_args: dict[str, Any] | N
                 action = state.output.completion
                 observation, reward, terminated, truncated, info = await asyncio.to_thread(env.step, action)
                 total += float(reward)
-                if "error" in info:
+                if is_fault(terminated, truncated, info):
                     raise RuntimeError(f"the environment failed: {info['error']}")
                 if terminated or truncated or state.completed:
                     break

@@ -16,6 +16,7 @@ import httpx2
 import gem
 from gem.discovery.official import install_line
 from gem.errors import ArgumentError
+from gem.faults import is_fault
 from gem.multiagent import MultiAgentEnv
 
 try:
@@ -106,7 +107,7 @@ class UserPlay(vf.Env[UserPlayConfig]):
                         env.step, reply.last_reply or ""
                     )
                     total += float(reward)
-                    if "error" in info:
+                    if is_fault(terminated, truncated, info):
                         raise RuntimeError(f"the environment failed: {info['error']}")
                     over = terminated or truncated
                     if over:

@@ -8,11 +8,11 @@ from typing import Any
 from gem.arguments import choice
 from gem.core import Env, Info, Wrapper
 from gem.errors import NotSupportedError
+from gem.faults import is_fault
 from gem_questions.rewards.make import RewardLike, make_reward
 from gem_questions.rewards.reward import Reward, Score
 from gem_questions.rewards.scoring import close_reward, score_episode, score_turns
 from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
-from gem_rollout.trajectory.outcome import is_fault
 
 __all__ = ["TransformReward"]
 

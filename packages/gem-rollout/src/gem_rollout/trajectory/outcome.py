@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-__all__ = ["OUTCOMES", "Outcome", "cut_by_environment", "episode_outcome", "is_fault", "settled_outcomes", "success_of"]
+from gem.faults import is_fault
+
+__all__ = ["OUTCOMES", "Outcome", "cut_by_environment", "episode_outcome", "settled_outcomes", "success_of"]
 
 Outcome = Literal["succeeded", "unsuccessful", "incomplete", "unknown", "untold"]
 
@@ -26,14 +28,6 @@ OUTCOMES: Mapping[Outcome, str] = {
 def cut_by_environment(truncated: bool, stop_reason: str | None) -> bool:
     """Return whether the environment truncated the episode, and not a limit of the run, which sets the flag too."""
     return bool(truncated) and stop_reason in (None, "terminated", "truncated")
-
-
-def is_fault(terminated: bool, truncated: bool, info: Mapping[str, Any]) -> bool:
-    """Return whether a step reports a fault of the environment: ``info["error"]``, truncated and not terminated.
-
-    With ``terminated`` the environment has decided the task, and ``error`` is a note of its own.
-    """
-    return bool(truncated) and not terminated and info.get("error") is not None
 
 
 def episode_outcome(failure: str | None, terminated: bool, truncated: bool, info: Mapping[str, Any]) -> Outcome:

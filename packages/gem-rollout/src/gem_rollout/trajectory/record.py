@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, TrajectoryError
+from gem.faults import is_fault
 from gem_rollout.trajectory.edit_chain import Track, latest_observation
 from gem_rollout.trajectory.encoding import encoded_as_ascii
 from gem_rollout.trajectory.json_values import json_value
-from gem_rollout.trajectory.outcome import Outcome, cut_by_environment, episode_outcome, is_fault, success_of
+from gem_rollout.trajectory.outcome import Outcome, cut_by_environment, episode_outcome, success_of
 from gem_rollout.trajectory.token_edits import continues
 from gem_rollout.trajectory.transition import EpisodeKey, Failure, Transition, no_value
 from gem_rollout.trajectory.turns import are_recorded, edited_turns, read_turns, record_anew, whole_turns

@@ -70,7 +70,7 @@ class ClientSession:
         self.call = None
         _, _, terminated, truncated, info = result
         if terminated or truncated or not self.account.is_playing:
-            failed = "error" in info or "error" in info.get("final_info", ())
+            failed = not terminated and ("error" in info or "error" in info.get("final_info", ()))
             over = (terminated or truncated) and "final_info" not in info
             account = self.account._replace(
                 faults=self.account.faults + failed, phase=RunnerPhase.OVER if over else RunnerPhase.PLAYING
