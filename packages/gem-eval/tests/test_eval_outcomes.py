@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from pyarrow import parquet
 
 from gem.core import Env, Info
 from gem.env_spec import EnvSpec
@@ -42,6 +43,7 @@ FATES: dict[str, bool | None] = {
     "goes on": False,
     "fills the context": False,
     "agent raises": False,
+    "is cut off by the environment": False,
     "raises": None,
     "leaks a cancellation": None,
     "truncates with an error": None,
@@ -71,7 +73,7 @@ class FatedEnv(Env[str, str]):
             raise RuntimeError("broken")
         if self.fate == "leaks a cancellation":
             raise asyncio.CancelledError
-        truncated = self.fate == "truncates with an error"
+        truncated = self.fate in ("truncates with an error", "is cut off by the environment")
         infos: dict[str, Info] = {
             "wins": {"success": True},
             "loses": {"success": False},
@@ -163,6 +165,8 @@ def test_the_printed_share_equals_a_count_by_hand(
     assert Counter(line["success"] for line in lines) == Counter(
         {name: count for name, count in (("True", solved), ("False", judged - solved), ("", unknown)) if count}
     )
+    command(run.path, "--parquet", tmp_path / "episodes.parquet")
+    assert parquet.read_table(tmp_path / "episodes.parquet")["success"].to_pylist() == [row.success for row in rows]
     words = ("solved", "unsolved", "unknown")
     assert [len(matching_rows(rows, {"outcome": word})) for word in words] == [solved, judged - solved, unknown]
     (compared,) = compare_runs(rows, rows).environments

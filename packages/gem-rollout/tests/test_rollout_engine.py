@@ -873,3 +873,28 @@ class Deadly(Trial):
             os._exit(9)
         while self.faulty == f"{where} hangs":
             time.sleep(0.01)  # a loop that never ends, and leaves the processors to others
+
+
+def test_several_consumers_of_one_engine_share_its_episodes() -> None:
+    """Each episode reaches one of them, and all of them end, one that was cancelled in between aside."""
+
+    async def play() -> tuple[list[EpisodeKey], int]:
+        taken: list[EpisodeKey] = []
+        spec = EnvSpec(id="test:Trial-v0", entry_point=f"{__name__}:Trial")
+        requests = [EpisodeRequest(spec, EpisodeKey(spec.id, seed)) for seed in range(40)]
+        engine = RolloutEngine(requests, lambda env: Turns(), concurrency=4)
+
+        async def consume() -> None:
+            while episodes := await engine.take(1):
+                taken.append(episodes[0].key)
+
+        async with engine:
+            given_up, *others = [asyncio.ensure_future(consume()) for _ in range(4)]
+            await asyncio.sleep(0)
+            given_up.cancel()
+            await asyncio.gather(*others)
+            return taken, engine.counts.delivered
+
+    taken, delivered = asyncio.run(play())
+    assert sorted(key.seed for key in taken) == list(range(40))
+    assert delivered == 40
