@@ -58,13 +58,13 @@ def test_nothing_makes_it_raise(answer: Any, gold: Any) -> None:
 
 
 def test_the_verdict_is_in_the_info_of_an_episode() -> None:
-    """``same`` and ``different``; an answer without the tag has none."""
+    """``same`` and ``different``; an answer without the tag is unreadable."""
     env: QuestionEnv = QaEnv(dataset=[{"question": "Who?", "answer": "Ann"}])
     verdicts = []
     for action in ("<answer>ann</answer>", "<answer>Bea</answer>", "ann"):
         env.reset()
         verdicts.append(env.step(action)[4].get("grade"))
-    assert verdicts == ["same", "different", None]
+    assert verdicts == ["same", "different", "unreadable"]
 
 
 def test_a_reward_that_has_no_readable_gold_says_so() -> None:

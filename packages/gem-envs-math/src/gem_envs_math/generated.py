@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from gem.arguments import boolean, integer
@@ -61,7 +62,7 @@ class GeneratedEnv(BoxedMathEnv):
     def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:
         grade = super().grade(action, row)
         info = {"kind": row["kind"], "level": row["level"]}
-        return Grade(grade.reward, grade.correct, grade.well_formed, info, grade.verdict)
+        return replace(grade, info=info)
 
     def compare(self, answer: str, row: Mapping[str, Any]) -> GradeResult:
         # The grader accepts 2 + 3 for 5, and so would reward the question itself.

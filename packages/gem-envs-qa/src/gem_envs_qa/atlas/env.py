@@ -8,6 +8,7 @@ reward is 1.0 if it is right, else 0.0. The wrapper ``search_tool`` finds the ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gem.arguments import boolean, choice, integer
@@ -83,4 +84,4 @@ class AtlasEnv(ShortAnswerEnv):
     def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:
         grade = super().grade(action, row)
         info = {**grade.info, "kind": row["kind"], "hops": row["hops"]}
-        return Grade(grade.reward, grade.correct, grade.well_formed, info)
+        return replace(grade, info=info)

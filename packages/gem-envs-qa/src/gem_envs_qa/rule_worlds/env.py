@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from gem.arguments import boolean, choice, integer
@@ -83,7 +84,7 @@ class RuleWorldsEnv(ShortAnswerEnv):
 
     def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:
         grade = super().grade(action, row)
-        return Grade(grade.reward, grade.correct, grade.well_formed, {"depth": row["depth"]})
+        return replace(grade, info={"depth": row["depth"]})
 
     def _make_row(self, rng: random.Random, index: int) -> dict[str, Any]:
         depth = rng.randint(0, MAX_DEPTH) if self.depth == "mixed" else self.depth
