@@ -24,6 +24,12 @@ from gem.vector.env_runner import Maker, describe
 __all__ = ["ensure_module", "modules_of", "pack_makers", "unpack_makers"]
 
 
+_SPAWNED = "__mp_main__"
+"""The name of the script in processes that multiprocessing has spawned."""
+
+_SCRIPT = ("__main__", _SPAWNED)
+
+
 class _ByValueError(Exception):
     """Something has no name under which another process could import it."""
 
@@ -38,7 +44,7 @@ class _MakerPickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, (type, FunctionType)):
             name = value.__module__
-            if name == "__main__" or "<locals>" in value.__qualname__ or "<lambda>" in value.__qualname__:
+            if name in _SCRIPT or "<locals>" in value.__qualname__ or "<lambda>" in value.__qualname__:
                 raise _ByValueError(f"{value.__qualname__} is defined in the script, a notebook or a function")
             file = getattr(sys.modules.get(name), "__file__", None)
             if file is not None:
@@ -60,6 +66,8 @@ def pack_makers(makers: Sequence[Maker | None]) -> tuple[dict[str, str], bytes]:
     except Exception as error:
         try:
             cloudpickle: Any = import_module("cloudpickle")
+            if _SPAWNED in sys.modules:  # by itself it sends only what is in __main__ by value
+                cloudpickle.register_pickle_by_value(sys.modules[_SPAWNED])
             return {}, cloudpickle.dumps(list(makers))
         except ImportError:
             remedy = "define it in a module that can be imported, or install cloudpickle, which sends it by value"
