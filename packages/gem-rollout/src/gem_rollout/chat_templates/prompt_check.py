@@ -25,13 +25,11 @@ from gem.registry import make
 from gem.text import action_text
 from gem.wrappers import wrapper
 from gem.wrappers.history import HistoryWrapper, is_text
+from gem_rollout.chat_templates.rendered_text import AROUND, excerpt, place_of
 from gem_rollout.history.chat_history import Messages
 from gem_rollout.history.chat_template import ChatTokenizer, render
 
 __all__ = ["ACTION_KINDS", "PromptEpisode", "RoleResult", "check_prompts", "check_roles"]
-
-_AROUND = 48
-"""Characters of a prompt that are shown on either side of a difference."""
 
 _LINES = (
     "Welcome. Two rules:\n1. Say something.\n2. Say it in words.",
@@ -143,10 +141,10 @@ class _Prompts:
                 _difference(self.latest + self.said, prompt),
             )
         elif (
-            lost := next((answer for answer in answers if not _holds(prompt[len(self.latest) :], answer)), None)
+            lost := next((answer for answer in answers if place_of(answer, prompt[len(self.latest) :]) < 0), None)
         ) is not None:
             who = "the first observation" if not self.turns else f"the answer to turn {self.turns}"
-            self.fail("lost", f"the template leaves out {who}: {_excerpt(lost)!r}")
+            self.fail("lost", f"the template leaves out {who}: {excerpt(lost)!r}")
         self.latest = prompt
 
     def _is_kept(self, prompt: str, said: str) -> bool:
@@ -301,22 +299,11 @@ def _text_of(observation: Any) -> str:
     return str(observation)
 
 
-def _holds(prompt: str, answer: str) -> bool:
-    """Return whether a prompt holds a text; templates strip texts, and some write a tool's answer as JSON."""
-    stripped = answer.strip()
-    forms = (stripped, json.dumps(stripped, ensure_ascii=False)[1:-1], json.dumps(stripped)[1:-1])
-    return any(form in prompt for form in forms)
-
-
 def _difference(before: str, now: str) -> tuple[str, str, str]:
     """Return the end of the common beginning, and how each of two texts goes on."""
     shared = next((i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
-    ends = slice(max(0, shared - _AROUND), shared), slice(shared, shared + _AROUND)
+    ends = slice(max(0, shared - AROUND), shared), slice(shared, shared + AROUND)
     return before[ends[0]], before[ends[1]], now[ends[1]]
-
-
-def _excerpt(text: str) -> str:
-    return text if len(text) <= _AROUND else f"{text[:_AROUND]}…"
 
 
 def _plain(env: Env[Any, Any], prompt: str, turn: int) -> str:
