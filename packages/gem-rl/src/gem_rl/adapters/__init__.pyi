@@ -1,3 +1,5 @@
+from gem_rl.adapters.group_returns import GroupReturns as GroupReturns
+from gem_rl.adapters.group_returns import RunningGroup as RunningGroup
 from gem_rl.adapters.lockstep import Lockstep as Lockstep
 from gem_rl.adapters.playing import BatchPlayer as BatchPlayer
 from gem_rl.adapters.playing import episode_returns as episode_returns
