@@ -110,9 +110,9 @@ class AgentExecutor(MultiTurnAgentExecutor):
         async with self._groups.member(label) as group:
             try:
                 result = await plain.execute(prompt, label, sampling_params, max_length, hf_tokenizer, *rest, **more)
-            except (ArgumentError, NotSupportedError):  # of what was configured, for every episode
-                raise
             except Exception as error:  # of the environment's first observation, of the engine
+                if instance.episode is None or isinstance(error, (ArgumentError, NotSupportedError)):
+                    raise  # what was configured is wrong, for every episode
                 logger.warning("the episode %s is masked: %s: %s", label, type(error).__name__, error)
             finally:
                 if instance.episode is not None:

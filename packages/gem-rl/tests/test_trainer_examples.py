@@ -46,6 +46,13 @@ class Unread(Talk):
         return observation, 0.0, over, truncated, {"grade": "unreadable"} if over else info
 
 
+class Gone(Talk):
+    """Cannot begin."""
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        raise OSError("the disk is full")
+
+
 class Flaky(Talk):
     """Two of its three episodes go well, with returns of 1 and 2."""
 
@@ -67,7 +74,7 @@ class Flaky(Talk):
 def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Offers the environments."""
     monkeypatch.setattr(Flaky, "made", 0)
-    made = {"test:Breaks-v0": Breaks, "test:Unread-v0": Unread, "test:Flaky-v0": Flaky}
+    made = {"test:Breaks-v0": Breaks, "test:Unread-v0": Unread, "test:Gone-v0": Gone, "test:Flaky-v0": Flaky}
     with environments():
         for name, cls in made.items():
             gem.register(name, cls)
@@ -454,7 +461,9 @@ def test_openrlhf_masks_an_episode_without_an_outcome(monkeypatch: pytest.Monkey
     ((start, end),) = masked["action_ranges"]
     assert end - start == 1
     assert opened == []
-    results, _ = openrlhf(monkeypatch, "test:NoSuch-v0", 2)
+    with pytest.raises(gem.errors.UnknownEnvironmentError):
+        openrlhf(monkeypatch, "test:NoSuch-v0", 1)
+    results, _ = openrlhf(monkeypatch, "test:Gone-v0", 2)
     for result in results:
         assert (result["reward"], result["scores"]) == (0.0, 0.0)
         assert result["action_ranges"] == [(len(result["observation_tokens"]) - 1, len(result["observation_tokens"]))]

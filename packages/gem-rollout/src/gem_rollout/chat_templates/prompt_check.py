@@ -197,25 +197,40 @@ def check_prompts(
 
 
 def check_roles(tokenizer: ChatTokenizer, arguments: Mapping[str, Any] | None = None) -> list[RoleResult]:
-    """Return what the template makes of each role, in the place where conversations have it."""
-    call = {"id": "call00001", "type": "function", "function": {"name": "look", "arguments": {"at": _MARK}}}
-    asked = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
-    tried: dict[str, list[dict[str, Any]]] = {
-        "user": [{"role": "user", "content": _MARK}],
-        "assistant": [asked[0], {"role": "assistant", "content": _MARK}, {"role": "user", "content": "three"}],
-        "system": [{"role": "system", "content": _MARK}, asked[0]],
-        "tool": [*asked, {"role": "tool", "content": _MARK, "tool_call_id": "call00001"}],
-        "assistant with tool calls": [asked[0], {"role": "assistant", "content": "", "tool_calls": [call]}],
+    """Return what the template makes of each role, in the places where conversations have it.
+
+    Some templates render a tool's answer only after a native call (Gemma 4, gpt-oss), others render no such calls; both
+    render the role.
+    """
+    asked, said = {"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}
+    answer = {"role": "tool", "content": _MARK, "tool_call_id": "call00001"}
+
+    def calling(at: str) -> dict[str, Any]:
+        function = {"name": "look", "arguments": {"at": at}}
+        call = {"id": "call00001", "type": "function", "function": function}
+        return {"role": "assistant", "content": "", "tool_calls": [call]}
+
+    tried: dict[str, list[list[dict[str, Any]]]] = {
+        "user": [[{"role": "user", "content": _MARK}]],
+        "assistant": [[asked, {"role": "assistant", "content": _MARK}, {"role": "user", "content": "three"}]],
+        "system": [[{"role": "system", "content": _MARK}, asked]],
+        "tool": [[asked, said, answer], [asked, calling("here"), answer]],
+        "assistant with tool calls": [[asked, calling(_MARK)]],
     }
-    results = []
-    for role, messages in tried.items():
+    return [_role_result(tokenizer, role, places, arguments or {}) for role, places in tried.items()]
+
+
+def _role_result(
+    tokenizer: ChatTokenizer, role: str, places: list[list[dict[str, Any]]], arguments: Mapping[str, Any]
+) -> RoleResult:
+    reason = ""
+    for messages in places:
         try:
-            text = render(tokenizer, messages, arguments or {})
+            if _MARK in render(tokenizer, messages, arguments):
+                return RoleResult(role, True)
         except Exception as error:  # templates raise what they like
-            results.append(RoleResult(role, False, f"{type(error).__name__}: {error}"))
-        else:
-            results.append(RoleResult(role, _MARK in text))
-    return results
+            reason = reason or f"{type(error).__name__}: {error}"
+    return RoleResult(role, False, reason)
 
 
 _MARK = "27182818"
