@@ -122,7 +122,6 @@ class AgentExecutor(MultiTurnAgentExecutor):
                 figures = instance.episode.metrics()
                 result["extra_logs"] = {name: torch.tensor(value) for name, value in figures.items()}
                 if instance.episode.gradable:
-                    result["reward"] = result["scores"] = figures["return"]
                     group.returns.append(figures["return"])
                     return result
         mean = await group.mean()

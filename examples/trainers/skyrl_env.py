@@ -8,9 +8,9 @@ Register it where the trainer starts, in the driver and in its workers, and name
 
 The rows of the data set have ``env_id`` and ``seed``, which SkyRL hands on as ``extras``; see :func:`rows`.
 
-An episode without an outcome (a fault of the environment, the grader or a simulated user) raises an error, since SkyRL
-takes no reward for a failure and none for nothing: with ``generator.skip_failed_rollouts=true``, where a version has it,
-SkyRL masks such an episode; without, it ends the step.
+An episode without an outcome (a fault of the environment, the grader or a simulated user) raises an error: its reward
+would count as that of a failure. Where a version of SkyRL has ``generator.skip_failed_rollouts=true``, that masks the
+episode; else the error ends the step.
 
 What was run, with skyrl-gym 0.4.0 (``packages/gem-rl/tests/test_trainer_packages.py``): whole episodes through
 ``skyrl_gym.make``. What was not run: a training run, which needs a GPU.

@@ -67,6 +67,11 @@ _OPEN = """{%- for m in messages %}
 _SILENT = """{%- for m in messages %}{{ '<|' + m.role + '|>' + m.content + '<|end|>' }}{% endfor %}
 {%- if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"""
 
+_PADDED = _SILENT.replace("'<|end|>' }}", "'\n<|end|>' }}")
+_CLOSED = _SILENT.replace(
+    "'<|end|>' }}", "'' }}{% if m.tool_calls %}{{ m.tool_calls[0].function | tojson }};;;;{% endif %}<|end|>"
+)
+
 TEMPLATES = {"chatml": _CHATML, "harmony": _HARMONY, "nested": _NESTED, "open": _OPEN, "silent": _SILENT}
 """One for each way in which published templates end a turn and show calls.
 
@@ -204,11 +209,12 @@ def test_the_next_prompt_reads_as_the_template_renders_it(family: str, count: in
         ("open", "Where are you?", "<|user|>\n"),
         ("silent", "Where are you?<|end|>", "<|user|>"),
         ("silent", "", "<|end|><|user|>"),
+        ("padded", "Where are you?<|end|>", "<|user|>"),
     ],
 )
 def test_one_end_of_a_turn_stands_before_the_next_message(family: str, said: str, after: str) -> None:
     """The one that was sampled, else the template's; GLM's models sample what opens the next turn."""
-    tokenizer = PairTokenizer(TEMPLATES[family])
+    tokenizer = PairTokenizer({**TEMPLATES, "padded": _PADDED}[family])
     for prompt in prompts(tokenizer, tokenizer.letters(said), PLAIN, [NEXT]):
         assert prompt.partition(NEXT["content"])[0].endswith("assistant" * (family == "harmony") + said + after)
 
@@ -232,6 +238,14 @@ def test_a_call_that_is_written_otherwise_is_closed_once(family: str) -> None:
     mine = f" I look: look( Bern ) {end}"
     for prompt in prompts(tokenizer, tokenizer.letters(mine), calls(1), results(1)):
         assert prompt == prompt.partition(mine)[0] + mine + whole.partition(said)[2]
+
+
+def test_a_call_that_was_cut_off_is_closed_from_there() -> None:
+    """What the template closes it with may repeat itself."""
+    tokenizer = PairTokenizer(_CLOSED)
+    said, whole = said_and_after(tokenizer, calls(1), results(1))
+    cut = [tokenizer.id(piece) for piece in (said.removesuffix("}};;;;<|end|>"), "}}", ";;", ";;")]
+    assert prompts(tokenizer, cut, calls(1), results(1))[0] == whole
 
 
 _DROPPING = _SILENT.replace("{{ '<|'", "{% if m.role != 'tool' %}{{ '<|'").replace(
@@ -395,16 +409,24 @@ def test_a_server_that_fails_is_heard() -> None:
     """Its error ends the turn, and is no property of the template."""
 
     class Failing(IdsAlone):
-        async def prompt_ids(self, messages: list[Message], tools: Any = None, **rest: Any) -> list[int]:
-            if len(messages) > 1:
-                raise NotSupportedError("the server is down")
-            return await super().prompt_ids(messages, tools, **rest)
+        fails_closed = False
 
-    book = SampledPrompt(Failing(PairTokenizer(_CHATML)))
-    asyncio.run(book.extend_async([USER]))
-    book.note([1])
-    with pytest.raises(NotSupportedError, match="the server is down"):
-        asyncio.run(book.extend_async([USER, ANSWER, HINT]))
+        async def prompt_ids(
+            self, messages: list[Message], tools: Any = None, *, add_generation_prompt: bool = True
+        ) -> list[int]:
+            stands_in = any(message["content"] == "1" for message in messages)
+            if stands_in and self.fails_closed is not add_generation_prompt:
+                raise ArgumentError("the server is down")
+            return await super().prompt_ids(messages, tools, add_generation_prompt=add_generation_prompt)
+
+    for fails_closed in (False, True):
+        server = Failing(PairTokenizer(_CHATML))
+        server.fails_closed = fails_closed
+        book = SampledPrompt(server)
+        asyncio.run(book.extend_async([USER]))
+        book.note([server.tokenizer.id("z")])
+        with pytest.raises(ArgumentError, match="the server is down"):
+            asyncio.run(book.extend_async([USER, ANSWER, HINT]))
 
 
 def test_what_is_no_tokenizer_is_refused() -> None:

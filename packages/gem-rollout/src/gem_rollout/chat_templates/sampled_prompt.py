@@ -47,7 +47,7 @@ _SHORT = 12
 _ASKER: Message = {"role": "user", "content": "x"}
 """Stands for the conversation before an answer where a server renders it."""
 
-_TEXT_MARKS = ("314159265358979",)
+_TEXT_MARKS = ("918273645546372",)
 _ID_MARKS = ("1", "2")
 """Contents of the stand-ins; also numbers, around which no template puts quotes as arguments of a call."""
 
