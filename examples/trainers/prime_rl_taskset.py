@@ -8,7 +8,8 @@ Put this file on the path of the environment workers, and name it in the configu
     tasks = 4096
 
 The environment plays the user: each answer of the model is a turn, and prime-rl records the tokens. Reward functions
-for a ``Rubric`` are ``gem.rewards.verifiers_reward``.
+for a ``Rubric`` are ``gem.rewards.verifiers_reward``. An episode without an outcome (a fault of the environment, the
+grader or a simulated user) ends with an error, and prime-rl masks it.
 
 What was run, with verifiers 0.4.0 (``packages/gem-rl/tests/test_trainer_packages.py``): the task set through the
 package's own loader, and episodes with a scripted player in the place of its agents. What was not run: prime-rl, which
@@ -69,9 +70,12 @@ class GemEnv(vf.Env[GemEnvConfig]):
                     if turn.done:
                         break
                     segment = await interaction.turn(turn.text)
+            record = episode.trajectory
+            if not episode.gradable:
+                raise vf.EnvError(f"the episode {record.key} has no outcome: {record.error or 'it was not graded'}")
             for name, value in episode.metrics().items():
                 interaction.trace.record_metric(name, value)
-            interaction.trace.record_reward("episode_return", episode.trajectory.episode_return, 1.0)
+            interaction.trace.record_reward("episode_return", record.episode_return, 1.0)
         finally:
             episode.close()
 

@@ -4,7 +4,9 @@ Name this file in the configuration: ``rollout.train.env_path=rl2_env.py``; the 
 ``seed``, as ``gem_rl.adapters.rows_of_tasks`` writes them (``to_rows_dataset(rows).to_parquet(path)``).
 
 RL2's own adapter tokenizes each state anew and compares texts. Here the ids are those that the router reported, and an
-episode whose history was rewritten has several sequences, which RL2 trains on as one trajectory.
+episode whose history was rewritten has several sequences, which RL2 trains on as one trajectory. An episode without an
+outcome (a fault of the environment, the router, the grader or a simulated user) is masked: RL2's groups have a fixed
+size, so one token stands for it, whose reward is the mean of the others in its group and whose advantage is thus 0.
 
 What was run (``packages/gem-rl/tests/test_trainer_examples.py``): the function against a stand-in for RL2's samples and
 router. What was not run: a training run, which needs a GPU. Read: ChenmienTan/RL2, commit 9161ede.
@@ -12,13 +14,18 @@ router. What was not run: a training run, which needs a GPU. Read: ChenmienTan/R
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from RL2.datasets import Sample
 from RL2.utils.communication import async_request
 
-from gem_rl.adapters import BatchPlayer, SampledTokens, requests_of, trainer_rows
+from gem_rl import is_gradable
+from gem_rl.adapters import BatchPlayer, GroupReturns, SampledTokens, requests_of, trainer_rows
+
+logger = logging.getLogger(__name__)
+_groups = GroupReturns()
 
 
 class _AbortedError(Exception):
@@ -30,7 +37,10 @@ async def generate(config: DictConfig, tokenizer: Any, router_url: str, sample: 
 
     An aborted episode is played anew from its beginning, with the new weights.
     """
-    if sample.status == Sample.Status.DONE:
+    key = (sample.sample["env_id"], sample.sample["seed"])
+    if sample.status == Sample.Status.DONE:  # in a group whose others were aborted
+        async with _groups.member(key) as group:
+            group.returns += sample.metrics["rewards"]
         return
     sampling = OmegaConf.to_container(config.sampling_params)
     aborted = False
@@ -54,14 +64,34 @@ async def generate(config: DictConfig, tokenizer: Any, router_url: str, sample: 
         logprobs = [entry[0] for entry in figures["output_token_logprobs"]]
         return SampledTokens([entry[1] for entry in figures["output_token_logprobs"]], logprobs, reason)
 
-    (episode,) = await BatchPlayer(tokenizer).play_async(requests_of([sample.sample]), ask)
+    async with _groups.member(key) as group:
+        (episode,) = await BatchPlayer(tokenizer).play_async(requests_of([sample.sample]), ask)
+        rows = [] if aborted or not is_gradable(episode) else trainer_rows(episode)
+        if rows:
+            group.returns.append(episode.episode_return)
     if aborted:
         sample.status = Sample.Status.ABORTED
         return
-    if episode.failure is not None:
-        raise RuntimeError(f"the episode {episode.key} failed: {episode.failure.message}")
-    for row in trainer_rows(episode):
+    sample.status = Sample.Status.DONE
+    sample.metrics["masked"].append(not rows)
+    if not rows:
+        logger.warning("the episode %s has no outcome and is masked: %s", episode.key, episode.error)
+        end, mean = tokenizer.eos_token_id, await group.mean()
+        sample.state_dicts.append(
+            {
+                "states": [end, end],
+                "actions": [0, end],
+                "action_mask": [0, 1],
+                "logps": [0.0, 0.0],  # read only as a factor of the advantage
+                "rewards": [0.0, mean],
+            }
+        )
+        sample.metrics["rewards"].append(mean)
+        return
+    for row in rows:
         before = len(row.prompt_ids)
+        if row.logprobs is None:
+            raise ValueError("RL2 needs log-probabilities, and the router did not report them")
         sample.state_dicts.append(
             {
                 "states": row.prompt_ids + row.response_ids,
@@ -79,4 +109,3 @@ async def generate(config: DictConfig, tokenizer: Any, router_url: str, sample: 
     sample.metrics["rewards"].append(episode.episode_return)
     sample.metrics["response_length"] += [len(turn.token_ids or []) for turn in turns]
     sample.metrics["length_clip_ratio"] += [turn.finish_reason == "length" for turn in turns]
-    sample.status = Sample.Status.DONE

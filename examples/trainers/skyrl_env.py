@@ -8,6 +8,10 @@ Register it where the trainer starts, in the driver and in its workers, and name
 
 The rows of the data set have ``env_id`` and ``seed``, which SkyRL hands on as ``extras``; see :func:`rows`.
 
+An episode without an outcome (a fault of the environment, the grader or a simulated user) raises an error: its reward
+would count as that of a failure. Where a version of SkyRL has ``generator.skip_failed_rollouts=true``, that masks the
+episode; else the error ends the step.
+
 What was run, with skyrl-gym 0.4.0 (``packages/gem-rl/tests/test_trainer_packages.py``): whole episodes through
 ``skyrl_gym.make``. What was not run: a training run, which needs a GPU.
 """
@@ -52,6 +56,9 @@ class GemTextEnv(BaseTextEnv):
         """Play a turn."""
         self.turns += 1
         turn = self._episode.step(action)
+        if turn.done and not self._episode.gradable:
+            record = self._episode.trajectory
+            raise RuntimeError(f"the episode {record.key} has no outcome: {record.error or 'it could not be graded'}")
         if turn.added is None and not turn.done:
             raise ValueError("SkyRL appends to a conversation, and a wrapper has rewritten it; use 'messages'")
         return BaseTextEnvStepOutput(

@@ -3,6 +3,8 @@
     python tinker_env.py model_name=Qwen/Qwen3-8B env_ids='["game:GuessTheNumber-v0-easy"]' batches=50
 
 The cookbook renders and tokenizes; a history that a wrapper rewrites is fine, since each turn carries its own prompt.
+An episode without an outcome (a fault of the environment, the grader or a simulated user) raises
+:class:`UnknownOutcome`, and the cookbook's ``MinViableGroup`` trains on the rest of its group.
 
 What was run, with tinker-cookbook 0.5.8 (``packages/gem-rl/tests/test_trainer_packages.py``): groups through the
 cookbook's own ``do_group_rollout`` and renderer, with a sampler in the process. What was not run: training, which
@@ -17,12 +19,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import chz
-from tinker_cookbook import renderers, tokenizer_utils
+from tinker_cookbook import model_info, renderers, tokenizer_utils
 from tinker_cookbook.renderers.base import Message, Renderer, get_text_content
+from tinker_cookbook.rl import train
 from tinker_cookbook.rl.message_env import EnvFromMessageEnv, MessageEnv, MessageStepResult
+from tinker_cookbook.rl.rollout_strategy import MinViableGroup
 from tinker_cookbook.rl.types import Env, EnvGroupBuilder, RLDataset, RLDatasetBuilder
 
 from gem_rl.adapters import TextEpisode
+
+
+class UnknownOutcome(RuntimeError):  # noqa: N818  # it is no error of the policy
+    """An episode says nothing about the policy."""
 
 
 class GemMessageEnv(MessageEnv):
@@ -45,6 +53,9 @@ class GemMessageEnv(MessageEnv):
     async def step(self, message: Message) -> MessageStepResult:
         """Play a turn."""
         turn = await asyncio.to_thread(self._episode.step, get_text_content(message))
+        if turn.done and not self._episode.gradable:
+            record = self._episode.trajectory
+            raise UnknownOutcome(f"the episode {record.key} has no outcome: {record.error or 'it could not be graded'}")
         return MessageStepResult(
             reward=turn.reward,
             episode_done=turn.done,
@@ -69,8 +80,9 @@ class GemGroupBuilder(EnvGroupBuilder):
 
     async def make_envs(self) -> Sequence[Env]:
         """Return the environments of the group."""
-        self._made = [GemMessageEnv(self.env_id, self.seed, **self.arguments) for _ in range(self.size)]
-        return [EnvFromMessageEnv(self.renderer, one, failed_parse_reward=0.0) for one in self._made]
+        made = [GemMessageEnv(self.env_id, self.seed, **self.arguments) for _ in range(self.size)]
+        self.__dict__.setdefault("_made", []).extend(made)  # a strategy that plays an episode again makes more
+        return [EnvFromMessageEnv(self.renderer, one, failed_parse_reward=0.0) for one in made]
 
     async def cleanup(self) -> None:
         """Close the environments."""
@@ -125,34 +137,39 @@ class GemDatasetBuilder(RLDatasetBuilder):
         return train, GemDataset(self.env_ids, self.groups, 1, 1, unseen, renderer)
 
 
-def main() -> None:
-    """Train with Tinker's service."""
-    from tinker_cookbook import model_info
-    from tinker_cookbook.rl import train
+@chz.chz
+class Options:
+    """What the command line takes."""
 
-    @chz.chz
-    class Options:
-        model_name: str
-        env_ids: list[str]
-        batches: int = 50
-        learning_rate: float = 4e-5
-        log_path: str = "tinker-run"
+    model_name: str
+    env_ids: list[str]
+    batches: int = 50
+    learning_rate: float = 4e-5
+    log_path: str = "tinker-run"
 
-    options = chz.entrypoint(Options)
+
+def training(options: Options) -> train.Config:
+    """Return the configuration of a training run."""
     builder = GemDatasetBuilder(
         env_ids=options.env_ids,
         model_name=options.model_name,
         renderer_name=model_info.get_recommended_renderer_name(options.model_name),
         batches=options.batches,
     )
-    config = train.Config(
+    return train.Config(
+        recipe_name="gem",
         model_name=options.model_name,
         dataset_builder=builder,
         learning_rate=options.learning_rate,
         log_path=options.log_path,
         max_tokens=512,
+        rollout_error_tolerance=MinViableGroup(),
     )
-    asyncio.run(train.main(config))
+
+
+def main() -> None:
+    """Train with Tinker's service."""
+    asyncio.run(train.main(training(chz.entrypoint(Options))))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gem
 from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError
@@ -18,11 +16,9 @@ from gem_eval.clients import (
     ModelPolicy,
     Sampling,
     ScriptedClient,
-    TemplateTokenizer,
-    TokenConversation,
 )
 from gem_eval.fake_model import FakeModel, ModelRequest
-from gem_eval.fake_model.byte_tokens import END, decode, encode, encode_special
+from gem_eval.fake_model.byte_tokens import decode, encode_special
 from gem_eval.fake_model.conversation import prompt_ids
 from gem_rollout import RolloutEngine, plan_episodes
 
@@ -175,81 +171,20 @@ def test_tool_calls_in_exact_tokens(strict: bool) -> None:
     assert decode(acts[1].prompt_token_ids[len(first) :]) == "<|tool|>8<|end|><|assistant|>"
 
 
-@given(
-    st.lists(st.text("ab<|>end \n", min_size=1), min_size=1, max_size=5),
-    st.lists(st.booleans(), min_size=5, max_size=5),
-    st.sampled_from([FakeTokenizer, ThinkingTokenizer]),
-)
-def test_any_conversation_continues_exactly(answers: list[str], ended: list[bool], make: Any) -> None:
-    """Each prompt is the last one, the sampled ids, and the template's text; a sampled end of turn is not repeated."""
-
-    async def run() -> None:
-        conversation = TokenConversation(TemplateTokenizer(make()))
-        messages: list[Any] = [{"role": "system", "content": "Play."}, {"role": "user", "content": "Begin."}]
-        before: list[int] = []
-        for turn, (answer, stopped) in enumerate(zip(answers, ended, strict=False)):
-            ids = await conversation.prompt(messages)
-            if before:
-                end = [] if before[-1] == END else [END]
-                expected = [*end, *prompt_ids(messages[-1:])]
-                assert ids == before + expected
-            else:
-                assert ids == prompt_ids(messages)
-            sampled = [*list(answer.encode()), *([END] if stopped else [])]
-            conversation.sampled(sampled)
-            before = ids + sampled
-            messages = [
-                *messages,
-                {"role": "assistant", "content": answer},
-                {"role": "user", "content": f"turn {turn}"},
-            ]
-
-    asyncio.run(run())
-
-
-def test_what_rewrites_the_past_is_refused() -> None:
-    """A window that drops messages cannot be continued; the error names the wrapper that can."""
-
-    async def run() -> None:
-        conversation = TokenConversation(TemplateTokenizer(FakeTokenizer()))
-        first = [{"role": "user", "content": "a"}, {"role": "user", "content": "b!"}]
-        await conversation.prompt(first)
-        conversation.sampled([1])
-        answer = {"role": "assistant", "content": "x"}
-        with pytest.raises(NotSupportedError, match="'messages'"):
-            await conversation.prompt([{"role": "user", "content": "changed"}, *first[1:], answer, *first])
-        with pytest.raises(NotSupportedError, match="'messages'"):
-            await conversation.prompt([first[0], {"role": "user", "content": "c"}, answer, *first[:1]])
-        # A notice at the end of the last message was for that turn only.
-        await conversation.prompt([first[0], {"role": "user", "content": "b"}, answer, *first[:1]])
-
-    asyncio.run(run())
-
-
-def test_a_text_alone_begins_anew() -> None:
-    """Observations without history are conversations of one turn."""
-
-    async def run() -> list[list[int]]:
-        conversation = TokenConversation(TemplateTokenizer(FakeTokenizer()))
-        prompts = []
-        for text in ("one", "two"):
-            prompts.append(await conversation.prompt([{"role": "user", "content": text}]))
-            conversation.sampled(encode("x"))
-        return prompts
-
-    assert asyncio.run(run()) == [prompt_ids([{"role": "user", "content": text}]) for text in ("one", "two")]
-
-
 def test_what_exact_tokens_cannot_do_is_said() -> None:
-    """Pictures, servers without ids or tokenizers, clients without either."""
+    """Pictures, which an environment may declare, servers without ids or tokenizers, clients without either."""
     picture = [{"type": "image_url", "image_url": {"url": "data:,"}}]
 
     async def act(dialect: str, observation: Any, tokenizer: Any = None) -> None:
         async with FakeModel(dialect=dialect) as model, EndpointClient(model.url) as client:
             await ModelPolicy(client, exact_tokens=True, tokenizer=tokenizer).act(observation, {})
 
-    with pytest.raises(NotSupportedError, match="text alone"):
+    with pytest.raises(NotSupportedError, match="message 0 \\(user\\) holds a part of type 'image_url'"):
         asyncio.run(act("vllm", picture))
+    with pytest.raises(NotSupportedError, match="math:Geometry-v0 shows image"):
+        ModelPolicy(
+            ScriptedClient(["x"]), exact_tokens=True, tokenizer=FakeTokenizer(), env=gem.make("math:Geometry-v0")
+        )
     with pytest.raises(NotSupportedError, match="tokenizer=…"):
         asyncio.run(act("openai", "hello"))
     with pytest.raises(NotSupportedError, match="token_ids=True"):
@@ -268,21 +203,3 @@ def test_a_server_that_changes_the_prompt_is_refused() -> None:
     policy = ModelPolicy(ScriptedClient([changed]), exact_tokens=True, tokenizer=FakeTokenizer())
     with pytest.raises(NotSupportedError, match="changed its ids"):
         asyncio.run(policy.act("hello", {}))
-
-
-def test_a_template_that_hides_answers_is_refused() -> None:
-    """Without the answer in the text, the end of a turn cannot be found."""
-
-    class Hiding(FakeTokenizer):
-        def apply_chat_template(self, conversation: Any, **rest: Any) -> str:  # type: ignore[override]
-            return super().apply_chat_template([m for m in conversation if m["role"] != "assistant"], **rest)
-
-    async def run() -> None:
-        conversation = TokenConversation(TemplateTokenizer(Hiding()))
-        user = {"role": "user", "content": "a"}
-        await conversation.prompt([user])
-        conversation.sampled([1])
-        await conversation.prompt([user, {"role": "assistant", "content": "x"}, user])
-
-    with pytest.raises(NotSupportedError, match="where an answer ends"):
-        asyncio.run(run())

@@ -240,5 +240,6 @@ def _check_rows(episode: Trajectory, log: list[tuple[list[int], list[int], list[
     ]
     assert flat == [token for _, ids, _ in log for token in ids]
     paid = sum(sum(row.rewards) for row in for_trainer)
-    assert np.isclose(paid, sum(turn.reward for turn, (_, ids, _) in zip(episode.transitions, log, strict=True) if ids))
+    assert np.isclose(paid, episode.episode_return)
+    assert np.isclose(sum(sum(row["rewards"]) for row in exported), episode.episode_return)
     return len(rows)

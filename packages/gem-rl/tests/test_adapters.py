@@ -183,9 +183,9 @@ def test_what_follows_an_answer_as_text(tokenizer: PieceTokenizer, said: str) ->
 
 def test_a_prompt_needs_a_template_and_a_known_history(tokenizer: PieceTokenizer) -> None:
     """Both are refused by name."""
-    with pytest.raises(ArgumentTypeError, match="ChatPrompt needs a tokenizer with apply_chat_template"):
+    with pytest.raises(ArgumentTypeError, match="SampledPrompt needs a tokenizer with apply_chat_template"):
         ChatPrompt(object())  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="sampled, template, got 'all'"):
+    with pytest.raises(ArgumentError, match="sampled, template, appended, got 'all'"):
         ChatPrompt(tokenizer, "all")  # type: ignore[arg-type]
 
 

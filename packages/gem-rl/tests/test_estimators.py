@@ -260,7 +260,7 @@ def test_a_value_that_is_no_number_is_refused(bad: float) -> None:
         (lambda: gem_rl.gae(TWO_GROUPS, [0] * 5, [0] * 4), "values must have 6 values, got 5"),
         (lambda: gem_rl.gigpo(TWO_GROUPS, []), "states must have 6 values"),
         (lambda: gem_rl.grpo(TWO_GROUPS, normalize="batch"), "'group' or 'none'"),  # type: ignore[arg-type]
-        (lambda: gem_rl.as_tokens(TWO_GROUPS, [1, 1, 1, 1, 1, 0]), "at least 1, got 0"),
+        (lambda: gem_rl.as_tokens(TWO_GROUPS, [1, 1, 1, 1, 1, -1]), "at least 0, got -1"),
         (lambda: gem_rl.loss_weights(TWO_GROUPS, [1] * 6, "mean"), "how must be one of token-mean"),  # type: ignore[arg-type]
         (lambda: gem_rl.loss_weights(TWO_GROUPS, [1] * 6, "constant"), "a positive constant"),
     ],
@@ -289,6 +289,17 @@ def test_views_of_an_action() -> None:
     np.testing.assert_array_equal(
         gem_rl.spread_to_tokens(TWO_GROUPS, of_episodes, counts), [1, 1, 1, 2, 8, 8, 8, 8, 8, 8]
     )
+
+
+def test_a_response_without_tokens_pays_at_its_neighbours() -> None:
+    """At the token before it, at the next one where the episode has none yet; an episode of none is not valid."""
+    tokens = gem_rl.as_tokens(TWO_GROUPS, [2, 0, 0, 0, 1, 2])
+    np.testing.assert_array_equal(tokens.rewards, [0, 1, 3, 0, 5])
+    np.testing.assert_array_equal(tokens.lengths, [2, 0, 0, 3])
+    np.testing.assert_array_equal(tokens.valid, TWO_GROUPS.valid & [True, False, True, True])
+    found = gem_rl.reinforce_plus_plus(TWO_GROUPS, [2, 0, 0, 0, 1, 2], np.zeros(5), epsilon=0.0)
+    of_tokens = np.array([1, 1, 8, 5, 5])
+    np.testing.assert_allclose(found, (of_tokens - of_tokens.mean()) / of_tokens.std())
 
 
 def test_loss_weights() -> None:

@@ -11,6 +11,7 @@ import gem
 import gem_rl
 from gem.errors import ArgumentError
 from gem.policies import Act
+from gem_rl.adapters import trainer_rows
 from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
 
 
@@ -106,26 +107,35 @@ def test_what_a_world_model_foresees() -> None:
     ]
 
 
-def sampled() -> Trajectory:
+def sampled(last: list[float] | None = None) -> Trajectory:
     """Return an episode with token ids, whose second prompt continues the first."""
     return play(
         (Act("a", prompt_token_ids=[1, 2], token_ids=[3, 4], logprobs=[-0.5, -0.25]), "Go on.", 0.5),
-        (Act("b", prompt_token_ids=[1, 2, 3, 4, 5], token_ids=[6]), "Won.", 1.0),
+        (Act("b", prompt_token_ids=[1, 2, 3, 4, 5], token_ids=[6], logprobs=last), "Won.", 1.0),
     )
 
 
 def test_rows_for_reinforcement_learning() -> None:
     """Sampled ids with masks, the reward at the last token of its turn, the advantage at each."""
-    (row,) = gem_rl.rl_rows([sampled()], np.array([2.0, -1.0]))
+    (row,) = gem_rl.rl_rows([sampled([-0.125])], np.array([2.0, -1.0]))
     assert row["input_ids"] == [1, 2, 3, 4, 5, 6]
     assert row["action_mask"] == [0, 0, 1, 1, 0, 1]
     assert row["observation_mask"] == [0, 0, 0, 0, 1, 0]
-    assert row["logprobs"] == [0.0, 0.0, -0.5, -0.25, 0.0, 0.0]
+    assert row["logprobs"] == [0.0, 0.0, -0.5, -0.25, 0.0, -0.125]
     assert row["rewards"] == [0.0, 0.0, 0.0, 0.5, 0.0, 1.0]
     assert row["advantages"] == [0.0, 0.0, 2.0, 2.0, 0.0, -1.0]
     for wrong in (np.zeros(1), np.zeros(3)):
         with pytest.raises(ArgumentError, match=f"{wrong.size} advantages"):
             list(gem_rl.rl_rows([sampled()], wrong))
+
+
+@pytest.mark.parametrize("last", [None, [float("nan")]])
+def test_a_log_probability_that_was_not_measured_is_not_written(last: list[float] | None) -> None:
+    """0.0 would say that the token was certain."""
+    (row,) = gem_rl.rl_rows([sampled(last)])
+    assert row["logprobs"] is None
+    (of_trainer,) = trainer_rows(sampled(last))
+    assert of_trainer.logprobs is None
 
 
 def characters(messages: list[dict[str, Any]], generate: bool) -> list[int]:

@@ -15,10 +15,10 @@ _GENERATION = "{%- endfor %}{%- if add_generation_prompt %}{{ '<assistant>' }}{%
 _CALLS = "{%- for call in message.tool_calls or [] %}{{ call.function.name }}{% endfor %}"
 TEMPLATES = {
     "growing": f"{_LOOP}{{{{- '<' + message.role + '>' + message.content }}}}{_CALLS}{{{{- '<end>' }}}}{_GENERATION}",
-    "trimming": f"{_LOOP}{{{{- '<' + message.role + '>' + message.content | trim + '<end>' }}}}{_GENERATION}",
+    "trimming": f"{_LOOP}{{{{- '<' + message.role + '>' + message.content | trim }}}}{_CALLS}<end>{_GENERATION}",
     "forgetful": f"""{_LOOP}{{%- set text = message.content %}}
 {{%- if message.role == 'assistant' %}}{{% set text = text.split('</think>')[-1].lstrip() %}}{{% endif %}}
-{{{{- '<' + message.role + '>' + text + '<end>' }}}}{_GENERATION}""",
+{{{{- '<' + message.role + '>' + text }}}}{_CALLS}<end>{_GENERATION}""",
 }
 """Adds at the end only; trims answers as Llama's does; drops reasoning as Qwen 3's does."""
 

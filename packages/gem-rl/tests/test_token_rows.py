@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem.errors import TrajectoryError
-from gem_rl import token_rows
+from gem_rl import TurnBatch, as_tokens, paid_at_tokens, token_rows
 from gem_rollout.trajectory import Trajectory
 from gem_rollout.trajectory.transition import Transition
 
@@ -66,6 +66,33 @@ def test_each_sampled_token_is_trained_on_once(steps: list[tuple[bool, list[int]
                 assert (np.diff(places) == 1).all()
     for row in rows:
         assert not (row.sampled & row.observed).any()
+
+
+@given(st.lists(st.tuples(st.booleans(), tokens, tokens, st.integers(-3, 3)), max_size=6))
+def test_rows_add_up_to_the_return(steps: list[tuple[bool, list[int], list[int], int]]) -> None:
+    """Turns without tokens included; what follows a token is paid at it or later, and nothing before it."""
+    turns: list[Transition] = []
+    so_far: list[int] = []
+    for continued, added, ids, reward in steps:
+        one = turn(so_far + added if continued else added, ids)
+        one.reward = float(reward)
+        turns.append(one)
+        so_far = (one.prompt_token_ids or []) + ids
+    lived = episode(*turns)
+    rows = token_rows(lived)
+    paid = paid_at_tokens(lived, rows)
+    pairs = [pair for row, pay in zip(rows, paid, strict=True) for pair in zip(row.turns.tolist(), pay, strict=True)]
+    assert all(pay == 0 for index, pay in pairs if index < 0)
+    sampled = [(index, pay) for index, pay in pairs if index >= 0]
+    first = min((index for index, _ in sampled), default=0)
+    for place, (index, _) in enumerate(sampled):
+        begins = 0 if index == first and place == 0 else index
+        if place and sampled[place - 1][0] == index:
+            continue  # not the first token of its turn
+        assert sum(pay for _, pay in sampled[place:]) == sum(one.reward for one in turns[begins:])
+    batch = TurnBatch.of([one.reward for one in turns], [len(turns)])
+    views = as_tokens(batch, np.array([len(one.token_ids or []) for one in turns], dtype=np.int64))
+    np.testing.assert_array_equal(views.rewards, [pay for _, pay in sampled])
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from sampled_episodes import TURNS, PieceTokenizer, environments
+from sampled_episodes import TURNS, PieceTokenizer, Talk, environments
 from test_token_books import TEMPLATES
 
 import gem
@@ -29,11 +29,60 @@ ENV = "test:Talk-v0"
 pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are not part of the package")
 
 
+class Breaks(Talk):
+    """Fails in the second turn."""
+
+    def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        if self.turn == 1:
+            raise OSError("the disk is full")
+        return super().step(action)
+
+
+class Unread(Talk):
+    """Cannot say whether the last answer is right."""
+
+    def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        observation, _, over, truncated, info = super().step(action)
+        return observation, 0.0, over, truncated, {"grade": "unreadable"} if over else info
+
+
+class Gone(Talk):
+    """Cannot begin."""
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        raise OSError("the disk is full")
+
+
+class Flaky(Talk):
+    """Two of its three episodes go well, with returns of 1 and 2."""
+
+    made = 0
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        Flaky.made += 1
+        self.number = (Flaky.made - 1) % 3
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        if self.number == 0:
+            raise OSError("the disk is full")
+        observation, _, over, truncated, info = super().step(action)
+        return observation, float(self.number * over), over, truncated, info
+
+
 @pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
+def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Offers the environments."""
+    monkeypatch.setattr(Flaky, "made", 0)
+    made = {"test:Breaks-v0": Breaks, "test:Unread-v0": Unread, "test:Gone-v0": Gone, "test:Flaky-v0": Flaky}
     with environments():
-        yield
+        for name, cls in made.items():
+            gem.register(name, cls)
+        try:
+            yield
+        finally:
+            for name in made:
+                gem.registry.unregister(name)
 
 
 @pytest.fixture
@@ -66,6 +115,7 @@ class LetterModel:
     """Says ``ab`` letter by letter, which the tokenizer would write as one piece, and logs what it was asked."""
 
     def __init__(self, tokenizer: PieceTokenizer) -> None:
+        self.tokenizer = tokenizer
         self.answer = [tokenizer.encode(letter, add_special_tokens=False)[0] for letter in "ab"] + [tokenizer.end]
         assert tokenizer.encode("ab", add_special_tokens=False) != self.answer[:2]
         self.asked: list[list[int]] = []
@@ -94,9 +144,68 @@ class AgentLoopOutput:
     response_mask: list[int]
     metrics: AgentLoopMetrics
     response_logprobs: list[float] | None = None
+    routed_experts: Any = None
     reward_score: float | None = None
     num_turns: int = 0
     extra_fields: dict[str, Any] = field(default_factory=dict)
+
+
+class AgentLoopBase:
+    def __init__(self, trainer_config: Any, server_manager: Any, tokenizer: Any) -> None:
+        self.rollout_config = trainer_config.config.actor_rollout_ref.rollout
+        self.server_manager, self.tokenizer = server_manager, tokenizer
+        self.apply_chat_template_kwargs: dict[str, Any] = {}
+
+
+class VerlServer:
+    """Samples with new weights in each turn, and notes its requests."""
+
+    def __init__(self, model: LetterModel, logprobs: bool = True) -> None:
+        self.model, self.logprobs = model, logprobs
+        self.requests: set[str] = set()
+
+    async def generate(self, request_id: str, *, prompt_ids: list[int], sampling_params: dict[str, Any]) -> Any:
+        self.requests.add(request_id)
+        assert sampling_params == {"temperature": 1.0}
+        ids = self.model(prompt_ids)
+        version = len(self.model.asked)
+        return SimpleNamespace(
+            token_ids=ids,
+            log_probs=[-0.5] * len(ids) if self.logprobs else None,
+            stop_reason="completed",
+            routed_experts=None,
+            extra_fields={"global_steps": version, "min_global_steps": version, "max_global_steps": version},
+        )
+
+
+class Config(SimpleNamespace):
+    """A configuration, as omegaconf has it."""
+
+    def get(self, name: str, default: Any) -> Any:
+        return getattr(self, name, default)
+
+
+def verl_loop(
+    monkeypatch: pytest.MonkeyPatch, server: VerlServer, *, prompt: int = 1000, response: int = 2000, **trainer: Any
+) -> Any:
+    """Return the loop of verl's example."""
+    names = {
+        "AgentLoopBase": AgentLoopBase,
+        "AgentLoopMetrics": AgentLoopMetrics,
+        "AgentLoopOutput": AgentLoopOutput,
+        "register": lambda name: lambda cls: cls,
+    }
+    module = load(monkeypatch, "verl_agent_loop", {"verl.experimental.agent_loop.agent_loop": names})
+    rollout = Config(prompt_length=prompt, response_length=response)
+    config = Config(trainer=Config(**trainer), actor_rollout_ref=Config(rollout=rollout))
+    return module.GemAgentLoop(
+        trainer_config=Config(config=config), server_manager=server, tokenizer=server.model.tokenizer
+    )
+
+
+def verl_row(env_id: str = ENV) -> dict[str, Any]:
+    """Return what verl passes of a row of its data set."""
+    return {**rows_of_tasks(env_id, 1, seed=3)[0], "raw_prompt": [], "agent_name": "gem", "index": 0}
 
 
 @pytest.mark.parametrize("logprobs", [True, False])
@@ -104,42 +213,55 @@ def test_verl_gets_one_masked_sequence(
     monkeypatch: pytest.MonkeyPatch, tokenizer: PieceTokenizer, logprobs: bool
 ) -> None:
     """Its server is asked with one request id in all turns, and the score is the sum of rewards."""
-    model = LetterModel(tokenizer)
-    requests: set[str] = set()
-
-    class Server:
-        async def generate(self, request_id: str, *, prompt_ids: list[int], sampling_params: dict[str, Any]) -> Any:
-            requests.add(request_id)
-            assert sampling_params == {"temperature": 1.0}
-            ids = model(prompt_ids)
-            return SimpleNamespace(
-                token_ids=ids, log_probs=[-0.5] * len(ids) if logprobs else None, stop_reason="completed"
-            )
-
-    names = {
-        "AgentLoopBase": object,
-        "AgentLoopMetrics": AgentLoopMetrics,
-        "AgentLoopOutput": AgentLoopOutput,
-        "register": lambda name: lambda cls: cls,
-    }
-    module = load(monkeypatch, "verl_agent_loop", {"verl.experimental.agent_loop.agent_loop": names})
-    loop = module.GemAgentLoop()
-    loop.rollout_config = SimpleNamespace(prompt_length=1000, response_length=2000)
-    loop.tokenizer, loop.apply_chat_template_kwargs, loop.server_manager = tokenizer, {}, Server()
-    row = {**rows_of_tasks(ENV, 1, seed=3)[0], "raw_prompt": [], "agent_name": "gem", "index": 0}
-    output = asyncio.run(loop.run({"temperature": 1.0}, **row))
-    assert len(requests) == 1
+    server = VerlServer(LetterModel(tokenizer), logprobs)
+    loop = verl_loop(monkeypatch, server)
+    output = asyncio.run(loop.run({"temperature": 1.0}, **verl_row()))
+    assert len(server.requests) == 1
     assert output.num_turns == 2 * TURNS
-    assert sampled(output.response_ids, output.response_mask) == model.answer * TURNS
-    assert (output.prompt_ids + output.response_ids)[: len(model.asked[-1])] == model.asked[-1]
+    assert sampled(output.response_ids, output.response_mask) == server.model.answer * TURNS
+    assert (output.prompt_ids + output.response_ids)[: len(server.model.asked[-1])] == server.model.asked[-1]
     assert (output.response_logprobs is not None) == logprobs
     assert output.reward_score == pytest.approx(sum(output.extra_fields["turn_scores"]))
-    loop.rollout_config = SimpleNamespace(prompt_length=5, response_length=5)
-    with pytest.raises(RuntimeError, match="fills the 10 tokens"):
-        asyncio.run(loop.run({"temperature": 1.0}, **row))
+    # trainer_base.py makes an array of integers of them, and reckons the staleness from both.
+    assert (output.extra_fields["min_global_steps"], output.extra_fields["max_global_steps"]) == (1, TURNS)
+
+
+def test_verl_caps_prompts_and_responses(monkeypatch: pytest.MonkeyPatch, tokenizer: PieceTokenizer) -> None:
+    """The model sees no more of the first prompt than prompt_length, and no more turns than response_length holds."""
+    server = VerlServer(LetterModel(tokenizer))
+    output = asyncio.run(verl_loop(monkeypatch, server, prompt=5, response=20).run({"temperature": 1.0}, **verl_row()))
+    assert len(server.model.asked[0]) == 5
+    assert output.prompt_ids == server.model.asked[0]
+    assert 3 < len(output.response_ids) == len(output.response_mask) <= 20
+    assert (output.prompt_ids + output.response_ids)[: len(server.model.asked[-1])] == server.model.asked[-1]
+    assert all(len(asked) < 25 for asked in server.model.asked)
+
+
+@pytest.mark.parametrize("env_id", ["test:Breaks-v0", "test:Unread-v0"])
+def test_verl_leaves_out_an_episode_without_an_outcome(
+    monkeypatch: pytest.MonkeyPatch, tokenizer: PieceTokenizer, env_id: str
+) -> None:
+    """It gives no output, neither an error, which loses others, nor a score; the trainer that needs one is refused."""
+    server = VerlServer(LetterModel(tokenizer))
+    assert asyncio.run(verl_loop(monkeypatch, server).run({"temperature": 1.0}, **verl_row(env_id))) == []
+    with pytest.raises(ValueError, match=r"set trainer\.use_v1=true"):
+        verl_loop(monkeypatch, server, use_v1=False)
 
 
 # RL2, commit 9161ede: RL2/datasets/rl.py, RL2/utils/communication.py
+
+
+class CallableTokenizer(PieceTokenizer):
+    """With the names that RL2 and OpenRLHF use."""
+
+    eos_token = "<end>"
+
+    @property
+    def eos_token_id(self) -> int:
+        return self.end
+
+    def __call__(self, text: str, add_special_tokens: bool) -> dict[str, list[int]]:
+        return {"input_ids": self.encode(text, add_special_tokens=add_special_tokens)}
 
 
 @dataclass
@@ -160,38 +282,53 @@ class Sample:
     status: Status = Status.RUNNING
 
 
-def test_rl2_gets_sequences_and_plays_an_aborted_episode_anew(
-    monkeypatch: pytest.MonkeyPatch, tokenizer: PieceTokenizer
-) -> None:
-    """The router aborts one request in the second turn; the sample is finished by the next call."""
-    model = LetterModel(tokenizer)
-    calls: list[dict[str, Any]] = []
+class Router:
+    """Samples, and notes what it was asked; one request is aborted."""
 
-    async def async_request(url: str, endpoint: str, *, json: dict[str, Any]) -> dict[str, Any]:
-        calls.append(json)
+    def __init__(self, model: LetterModel, aborts: int = 0) -> None:
+        self.model, self.aborts = model, aborts
+
+    async def __call__(self, url: str, endpoint: str, *, json: dict[str, Any]) -> dict[str, Any]:
         assert (url, endpoint) == ("http://router", "generate")
         assert json["sampling_params"] == {"max_new_tokens": 8, "no_stop_trim": True}
-        ids = model(json["input_ids"])
-        reason = "abort" if len(calls) == 2 else "stop"
+        ids = self.model(json["input_ids"])
+        reason = "abort" if len(self.model.asked) == self.aborts else "stop"
         entries = [[-0.25, token, None] for token in ids]
         return {"text": "", "meta_info": {"output_token_logprobs": entries, "finish_reason": {"type": reason}}}
 
+
+def rl2(monkeypatch: pytest.MonkeyPatch, router: Router) -> Any:
+    """Return what plays samples, one after the other or a group at once, as RL2's SampleGroup does."""
     module = load(
         monkeypatch,
         "rl2_env",
         {
             "omegaconf": {"DictConfig": dict, "OmegaConf": SimpleNamespace(to_container=dict)},
             "RL2.datasets": {"Sample": Sample},
-            "RL2.utils.communication": {"async_request": async_request},
+            "RL2.utils.communication": {"async_request": router},
         },
     )
-    sample = Sample(rows_of_tasks(ENV, 1)[0])
     config = SimpleNamespace(sampling_params={"max_new_tokens": 8})
-    asyncio.run(module.generate(config, tokenizer, "http://router", sample))
+
+    async def group(samples: list[Sample]) -> None:
+        tokenizer = router.model.tokenizer
+        await asyncio.gather(*(module.generate(config, tokenizer, "http://router", sample) for sample in samples))
+
+    return lambda *samples: asyncio.run(group([*samples]))
+
+
+def test_rl2_gets_sequences_and_plays_an_aborted_episode_anew(
+    monkeypatch: pytest.MonkeyPatch, tokenizer: PieceTokenizer
+) -> None:
+    """The router aborts one request in the second turn; the sample is finished by the next call."""
+    model = LetterModel(tokenizer)
+    play = rl2(monkeypatch, Router(model, aborts=2))
+    sample = Sample(rows_of_tasks(ENV, 1)[0])
+    play(sample)
     assert (sample.status, sample.state_dicts) == (Sample.Status.ABORTED, [])
-    model.asked.clear()
+    model.asked[:] = [[], []]
     for _ in range(2):  # a finished sample is left alone
-        asyncio.run(module.generate(config, tokenizer, "http://router", sample))
+        play(sample)
     assert sample.status == Sample.Status.DONE
     (found,) = sample.state_dicts
     assert len({len(values) for values in found.values()}) == 1
@@ -201,6 +338,135 @@ def test_rl2_gets_sequences_and_plays_an_aborted_episode_anew(
     assert found["states"][: len(model.asked[-1])] == model.asked[-1]
     assert sum(found["rewards"]) == pytest.approx(sample.metrics["rewards"][0])
     assert sample.metrics["turns"] == [sample.turn] == [TURNS]
+
+
+def advantages(samples: list[Sample]) -> list[float]:
+    """Return what RL2's algorithms.py makes of a group: the sums over action tokens, less their mean."""
+    returns = [sum(sampled(one["rewards"], one["action_mask"])) for sample in samples for one in sample.state_dicts]
+    assert all(sum(one["action_mask"]) for sample in samples for one in sample.state_dicts)
+    return [value - sum(returns) / len(returns) for value in returns]
+
+
+def test_rl2_masks_an_episode_without_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its advantage is 0 and the others have those of a group without it; so has a sample that was done before."""
+    play = rl2(monkeypatch, Router(LetterModel(CallableTokenizer(TEMPLATES["growing"]))))
+    samples = [Sample(rows_of_tasks(ENV, 1)[0] | {"env_id": "test:Flaky-v0"}) for _ in range(3)]
+    play(*samples)
+    assert sorted(advantages(samples)) == [-0.5, 0.0, 0.5]
+    masked = [sample.metrics["masked"] == [True] for sample in samples].index(True)
+    assert sum(samples[masked].state_dicts[0]["action_mask"]) == 1
+    assert [len(sample.metrics["rewards"]) for sample in samples] == [1, 1, 1]
+    again = Sample(samples[masked].sample)
+    samples[masked] = again
+    play(*samples)  # as RL2 calls it again after an abort; this time, the episode fails again
+    assert sorted(advantages(samples)) == [-0.5, 0.0, 0.5]
+    lost = [Sample(rows_of_tasks("test:Breaks-v0", 1)[0]) for _ in range(2)]
+    play(*lost)
+    assert advantages(lost) == [0.0, 0.0]
+
+
+# OpenRLHF 0.11.2: openrlhf/utils/agent.py
+
+
+class AgentInstanceBase:
+    """One episode."""
+
+
+class MultiTurnAgentExecutor:
+    def __init__(self, agent_instance_cls: Any) -> None:
+        self.agent_instance_cls = agent_instance_cls
+
+    async def execute(
+        self, prompt: str, label: str, sampling_params: Any, max_length: int, hf_tokenizer: Any, llm_engine: Any
+    ) -> dict[str, Any]:
+        instance = self.agent_instance_cls()
+        text = (await instance.reset({"observation": prompt, "label": label}))["observation"]
+        ids = hf_tokenizer(text=text, add_special_tokens=False)["input_ids"]
+        ranges, reward, score, logs = [], 0.0, 0.0, {}
+        while max_length > len(ids):
+            said = (await llm_engine(ids))[: max_length - len(ids)]
+            ranges.append((len(ids), len(ids) + len(said)))
+            action = hf_tokenizer.decode(said, skip_special_tokens=False).removesuffix("<end>")
+            step = await instance.step({"observation_text": text, "action_text": action, "label": label})
+            reward += step["rewards"].item()
+            score, logs = step.get("scores", reward), step.get("extra_logs", {})
+            text += action + step["environment_feedback"]
+            ids = ids + said + hf_tokenizer(text=step["environment_feedback"], add_special_tokens=False)["input_ids"]
+            if step["done"]:
+                break
+        return {
+            "prompt": prompt,
+            "label": label,
+            "reward": reward,
+            "scores": score,
+            "observation_tokens": ids,
+            "action_ranges": ranges,
+            "rollout_log_probs": None,
+            "extra_logs": logs,
+        }
+
+
+def openrlhf(monkeypatch: pytest.MonkeyPatch, env_id: str, size: int, max_length: int = 10000) -> Any:
+    """Return what a group of OpenRLHF's engine gives, and the environments that are still open."""
+    names = {"AgentInstanceBase": AgentInstanceBase, "MultiTurnAgentExecutor": MultiTurnAgentExecutor}
+    torch = {"tensor": lambda value: SimpleNamespace(item=lambda: value, value=value)}
+    module = load(monkeypatch, "openrlhf_agent", {"torch": torch, "openrlhf.utils.agent": names})
+    tokenizer = CallableTokenizer(TEMPLATES["growing"])
+    monkeypatch.setattr(module, "tokenizer", lambda: tokenizer)
+    model = LetterModel(tokenizer)
+    opened: list[Any] = []
+    monkeypatch.setattr(Talk, "close", lambda env: opened.remove(env.number_of_opening), raising=False)
+    made = Talk.__init__
+
+    def count(env: Any, *arguments: Any) -> None:
+        made(env, *arguments)
+        env.number_of_opening = object()
+        opened.append(env.number_of_opening)
+
+    monkeypatch.setattr(Talk, "__init__", count)
+
+    async def engine(ids: list[int]) -> list[int]:
+        await asyncio.sleep(0)
+        return model(ids)
+
+    async def group() -> list[Any]:
+        executor = module.AgentExecutor()
+        label = f'{{"env_id": "{env_id}", "seed": 3}}'
+        params = SimpleNamespace(logprobs=None)
+        return await asyncio.gather(
+            *(executor.execute("Begin.", label, params, max_length, tokenizer, llm_engine=engine) for _ in range(size))
+        )
+
+    return asyncio.run(group()), opened
+
+
+def test_openrlhf_gets_the_return_wherever_an_episode_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where its token budget is used up in the middle; the environment is closed then, too."""
+    (whole,), _ = openrlhf(monkeypatch, ENV, 1)
+    budget = whole["action_ranges"][-2][1]
+    (part,), opened = openrlhf(monkeypatch, ENV, 1, budget)
+    for result, turns in ((whole, TURNS), (part, TURNS - 1)):
+        figures = {name: value.value for name, value in result["extra_logs"].items()}
+        assert figures["turns"] == len(result["action_ranges"]) == turns
+        assert result["reward"] == result["scores"] == figures["return"] > 1
+    assert opened == []
+
+
+def test_openrlhf_masks_an_episode_without_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One token of it stays, with the mean of the others; an environment that cannot begin is no exception."""
+    results, opened = openrlhf(monkeypatch, "test:Flaky-v0", 3)
+    assert sorted(result["reward"] for result in results) == [1.0, 1.5, 2.0]
+    (masked,) = [result for result in results if result["reward"] == 1.5]
+    assert masked["scores"] == 1.5
+    ((start, end),) = masked["action_ranges"]
+    assert end - start == 1
+    assert opened == []
+    with pytest.raises(gem.errors.UnknownEnvironmentError):
+        openrlhf(monkeypatch, "test:NoSuch-v0", 1)
+    results, _ = openrlhf(monkeypatch, "test:Gone-v0", 2)
+    for result in results:
+        assert (result["reward"], result["scores"]) == (0.0, 0.0)
+        assert result["action_ranges"] == [(len(result["observation_tokens"]) - 1, len(result["observation_tokens"]))]
 
 
 # Oat, commit c1a074c: oat/algorithms/ppo_multiturn.py, oat/types.py

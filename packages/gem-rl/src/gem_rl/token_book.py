@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from gem_rollout.trajectory.record import Trajectory
 from gem_rollout.trajectory.token_edits import continues
 from gem_rollout.trajectory.transition import Transition
 
-__all__ = ["TokenRow", "token_rows"]
+__all__ = ["TokenRow", "measured_logprobs", "paid_at_tokens", "token_rows"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,38 @@ def token_rows(trajectory: Trajectory) -> list[TokenRow]:
     if len(trajectory.agents) > 1:
         raise TrajectoryError(f"{', '.join(trajectory.agents)} acted; take the rows of trajectory.for_agent(name)")
     return [_row(turns) for turns in _runs(trajectory)]
+
+
+def paid_at_tokens(trajectory: Trajectory, rows: Sequence[TokenRow]) -> list[list[float]]:
+    """Return the pay of each token of each row: the reward of a turn at its last sampled token, 0.0 elsewhere.
+
+    A turn in which nothing was sampled, such as one that a model ends at once, pays at the last token sampled before
+    it; where there is none, at the first one after it. So the rows of an episode add up to its return, unless nothing
+    was sampled in all of it.
+    """
+    paid = [[0.0] * len(row) for row in rows]
+    last = {turn: (row, place) for row, one in enumerate(rows) for place, turn in enumerate(one.turns.tolist())}
+    places = [last.get(turn) for turn in range(len(trajectory.transitions))]
+    place = next((found for found in places if found is not None), None)
+    if place is not None:
+        first = rows[place[0]].turns.tolist()
+        place = place[0], next(index for index, turn in enumerate(first) if turn >= 0)
+        for found, turn in zip(places, trajectory.transitions, strict=True):
+            place = found or place
+            paid[place[0]][place[1]] += turn.reward
+    return paid
+
+
+def measured_logprobs(row: TokenRow) -> list[float] | None:
+    """Return the log-probabilities of a row's sampled tokens, 0.0 for the others, which no loss reads.
+
+    None if one was not measured: 0.0 would say that the token was certain, and every importance ratio would be wrong.
+    Trainers take None for a row, or for a batch, and compute the values themselves (verl, TRL, SkyRL).
+    """
+    if np.isnan(row.logprobs[row.sampled]).any():
+        return None
+    found: list[float] = np.where(row.sampled, row.logprobs, 0.0).tolist()
+    return found
 
 
 _Turn = tuple[int, list[int], Transition]

@@ -149,7 +149,7 @@ class TurnBatch:
         sums = np.bincount(self.episode_of_turn, weights=self.rewards, minlength=self.episodes)
         return sums.astype(np.float64)  # those of no episodes are integers otherwise
 
-    def to_turns(self, values: Floats) -> Floats:
+    def to_turns(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return a value of each episode, ``(E,)``, for each turn, ``(N,)``."""
         return values[self.episode_of_turn]
 

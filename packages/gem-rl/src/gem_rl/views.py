@@ -17,18 +17,26 @@ __all__ = ["as_interactions", "as_tokens", "spread_to_tokens"]
 def as_tokens(batch: TurnBatch, token_counts: ArrayLike) -> TurnBatch:
     """Return the batch in which each sampled token is a turn; the last token of a response earns its reward.
 
+    A response without tokens, such as one that a model ends at once, pays at the token before it; where the episode has
+    none yet, at the first one after it. An episode without any token is not valid in the batch, since its return would
+    be lost.
+
     Args:
         batch: the episodes, whose turns are responses.
-        token_counts: ``(N,)``, the number of sampled tokens of each response, at least 1.
+        token_counts: ``(N,)``, the number of sampled tokens of each response.
 
     Raises:
-        ArgumentError: if token_counts has another shape or a value below 1.
+        ArgumentError: if token_counts has another shape or a negative value.
     """
-    counts = counts_of(batch, token_counts, least=1)
-    rewards = np.zeros(int(counts.sum()))
-    rewards[np.cumsum(counts) - 1] = batch.rewards
+    counts = counts_of(batch, token_counts, least=0)
     lengths = np.bincount(batch.episode_of_turn, weights=counts, minlength=batch.episodes).astype(np.int64)
-    return TurnBatch(rewards, lengths, batch.terminated, batch.groups, batch.tasks, batch.valid)
+    rewards = np.zeros(int(counts.sum()))
+    # Neither before the first token of the episode.
+    places = np.maximum(np.cumsum(counts) - 1, batch.to_turns(np.cumsum(lengths) - lengths))
+    sampled = batch.to_turns(lengths) > 0
+    np.add.at(rewards, places[sampled], batch.rewards[sampled])
+    valid = batch.valid & ((lengths > 0) | (batch.lengths == 0))
+    return TurnBatch(rewards, lengths, batch.terminated, batch.groups, batch.tasks, valid)
 
 
 def as_interactions(batch: TurnBatch) -> TurnBatch:

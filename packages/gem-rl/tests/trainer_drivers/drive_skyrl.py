@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import skyrl_env
 import skyrl_gym
+
+import gem
 
 skyrl_env.register()
 skyrl_env.register()
@@ -32,4 +35,26 @@ for row in skyrl_env.rows("game:GuessTheNumber-v0-easy", 3):
     found.append({"rewards": rewards, **figures})
     env.close()
 assert skyrl_env.GemTextEnv.aggregate_metrics(found)
+
+
+class Breaks(gem.Env[str, str]):
+    """Fails in its first turn."""
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        return "Go on.", {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        raise OSError("the disk is full")
+
+
+gem.register("test:Breaks-v0", Breaks)
+env = skyrl_gym.make("gem", env_config={}, extras={"env_id": "test:Breaks-v0", "seed": 0, "max_turns": 12})
+env.init([])
+try:
+    env.step("on")
+except RuntimeError as error:
+    assert "has no outcome: OSError: the disk is full" in str(error)
+else:
+    raise AssertionError("an outage was graded")
 print(json.dumps(found))

@@ -11,6 +11,8 @@ from typing import Any
 import verifiers.v1 as vf
 from verifiers.v1.utils.loaders import load_taskset, taskset_config_type
 
+import gem
+
 config = taskset_config_type("prime_rl_taskset")(id="prime_rl_taskset", envs=["game:GuessTheNumber-v0-easy"], tasks=3)
 taskset = load_taskset(config)
 tasks = list(taskset)
@@ -54,4 +56,27 @@ for task in tasks:
     assert player.heard[0] is None
     assert all("number" in str(text) for text in player.heard[1:])
     found.append({**player.rewards, **player.metrics})
+
+
+class Breaks(gem.Env[str, str]):
+    """Fails in its first turn."""
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        return "Go on.", {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        raise OSError("the disk is full")
+
+
+gem.register("test:Breaks-v0", Breaks)
+player = Player()
+broken = SimpleNamespace(data=SimpleNamespace(env_id="test:Breaks-v0", seed=0))
+try:
+    asyncio.run(env.run(broken, SimpleNamespace(player=player)))
+except vf.EnvError as error:
+    assert "has no outcome: OSError: the disk is full" in str(error)
+else:
+    raise AssertionError("an outage was graded")
+assert player.rewards == {}
 print(json.dumps(found))

@@ -8,6 +8,4 @@ from gem_eval.clients.errors import ModelError as ModelError
 from gem_eval.clients.opening import open_client as open_client
 from gem_eval.clients.policy import ModelPolicy as ModelPolicy
 from gem_eval.clients.scripted import ScriptedClient as ScriptedClient
-from gem_eval.clients.token_conversation import TemplateTokenizer as TemplateTokenizer
-from gem_eval.clients.token_conversation import TokenConversation as TokenConversation
 from gem_eval.clients.transformers_client import TransformersClient as TransformersClient

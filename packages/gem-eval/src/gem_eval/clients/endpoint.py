@@ -233,9 +233,11 @@ class EndpointClient:
             completion.prompt_token_ids = prompt
         return self._noted(completion, sampling)
 
-    async def prompt_ids(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> list[int]:
-        """Return the token ids of a conversation, up to the opening of the assistant's next turn, as the server has
-        them.
+    async def prompt_ids(
+        self, messages: list[Message], tools: list[dict[str, Any]] | None = None, *, add_generation_prompt: bool = True
+    ) -> list[int]:
+        """Return the token ids of a conversation, by default up to the opening of the assistant's next turn, as the
+        server has them.
 
         Raises:
             NotSupportedError: if the server does not tokenize conversations.
@@ -243,7 +245,9 @@ class EndpointClient:
         """
         if not self._prepared:
             await self.prepare()
-        return await server_prompt_ids(self.post, self.capabilities.server, self.model, sendable(messages), tools)
+        return await server_prompt_ids(
+            self.post, self.capabilities.server, self.model, sendable(messages), tools, add_generation_prompt
+        )
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
         """Send a JSON object to another endpoint of the server, for example ``/tokenize``, and return its answer.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 from zlib import crc32
 
 from gem.arguments import boolean, choice
@@ -12,8 +12,9 @@ from gem.core import Env, Info
 from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError
 from gem.policies import Act, Policy
 from gem_eval.clients.base import Completion, Message, ModelClient, Sampling
-from gem_eval.clients.token_conversation import PromptTokenizer, TemplateTokenizer, TokenConversation
 from gem_eval.clients.tool_call_repair import call_natively
+from gem_rollout.chat_templates.rendered_text import refuse_pictures
+from gem_rollout.chat_templates.sampled_prompt import SampledPrompt
 
 __all__ = ["ModelPolicy", "messages_of", "tool_schemas"]
 
@@ -38,8 +39,8 @@ class ModelPolicy(Policy[Any, Any]):
         env: the environment that is played, for its tools.
         protocol: ``"chat"``, or ``"completions"`` for prompts without a chat template; None takes the client's.
         exact_tokens: play with token ids, so that each prompt holds exactly what was sampled before; see
-            :mod:`gem_eval.clients.token_conversation`. The client's server must take and give ids. Tool calls are read
-            from the text, in the form ``<tool_call>{…}</tool_call>``.
+            :mod:`gem_rollout.chat_templates.sampled_prompt`. The client's server must take and give ids. Tool calls are
+            read from the text, in the form ``<tool_call>{…}</tool_call>``.
         tokenizer: with ``exact_tokens``, a tokenizer of the same model with a chat template; None asks the client.
         keep_reasoning: when the model's reasoning is in the message that a history wrapper shows again: with native
             ``"tools"`` calls, as servers expect it, ``"always"`` or ``"never"``.
@@ -69,9 +70,13 @@ class ModelPolicy(Policy[Any, Any]):
         protocol = getattr(client, "protocol", "chat") if protocol is None else protocol
         choice("protocol", protocol, ("auto", "chat", "completions", "generate"))
         self._plain = protocol in ("completions", "generate")
-        self._conversation: TokenConversation | None = None
+        self._exact_prompt: SampledPrompt | None = None
         if boolean("exact_tokens", exact_tokens):
-            self._conversation = TokenConversation(_prompt_tokenizer(client, tokenizer), self._tools)
+            refuse_pictures(None if env is None else env.spec)
+            source: Any = client if tokenizer is None else tokenizer
+            if tokenizer is None and not hasattr(client, "prompt_ids"):
+                raise ArgumentError(f"exact tokens with {client!r:.80} need tokenizer=…, a tokenizer of its model")
+            self._exact_prompt = SampledPrompt(source, "appended", {"tools": self._tools} if self._tools else {})
         elif tokenizer is not None:
             raise ArgumentError("tokenizer is for exact_tokens=True")
         self._keep_reasoning = choice("keep_reasoning", keep_reasoning, ("tools", "always", "never"))
@@ -85,8 +90,8 @@ class ModelPolicy(Policy[Any, Any]):
 
     async def reset(self, observation: Any, info: Info) -> None:
         """Begin a new episode; async, so that the engine needs no thread for it."""
-        if self._conversation is not None:
-            self._conversation.restart()
+        if self._exact_prompt is not None:
+            self._exact_prompt.restart()
 
     async def act(self, observation: Any, info: Info) -> Act:
         """Return the model's action and everything that its server says about it.
@@ -96,8 +101,8 @@ class ModelPolicy(Policy[Any, Any]):
             ContextOverflow: if the prompt has become too long.
             ArgumentTypeError: if the observation is none that a model can be shown.
         """
-        if self._conversation is not None:
-            completion = await self._exact(self._conversation, messages_of(observation, self._system))
+        if self._exact_prompt is not None:
+            completion = await self._exact(self._exact_prompt, messages_of(observation, self._system))
         elif self._plain:
             completion = await self.client.complete(self._prompt(observation), sampling=self.sampling)
         else:
@@ -106,8 +111,8 @@ class ModelPolicy(Policy[Any, Any]):
             )
         return self._act(completion)
 
-    async def _exact(self, conversation: TokenConversation, messages: list[Message]) -> Completion:
-        prompt = await conversation.prompt(messages)
+    async def _exact(self, exact_prompt: SampledPrompt, messages: list[Message]) -> Completion:
+        prompt = await exact_prompt.extend_async(messages)
         completion = await self.client.complete(prompt, sampling=self.sampling)
         if completion.token_ids is None:
             raise NotSupportedError(
@@ -119,7 +124,7 @@ class ModelPolicy(Policy[Any, Any]):
                 "exact tokens need a server that takes a prompt as it is, and this one changed its ids"
             )
         completion.prompt_token_ids = prompt
-        conversation.sampled(completion.token_ids)
+        exact_prompt.note(completion.token_ids)
         if self._tools:
             call_natively(completion, messages)
         return completion
@@ -158,14 +163,6 @@ class ModelPolicy(Policy[Any, Any]):
             model=completion.model,
             metadata=metadata,
         )
-
-
-def _prompt_tokenizer(client: ModelClient, tokenizer: Any) -> PromptTokenizer:
-    if tokenizer is not None:
-        return tokenizer if hasattr(tokenizer, "prompt_ids") else TemplateTokenizer(tokenizer)
-    if not hasattr(client, "prompt_ids"):
-        raise ArgumentError(f"exact tokens with {client!r:.80} need tokenizer=…, a tokenizer of its model")
-    return cast(PromptTokenizer, client)
 
 
 def messages_of(observation: Any, system: Sequence[Message] = ()) -> list[Message]:

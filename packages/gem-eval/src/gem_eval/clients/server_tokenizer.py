@@ -16,9 +16,14 @@ Post = Callable[[str, dict[str, Any]], Awaitable[Any]]
 
 
 async def server_prompt_ids(
-    post: Post, server: str | None, model: str, messages: list[Message], tools: list[dict[str, Any]] | None
+    post: Post,
+    server: str | None,
+    model: str,
+    messages: list[Message],
+    tools: list[dict[str, Any]] | None,
+    add_generation_prompt: bool = True,
 ) -> list[int]:
-    """Return the ids of a conversation, up to and including the opening of the assistant's next turn.
+    """Return the ids of a conversation, by default up to and including the opening of the assistant's next turn.
 
     vLLM's ``/tokenize`` takes messages. llama.cpp renders them with ``/apply-template`` and tokenizes the text with its
     own ``/tokenize``.
@@ -27,16 +32,16 @@ async def server_prompt_ids(
         NotSupportedError: if the server does neither.
         ModelError: if it does not answer.
     """
-    with_tools = {"tools": tools} if tools else {}
+    asked = {"messages": messages, "add_generation_prompt": add_generation_prompt}
+    if tools:
+        asked["tools"] = tools
     try:
         if server == "llamacpp":
-            rendered = await post("/apply-template", {"messages": messages, **with_tools})
+            rendered = await post("/apply-template", asked)
             text = rendered.get("prompt") if isinstance(rendered, dict) else None
             answer = await post("/tokenize", {"content": text, "add_special": False, "parse_special": True})
         else:
-            answer = await post(
-                "/tokenize", {"model": model, "messages": messages, "add_generation_prompt": True, **with_tools}
-            )
+            answer = await post("/tokenize", {"model": model, **asked})
     except ModelError as error:
         if error.status in (400, 404, 405, 422, 501):
             raise NotSupportedError(f"{_UNABLE} ({error})") from error

@@ -21,9 +21,10 @@ from gem_eval.clients.errors import ContextOverflow, ModelError
 from gem_eval.clients.json_text import readable
 from gem_eval.clients.local_generation import GeneratedTokens, GenerationJob, generate
 from gem_eval.clients.reasoning import ThinkTags, split_reasoning
-from gem_eval.clients.token_conversation import TemplateTokenizer
 from gem_eval.clients.token_data import IMPOSSIBLE
 from gem_eval.clients.tool_call_repair import call_natively
+from gem_rollout.chat_templates.rendered_text import text_only
+from gem_rollout.chat_templates.sampled_prompt import SampledPrompt, render_chat
 
 __all__ = ["TransformersClient"]
 
@@ -139,18 +140,24 @@ class TransformersClient:
                 ]
         return completion
 
-    async def prompt_ids(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> list[int]:
-        """Return the token ids of a conversation, up to the opening of the assistant's next turn.
+    async def prompt_ids(
+        self, messages: list[Message], tools: list[dict[str, Any]] | None = None, *, add_generation_prompt: bool = True
+    ) -> list[int]:
+        """Return the token ids of a conversation, by default up to the opening of the assistant's next turn.
 
         Raises:
-            NotSupportedError: for anything but text, and where the model has no chat template.
+            NotSupportedError: for anything but text, and where the model has no chat template or one that leaves out
+                a message.
         """
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._thread, self._load)
         if not getattr(self._tokenizer, "chat_template", None):
             raise NotSupportedError(f"{self.path} has no chat template; use protocol='completions'")
-        tokenizer = TemplateTokenizer(self._tokenizer, self._template_arguments)
-        return await tokenizer.prompt_ids(messages, tools)
+        arguments = {**self._template_arguments, **({"tools": tools} if tools else {})}
+        if add_generation_prompt:
+            return SampledPrompt(self._tokenizer, template_arguments=arguments).extend(messages)
+        text = render_chat(self._tokenizer, text_only(messages), arguments, add_generation_prompt)
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
 
     async def close(self) -> None:
         """Free the model, after the prompts in work."""

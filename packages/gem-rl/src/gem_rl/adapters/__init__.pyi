@@ -1,6 +1,5 @@
-from gem_rl.adapters.chat_prompt import ChatCodec as ChatCodec
-from gem_rl.adapters.chat_prompt import ChatPrompt as ChatPrompt
-from gem_rl.adapters.chat_prompt import as_messages as as_messages
+from gem_rl.adapters.group_returns import GroupReturns as GroupReturns
+from gem_rl.adapters.group_returns import RunningGroup as RunningGroup
 from gem_rl.adapters.lockstep import Lockstep as Lockstep
 from gem_rl.adapters.playing import BatchPlayer as BatchPlayer
 from gem_rl.adapters.playing import episode_returns as episode_returns
@@ -11,5 +10,8 @@ from gem_rl.adapters.task_rows import requests_of as requests_of
 from gem_rl.adapters.task_rows import rows_of_tasks as rows_of_tasks
 from gem_rl.adapters.text_episode import TextEpisode as TextEpisode
 from gem_rl.adapters.text_episode import TextTurn as TextTurn
+from gem_rl.adapters.token_policy import ChatPrompt as ChatPrompt
 from gem_rl.adapters.token_policy import SampledTokens as SampledTokens
 from gem_rl.adapters.token_policy import TokenPolicy as TokenPolicy
+from gem_rollout.chat_templates.sampled_prompt import ChatCodec as ChatCodec
+from gem_rollout.history.messages import as_messages as as_messages

@@ -11,11 +11,12 @@ from typing import Any
 
 from gem.core import Env
 from gem.wrappers import WrapperLike
-from gem_rl.adapters.chat_prompt import ChatCodec, HistoryTokens
 from gem_rl.adapters.lockstep import GenerateBatch, Lockstep
 from gem_rl.adapters.token_policy import Generate, TokenPolicy
 from gem_rl.turn_batch import is_gradable
 from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine
+from gem_rollout.chat_templates.rendered_text import refuse_pictures
+from gem_rollout.chat_templates.sampled_prompt import ChatCodec, HistoryTokens
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["BatchPlayer", "episode_returns"]
@@ -26,7 +27,8 @@ class BatchPlayer:
     """Plays a trainer's batch of episodes and returns their records in its order.
 
     A request that comes again is the next repetition of its group, as trainers repeat the rows of their batch. An
-    episode that fails is in its place, with ``failure`` set. What keeps an environment from being made is raised.
+    episode that fails is in its place, with ``failure`` set. What keeps an environment from being made is raised, and
+    so is that it shows pictures, which token ids do not carry.
     """
 
     tokenizer: ChatCodec
@@ -34,7 +36,7 @@ class BatchPlayer:
     wrappers: WrapperLike | Sequence[WrapperLike] = "messages"
     """As in ``gem.make``."""
     history: HistoryTokens = "sampled"
-    """As in :class:`gem_rl.adapters.ChatPrompt`, like the next."""
+    """As in :class:`gem_rollout.chat_templates.sampled_prompt.SampledPrompt`, like the next."""
     template_arguments: Mapping[str, Any] | None = None
     max_context: int | None = None
     """Tokens that prompt and answer may have."""
@@ -89,6 +91,7 @@ class BatchPlayer:
             return []
 
         def policy(env: Env[Any, Any]) -> TokenPolicy:
+            refuse_pictures(env.spec)
             return TokenPolicy(
                 self.tokenizer,
                 generate,

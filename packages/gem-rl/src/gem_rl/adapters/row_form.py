@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gem.errors import TrajectoryError
-from gem_rl.token_book import token_rows
+from gem_rl.token_book import measured_logprobs, paid_at_tokens, token_rows
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["TrainerRow", "only_trainer_row", "trainer_rows"]
@@ -21,40 +21,36 @@ class TrainerRow:
     """The sampled tokens, and what environment and chat template put between them."""
     response_mask: list[int]
     """1 for sampled tokens, 0 for the others."""
-    logprobs: list[float]
-    """As sampled, natural logarithms; 0.0 for the tokens that were not sampled, or if the server reported none."""
+    logprobs: list[float] | None
+    """As sampled, natural logarithms, and 0.0 for the tokens that were not sampled; None if one was not measured."""
     turns: list[int]
     """The index of the turn that sampled each token, −1 for the others."""
     rewards: list[float]
-    """The reward of a turn at its last token, 0.0 elsewhere."""
+    """The reward of a turn at its last token, 0.0 elsewhere; see :func:`gem_rl.paid_at_tokens`."""
 
 
 def trainer_rows(trajectory: Trajectory) -> list[TrainerRow]:
     """Return the rows of an episode: one, or one for each stretch between rewrites of its history.
 
-    Turns in which nothing was sampled have no row of their own; see :func:`gem_rl.token_rows`, whose errors are passed
-    on.
+    Turns in which nothing was sampled have no row of their own; their rewards are in the others. See
+    :func:`gem_rl.token_rows`, whose errors are passed on.
     """
     found = []
-    for row in token_rows(trajectory):
+    rows = token_rows(trajectory)
+    for row, rewards in zip(rows, paid_at_tokens(trajectory, rows), strict=True):
         turns = row.turns.tolist()
         start = next((place for place, turn in enumerate(turns) if turn >= 0), None)
         if start is None:
             continue
-        ids, logprobs = row.token_ids.tolist(), row.logprobs.tolist()
-        turns = turns[start:]
-        rewards = [
-            trajectory.transitions[turn].reward if turn >= 0 and turn != later else 0.0
-            for turn, later in zip(turns, [*turns[1:], -1], strict=True)
-        ]
+        ids, logprobs = row.token_ids.tolist(), measured_logprobs(row)
         found.append(
             TrainerRow(
                 ids[:start],
                 ids[start:],
-                [int(turn >= 0) for turn in turns],
-                [value if value == value else 0.0 for value in logprobs[start:]],
-                turns,
-                rewards,
+                [int(turn >= 0) for turn in turns[start:]],
+                None if logprobs is None else logprobs[start:],
+                turns[start:],
+                rewards[start:],
             )
         )
     return found

@@ -9,8 +9,8 @@ import gem
 from gem.arguments import integer
 from gem.errors import ArgumentError
 from gem.wrappers import WrapperLike
-from gem_rl.adapters.chat_prompt import as_messages
 from gem_rollout import EpisodeRequest
+from gem_rollout.history.messages import as_messages
 from gem_rollout.trajectory import EpisodeKey
 
 __all__ = ["requests_of", "rows_of_tasks"]

@@ -12,8 +12,8 @@ from gem.core import Action
 from gem.errors import ResetNeededError
 from gem.policies import Act
 from gem.wrappers import WrapperLike
-from gem_rl.adapters.chat_prompt import as_messages
 from gem_rl.turn_batch import is_gradable
+from gem_rollout.history.messages import as_messages
 from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
 
 __all__ = ["TextEpisode", "TextTurn"]

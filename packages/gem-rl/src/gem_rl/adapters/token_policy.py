@@ -10,9 +10,13 @@ from gem.arguments import integer
 from gem.core import Action, Info
 from gem.errors import EpisodeLimitError
 from gem.policies import Act, Policy
-from gem_rl.adapters.chat_prompt import ChatCodec, ChatPrompt, HistoryTokens, as_messages
+from gem_rollout.chat_templates.sampled_prompt import ChatCodec, HistoryTokens, SampledPrompt
+from gem_rollout.history.messages import as_messages
 
-__all__ = ["Generate", "SampledTokens", "TokenPolicy"]
+__all__ = ["ChatPrompt", "Generate", "SampledTokens", "TokenPolicy"]
+
+ChatPrompt = SampledPrompt
+"""The name that the class had here first."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class TokenPolicy(Policy[Any, Any]):
     Args:
         tokenizer: of the model.
         generate: samples an answer.
-        history: as in :class:`ChatPrompt`.
+        history: as in :class:`gem_rollout.chat_templates.sampled_prompt.SampledPrompt`.
         template_arguments: the same.
         max_context: tokens that prompt and answer may have; an episode ends as truncated (``context``) where the prompt
             leaves no room for an answer.
@@ -61,7 +65,7 @@ class TokenPolicy(Policy[Any, Any]):
     ) -> None:
         self._tokenizer = tokenizer
         self._generate = generate
-        self._prompt = ChatPrompt(tokenizer, history, template_arguments)
+        self._prompt = SampledPrompt(tokenizer, history, template_arguments)
         self._max_context = None if max_context is None else integer("max_context", max_context, minimum=1)
         self._parse = parse
         self._key = (env, 0, 0)
@@ -78,6 +82,7 @@ class TokenPolicy(Policy[Any, Any]):
 
         Raises:
             EpisodeLimitError: if the prompt fills the context.
+            NotSupportedError: if the model would not see all of it, such as a picture.
         """
         prompt = self._prompt.extend(as_messages(observation))
         if self._max_context is not None and len(prompt) >= self._max_context:

@@ -65,7 +65,7 @@ def reinforce_plus_plus(
 
     Args:
         batch: the episodes.
-        token_counts: ``(N,)``, the number of sampled tokens of each turn, at least 1.
+        token_counts: ``(N,)``, the number of sampled tokens of each turn; see :func:`gem_rl.as_tokens`.
         token_kl: ``(M,)``, log π(token) − log π_ref(token) of each sampled token.
         beta: β.
         epsilon: ε.

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from gem.errors import ArgumentError
 from gem_rl.export.conversation import Message, conversation
-from gem_rl.token_book import token_rows
+from gem_rl.token_book import measured_logprobs, paid_at_tokens, token_rows
 from gem_rl.turn_batch import Floats
 from gem_rollout.trajectory.record import Trajectory
 
@@ -34,9 +34,10 @@ def rl_rows(trajectories: Iterable[Trajectory], advantages: Floats | None = None
     """Yield rows for reinforcement learning from sampled ids; nothing is tokenized.
 
     ``input_ids``; ``action_mask``, 1 for sampled tokens; ``observation_mask``, 1 for what the environment added between
-    two turns; ``logprobs`` as sampled, 0.0 elsewhere; ``turns``, −1 elsewhere; and, of the turn, ``rewards`` at its
-    last token and ``advantages`` at each of its tokens, 0.0 elsewhere. One episode makes several rows where its history
-    was rewritten; see :func:`gem_rl.token_rows`.
+    two turns; ``logprobs`` as sampled, 0.0 elsewhere, and None for a row of which one was not measured; ``turns``, −1
+    elsewhere; and, of the turn, ``rewards`` at its last token and ``advantages`` at each of its tokens, 0.0 elsewhere.
+    One episode makes several rows where its history was rewritten; see :func:`gem_rl.token_rows`. Their rewards add up
+    to the return; see :func:`gem_rl.paid_at_tokens`.
 
     Args:
         trajectories: episodes of one agent each, with token ids.
@@ -53,18 +54,14 @@ def rl_rows(trajectories: Iterable[Trajectory], advantages: Floats | None = None
         if of_turns is not None and len(of_turns) != turns:
             raise ArgumentError(f"there are {first + len(of_turns)} advantages, and more turns")
         first += turns
-        for row in token_rows(trajectory):
+        rows = token_rows(trajectory)
+        for row, rewards in zip(rows, paid_at_tokens(trajectory, rows), strict=True):
             places = row.turns.tolist()
-            following = [*places[1:], -1]
-            rewards = [
-                trajectory.transitions[place].reward if place >= 0 and place != later else 0.0
-                for place, later in zip(places, following, strict=True)
-            ]
             found = {
                 "input_ids": row.token_ids.tolist(),
                 "action_mask": [int(place >= 0) for place in places],
                 "observation_mask": [int(flag) for flag in row.observed.tolist()],
-                "logprobs": [value if value == value else 0.0 for value in row.logprobs.tolist()],
+                "logprobs": measured_logprobs(row),
                 "turns": places,
                 "rewards": rewards,
                 "env_id": trajectory.key.env,

@@ -25,13 +25,11 @@ from gem.registry import make
 from gem.text import action_text
 from gem.wrappers import wrapper
 from gem.wrappers.history import HistoryWrapper, is_text
+from gem_rollout.chat_templates.rendered_text import AROUND, excerpt, place_of
 from gem_rollout.history.chat_history import Messages
 from gem_rollout.history.chat_template import ChatTokenizer, render
 
 __all__ = ["ACTION_KINDS", "PromptEpisode", "RoleResult", "check_prompts", "check_roles"]
-
-_AROUND = 48
-"""Characters of a prompt that are shown on either side of a difference."""
 
 _LINES = (
     "Welcome. Two rules:\n1. Say something.\n2. Say it in words.",
@@ -143,10 +141,10 @@ class _Prompts:
                 _difference(self.latest + self.said, prompt),
             )
         elif (
-            lost := next((answer for answer in answers if not _holds(prompt[len(self.latest) :], answer)), None)
+            lost := next((answer for answer in answers if place_of(answer, prompt[len(self.latest) :]) < 0), None)
         ) is not None:
             who = "the first observation" if not self.turns else f"the answer to turn {self.turns}"
-            self.fail("lost", f"the template leaves out {who}: {_excerpt(lost)!r}")
+            self.fail("lost", f"the template leaves out {who}: {excerpt(lost)!r}")
         self.latest = prompt
 
     def _is_kept(self, prompt: str, said: str) -> bool:
@@ -199,25 +197,40 @@ def check_prompts(
 
 
 def check_roles(tokenizer: ChatTokenizer, arguments: Mapping[str, Any] | None = None) -> list[RoleResult]:
-    """Return what the template makes of each role, in the place where conversations have it."""
-    call = {"id": "call00001", "type": "function", "function": {"name": "look", "arguments": {"at": _MARK}}}
-    asked = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
-    tried: dict[str, list[dict[str, Any]]] = {
-        "user": [{"role": "user", "content": _MARK}],
-        "assistant": [asked[0], {"role": "assistant", "content": _MARK}, {"role": "user", "content": "three"}],
-        "system": [{"role": "system", "content": _MARK}, asked[0]],
-        "tool": [*asked, {"role": "tool", "content": _MARK, "tool_call_id": "call00001"}],
-        "assistant with tool calls": [asked[0], {"role": "assistant", "content": "", "tool_calls": [call]}],
+    """Return what the template makes of each role, in the places where conversations have it.
+
+    Some templates render a tool's answer only after a native call (Gemma 4, gpt-oss), others render no such calls; both
+    render the role.
+    """
+    asked, said = {"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}
+    answer = {"role": "tool", "content": _MARK, "tool_call_id": "call00001"}
+
+    def calling(at: str) -> dict[str, Any]:
+        function = {"name": "look", "arguments": {"at": at}}
+        call = {"id": "call00001", "type": "function", "function": function}
+        return {"role": "assistant", "content": "", "tool_calls": [call]}
+
+    tried: dict[str, list[list[dict[str, Any]]]] = {
+        "user": [[{"role": "user", "content": _MARK}]],
+        "assistant": [[asked, {"role": "assistant", "content": _MARK}, {"role": "user", "content": "three"}]],
+        "system": [[{"role": "system", "content": _MARK}, asked]],
+        "tool": [[asked, said, answer], [asked, calling("here"), answer]],
+        "assistant with tool calls": [[asked, calling(_MARK)]],
     }
-    results = []
-    for role, messages in tried.items():
+    return [_role_result(tokenizer, role, places, arguments or {}) for role, places in tried.items()]
+
+
+def _role_result(
+    tokenizer: ChatTokenizer, role: str, places: list[list[dict[str, Any]]], arguments: Mapping[str, Any]
+) -> RoleResult:
+    reason = ""
+    for messages in places:
         try:
-            text = render(tokenizer, messages, arguments or {})
+            if _MARK in render(tokenizer, messages, arguments):
+                return RoleResult(role, True)
         except Exception as error:  # templates raise what they like
-            results.append(RoleResult(role, False, f"{type(error).__name__}: {error}"))
-        else:
-            results.append(RoleResult(role, _MARK in text))
-    return results
+            reason = reason or f"{type(error).__name__}: {error}"
+    return RoleResult(role, False, reason)
 
 
 _MARK = "27182818"
@@ -301,22 +314,11 @@ def _text_of(observation: Any) -> str:
     return str(observation)
 
 
-def _holds(prompt: str, answer: str) -> bool:
-    """Return whether a prompt holds a text; templates strip texts, and some write a tool's answer as JSON."""
-    stripped = answer.strip()
-    forms = (stripped, json.dumps(stripped, ensure_ascii=False)[1:-1], json.dumps(stripped)[1:-1])
-    return any(form in prompt for form in forms)
-
-
 def _difference(before: str, now: str) -> tuple[str, str, str]:
     """Return the end of the common beginning, and how each of two texts goes on."""
     shared = next((i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
-    ends = slice(max(0, shared - _AROUND), shared), slice(shared, shared + _AROUND)
+    ends = slice(max(0, shared - AROUND), shared), slice(shared, shared + AROUND)
     return before[ends[0]], before[ends[1]], now[ends[1]]
-
-
-def _excerpt(text: str) -> str:
-    return text if len(text) <= _AROUND else f"{text[:_AROUND]}…"
 
 
 def _plain(env: Env[Any, Any], prompt: str, turn: int) -> str:

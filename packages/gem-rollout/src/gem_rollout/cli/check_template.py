@@ -71,6 +71,7 @@ def check_template_command(
     """
     from gem_rollout.chat_templates.files import read_tokenizer
     from gem_rollout.chat_templates.prompt_check import check_prompts, check_roles
+    from gem_rollout.history.chat_template import renders_tool_messages
 
     arguments = _arguments(template_args)
     loaded = read_tokenizer(tokenizer)
@@ -88,7 +89,7 @@ def check_template_command(
         report["roles"] = [asdict(role) for role in roles]
         print_json({**report, "episodes": [{"holds": episode.holds, **asdict(episode)} for episode in played]})
     else:
-        _print(roles, played)
+        _print(roles, played, renders_tool_messages(loaded, arguments))
     if not all(episode.holds for episode in played):
         raise SystemExit(1)
 
@@ -107,12 +108,12 @@ def _arguments(given: str | None) -> dict[str, Any]:
     return value
 
 
-def _print(roles: list[RoleResult], played: list[PromptEpisode]) -> None:
+def _print(roles: list[RoleResult], played: list[PromptEpisode], tool_role: bool) -> None:
     for role in roles:
         reason = "" if role.renders else f": {printable(role.reason)}" if role.reason else ": its content is left out"
         click.echo(f"role {role.role}: " + ("renders" if role.renders else f"is refused{reason}"))
-    if not next(role.renders for role in roles if role.role == "tool"):
-        click.echo("The wrapper concat_chat therefore shows the answers of tools as messages of the user.")
+    if not tool_role:
+        click.echo("The wrapper concat_chat shows the answers of tools as messages of the user.")
     click.echo()
     rows = Table(("actions", "turns", "prompt"), right=("turns",))
     for episode in played:

@@ -57,13 +57,15 @@ def chat_tokenizer(owner: str, tokenizer: Any) -> ChatTokenizer:
     return checked
 
 
-def render(tokenizer: ChatTokenizer, messages: Sequence[Message], arguments: Mapping[str, Any]) -> str:
-    """Return messages rendered with the tokenizer's chat template, generation prompt included.
+def render(
+    tokenizer: ChatTokenizer, messages: Sequence[Message], arguments: Mapping[str, Any], opened: bool = True
+) -> str:
+    """Return messages rendered with the tokenizer's chat template, by default with the generation prompt.
 
     Raises:
         ArgumentTypeError: if the tokenizer returns no text.
     """
-    text = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True, **arguments)
+    text = tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=opened, **arguments)
     if not isinstance(text, str):
         raise ArgumentTypeError(f"apply_chat_template(tokenize=False) must return a str, got {type(text).__name__}")
     return text

@@ -18,7 +18,22 @@ from gem.wrappers.history import (
     tool_calls,
 )
 
-__all__ = ["extended", "message_piece", "messages_from_state", "other_parts", "reply_messages", "text_if_possible"]
+__all__ = [
+    "as_messages",
+    "extended",
+    "message_piece",
+    "messages_from_state",
+    "other_parts",
+    "reply_messages",
+    "text_if_possible",
+]
+
+
+def as_messages(observation: Any) -> list[Message]:
+    """Return an observation as the conversation that a model sees: its chat messages, or one message of the user."""
+    if isinstance(observation, list) and observation and all("role" in part for part in observation):
+        return list(observation)
+    return [{"role": "user", "content": observation}]
 
 
 def text_if_possible(content: Content) -> Content:
