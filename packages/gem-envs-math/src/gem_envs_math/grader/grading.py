@@ -16,7 +16,7 @@ from gem_envs_math.grader.compare import Rules, equal
 from gem_envs_math.grader.limits import LONGEST, NotMathError, TooMuchError
 from gem_envs_math.grader.parser import parse
 from gem_envs_math.grader.question import Demands, demands_of, rounds_to
-from gem_envs_math.grader.texts import choice_letter
+from gem_envs_math.grader.texts import choice_letter, choice_letters
 from gem_envs_math.grader.units import uncertain
 from gem_envs_math.grader.values import Formula, Relational, Value, is_formula, is_read
 from gem_processes import ProcessPool, ResourceHandle, SharedResource
@@ -133,6 +133,9 @@ def _read_and_compared(answer: str, gold: str, settings: _Settings) -> tuple[Gra
         letters = _letter(one, answer), _letter(two, gold)
         if None not in letters and any(marked for _, marked in filter(None, letters)):
             return _compared(len({letter for letter, _ in filter(None, letters)}) == 1, "exact"), None, None
+        choices = choice_letters(answer), choice_letters(gold)
+        if None not in choices:
+            return _compared(choices[0] == choices[1], "exact"), one, two
         demands = settings.demands
         percent = demands is None or demands.percent or "%" in gold or "percent" in gold
         nouns = demands.nouns if demands is not None else frozenset()
@@ -143,7 +146,8 @@ def _read_and_compared(answer: str, gold: str, settings: _Settings) -> tuple[Gra
             one = rest  # "(C) 5" for 5
         told = equal(one, two, Rules(percent=percent, nouns=nouns, tolerance=settings.tolerance, error=settings.error))
         if told is not True and (
-            (settings.tolerance and rounds_to(one, gold, two)) or (demands is not None and demands.rounded(one, two))
+            (settings.tolerance and rounds_to(one, gold, two))
+            or (demands is not None and (demands.rounded(one, two) or demands.base_left_out(one, two)))
         ):
             told = True
     except (TooMuchError, RecursionError):
@@ -156,7 +160,7 @@ def _read_and_compared(answer: str, gold: str, settings: _Settings) -> tuple[Gra
         how = "exact" if is_read(one) and is_read(two) else "text"
         return _compared(told, how), one, two
     unsure = isinstance(one, Formula) and one.unit is not None and not nouns.issuperset(uncertain(one.unit))
-    if unsure or not (is_formula(one) and is_formula(two)):
+    if unsure or not (all(map(is_read, (one, two))) or all(map(is_formula, (one, two)))):
         return GradeResult("unreadable", "notation"), one, two
     return _slowly(answer, gold, percent, nouns, settings.seconds), one, two
 

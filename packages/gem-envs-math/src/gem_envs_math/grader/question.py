@@ -7,6 +7,7 @@ r"""What a question demands of its answer.
   interval": no inequality.
 - "To the nearest tenth": a gold answer with more decimals equals its rounded value.
 - "Percent": ``20`` and ``20\%`` are one answer.
+- A number in a base that the question speaks of may leave the base out.
 - Nouns of the question may stand behind a number.
 
 A demand that the gold answer itself does not meet is none.
@@ -78,6 +79,8 @@ _PLACES = {
 _DECIMALS = {"one": 1, "two": 2, "three": 3, "four": 4}
 _LITERAL = re.compile(r"-?\d*\.(\d+)")
 _LONGER = 2
+_BASE = re.compile(r"\bbases?\b|binary|ternary|octal|hexadecimal", re.IGNORECASE)
+_INDEXED = re.compile(r"(\d{1,400})_\(?(\w+)\)?")
 
 
 class Demands:
@@ -141,6 +144,18 @@ class Demands:
         if one is None or two is None or (two / self.place).denominator == 1 or (one / self.place).denominator != 1:
             return False
         return abs(one - two) * 2 <= self.place
+
+    def base_left_out(self, answer: Value, gold: Value) -> bool:
+        """Return whether one of two numbers has the index of a base that the question names, and the other has none."""
+        if not _BASE.search(self._text):
+            return False
+        for one, two in ((answer, gold), (gold, answer)):
+            if not isinstance(one, Formula) or not isinstance(two, Formula) or one.node[0] != "v":
+                continue
+            indexed = _INDEXED.fullmatch(one.node[1])
+            if indexed is not None and two.node[0] == "n" and two.node[1] == int(indexed[1]):
+                return re.search(rf"(?<!\w){indexed[2]}(?!\w)", self._text) is not None or one is gold
+        return False
 
     def _objects_to_form(self, one: Formula, two: Formula) -> bool:
         answer, gold = one.node, two.node

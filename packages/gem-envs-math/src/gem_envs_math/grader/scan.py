@@ -53,8 +53,10 @@ _DOUBLED = re.compile(
     r"\\\\(?=(?:[dtc]?frac|sqrt|left|right|text|mathrm|pi|boxed|cdot|times|cup|infty|begin|end)(?![a-zA-Z]))"
 )
 _BACKSLASHES = re.compile(r"\\+")
+_EMPHASIS = re.compile(r"\A(\*\*|`)([^*`]+)\1\Z")
 _TIMES_TEN = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 _LOG_BASE = re.compile(r"(?<![a-zA-Z])log(\d{1,3})(?=\()")
+_COMBINATIONS = re.compile(r"(?:\A|(?<=[-+=*/(\s]))(?:\{\})?[_^]\{?(\d{1,4})\}?\s*C\s*_\{?(\d{1,4})\}?")
 _DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]")
 
 _TOKEN = re.compile(
@@ -66,7 +68,7 @@ _TOKEN = re.compile(
   | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+(?![a-zA-Z\d]))?)
   | \\(?:text(?:bf|it|rm|sf|tt|up|normal)?|mbox|hbox)\s*\{(?P<text>[^{}]*)\}
   | \\(?:math(?:rm|it|bf|sf|tt|normal)|boldsymbol|bm|operatorname\*?|rm|bf|it)\s*\{(?P<font>[^{}\\]*)\}
-  | \\(?P<accent>vec|overrightarrow|overline|bar|hat|widehat|tilde|widetilde|dot|mathcal|mathscr)\s*
+  | \\(?P<accent>vec|overrightarrow|overline|bar|hat|widehat|tilde|widetilde|dot|mathcal|mathscr)(?![a-zA-Z])\s*
      (?:\{\s*(?P<accented>[A-Za-z]{1,4})\s*\}|(?P<one>[A-Za-z]))
   | \\(?P<command>[a-zA-Z]+)
   | (?P<letters>[^\W\d_]+)
@@ -93,11 +95,13 @@ def cleaned(text: str) -> str:
         text = _SPACES.sub(" ", text)
     elif "~" in text:
         text = text.replace("~", " ")
+    if "C" in text:
+        text = _COMBINATIONS.sub(r"\\binom{\1}{\2}", text)
     if "log" in text:
         text = _LOG_BASE.sub(r"log_{\1}", text)
     if "10" in text:
         text = _TIMES_TEN.sub("*", text)
-    text = text.strip()
+    text = _EMPHASIS.sub(r"\2", text.strip())
     if "$" in text and text.replace("\\$", "").count("$") % 2 == 0:
         text = text.replace("\\$", "\\\0").replace("$", " ").replace("\\\0", "\\$").strip()
     return text

@@ -8,13 +8,17 @@ import unicodedata
 from gem_envs_math.grader.units import MULTIPLIERS, NUMBER_WORDS
 from gem_envs_math.grader.values import TextAnswer, UnreadNotation
 
-__all__ = ["INDEX", "choice_letter", "notation_key", "number_in_words", "text_value", "unwrapped", "words_of"]
+__all__ = [
+    "INDEX", "choice_letter", "choice_letters", "notation_key", "number_in_words", "text_value",
+    "unwrapped", "words_of",
+]  # fmt: skip
 
 _TEXT_ONLY = re.compile(r"\\(?:text|textbf|textit|textrm|mbox|mathrm|mathbf|boxed|fbox|emph)\s*\{([^{}]*)\}")
 _BOX = re.compile(r"\\f?boxed\s*\{")
 _NO_WORDS = re.compile(r"[\d\\+*/^=<>|_%$#&{}\[\]~]")
 _CHOICE = re.compile(r"\(([A-Ha-h])\)|([A-Ha-h])[).:](?=\s|$|\\|[^A-Za-z])|([A-H])(?=\s*\([^()]+\)$|\s*$)")
 _OTHER_CHOICE = re.compile(r"(?<![A-Za-z])[A-H](?![A-Za-z])")
+_CHOICES = re.compile(r"\(?[A-H]\)?(?:(?:\s|[,;、&]|\band\b)*\(?[A-H]\)?){1,7}\.?")
 _PIECE = re.compile(r"\\[a-zA-Z]+|[^\W\d_]+|\d+(?:\.\d+)?|\S")
 _THIN = re.compile(r"(?<!\\)\\[,!;: ]")
 _SHORT_FRACTION = re.compile(r"\\[dtc]?frac\s*(\d)\s*(\d)")
@@ -118,6 +122,15 @@ def choice_letter(text: str) -> tuple[str, str] | None:
     if _OTHER_CHOICE.search(rest):  # "(A) or (B)"
         return None
     return found[1] or found[2] or found[3], rest
+
+
+def choice_letters(text: str) -> frozenset[str] | None:
+    """Return the letters of a text that is several choices, ``BC``, ``B, C`` or ``(B) and (C)``; None if it is not."""
+    text = _TEXT_ONLY.sub(r"\1", text).strip().strip("$").strip()
+    if _CHOICES.fullmatch(text) is None:
+        return None
+    letters = re.findall("[A-H]", text)
+    return frozenset(letters) if 1 < len(letters) == len(set(letters)) else None
 
 
 def unwrapped(text: str) -> str:

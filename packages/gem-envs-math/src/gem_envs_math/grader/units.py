@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
 
-from gem_envs_math.grader.counted import COUNTED, NO_UNITS, singular
+from gem_envs_math.grader.counted import ADJECTIVES, COUNTED, NO_UNITS, singular
 
 __all__ = ["MULTIPLIERS", "NUMBER_WORDS", "Unit", "is_known", "is_unit_letter", "is_unit_word", "uncertain", "unit_of"]
 
@@ -67,12 +67,18 @@ _add("A", {"A": 1})
 _add("bit", bit=1, byte=8)
 for _name in (
     "atm", "AU", "cal", "kcal", "calorie", "dB", "decibel", "dyne", "erg", "farad", "gallon", "henry", "kelvin",
-    "celsius", "fahrenheit", "knot", "lightyear", "lumen", "mph", "kmh", "kph", "parsec", "pc", "kpc", "Mpc", "pint",
-    "quart", "cup", "tablespoon", "teaspoon", "rpm", "steradian", "tesla", "torr", "weber", "yen", "euro", "rupee",
+    "celsius", "fahrenheit", "knot", "lightyear", "lumen", "parsec", "pc", "kpc", "Mpc", "pint",
+    "quart", "cup", "tablespoon", "teaspoon", "steradian", "tesla", "torr", "weber", "yen", "euro", "rupee",
     "peso", "pesos", "franc", "ruble", "shilling", "nickel", "dime", "penny", "pennies", "ton", "acre", "hectare",
     "bushel", "decade", "century", "percent", "revolution", "candela", "molar", "coulombs",
 ):  # fmt: skip
     _TABLE.setdefault(_name, (_name.lower(), Fraction(1)))
+
+_COMPOUND = {
+    "mph": ("mile", "/", "hour"), "kmh": ("km", "/", "hour"), "kph": ("km", "/", "hour"), "kmph": ("km", "/", "hour"),
+    "fps": ("foot", "/", "second"), "rpm": ("revolution", "/", "minute"), "mpg": ("mile", "/", "gallon"),
+}  # fmt: skip
+"""Abbreviations of several units."""
 
 _BASES = frozenset(base for base, _ in _TABLE.values())
 
@@ -92,6 +98,7 @@ NUMBER_WORDS = {
 def unit_of(words: tuple[str, ...]) -> Unit | None:
     """Return the unit that words and marks name (``("km", "/", "h")``, ``("square", "feet")``), or None."""
     worth, powers = Fraction(1), dict[str, int]()
+    words = tuple(part for word in words for part in _COMPOUND.get(word.lower(), (word,)))
     sign, following, position = 1, 1, 0
     if not words or len(words) > 9:
         return None
@@ -103,7 +110,7 @@ def unit_of(words: tuple[str, ...]) -> Unit | None:
                 return None
             sign = -1
             continue
-        if word in ("*", "-", "."):
+        if word in ("*", "-", ".") or (word.lower() in ADJECTIVES and words[position : position + 1]):
             continue
         if word.lower() in ("square", "sq", "cubic", "cu") and position < len(words) and words[position].isalpha():
             following = 2 if word.lower() in ("square", "sq") else 3
@@ -152,7 +159,9 @@ def is_known(unit: Unit) -> bool:
 
 def is_unit_word(word: str) -> bool:
     """Return whether a word of two letters or more is the name of a unit of measurement."""
-    return len(word) > 1 and (word in _TABLE or (len(word) > 3 and not _single(word)[0].startswith(UNCERTAIN)))
+    return len(word) > 1 and (
+        word in _TABLE or word in _COMPOUND or (len(word) > 3 and not _single(word)[0].startswith(UNCERTAIN))
+    )
 
 
 def uncertain(unit: Unit) -> list[str]:
