@@ -12,7 +12,7 @@ from gem_envs_math.answer_judge import answer_judge
 from gem_questions.rewards import AnswerReward, RewardLike, Score
 
 if TYPE_CHECKING:
-    from gem_envs_math.grader import AnswerJudge
+    from gem_envs_math.grader import AnswerJudge, Done
     from gem_processes import ProcessPool, ResourceHandle
     from gem_rollout.trajectory import Trajectory
 
@@ -27,6 +27,7 @@ class _RowGold:
     question: str
     tolerance: float | None
     error: float | None
+    done: Done = "equal"
 
 
 class MathReward(AnswerReward):
@@ -61,7 +62,8 @@ class MathReward(AnswerReward):
         gold = super().gold_of(env, row)
         if not hasattr(env, "text_of") or not hasattr(env, "tolerances_of"):
             return gold
-        return _RowGold(gold, env.text_of(row), *env.tolerances_of(row))
+        tolerance, error = env.tolerances_of(row)
+        return _RowGold(gold, env.text_of(row), tolerance, error, env.done_of(row))
 
     def grade_episode(self, trajectory: Trajectory, said: str, gold: Any) -> Score:
         if not isinstance(gold, _RowGold) and self.answer is None and trajectory.transitions:
@@ -79,6 +81,7 @@ class MathReward(AnswerReward):
             tolerance=known.tolerance if self.tolerance is None else self.tolerance,
             error=known.error,
             judge=self._judge,
+            done=known.done,
         )
         if not result.readable:
             return Score.unreadable(f"the grader cannot tell whether {said!r:.200} is right: {result.how}", result.how)

@@ -52,7 +52,7 @@ variables, integrals, notation that this parser does not read) go to a worker pr
 
 from __future__ import annotations
 
-from gem_envs_math.grader.grading import AnswerJudge, GradeResult, grade, is_correct, workers
+from gem_envs_math.grader.grading import AnswerJudge, Done, GradeResult, grade, is_correct, workers
 from gem_envs_math.grader.reading import read_gold
 
-__all__ = ["AnswerJudge", "GradeResult", "grade", "is_correct", "read_gold", "workers"]
+__all__ = ["AnswerJudge", "Done", "GradeResult", "grade", "is_correct", "read_gold", "workers"]

@@ -88,7 +88,7 @@ def equal(one: Value, two: Value, rules: Rules = STRICT) -> bool | None:
     if isinstance(one, Unordered) or isinstance(two, Unordered):
         sets = [worked_out_set(value, lambda a, b: equal(a, b, rules)) for value in (one, two)]
         if sets != [one, two]:
-            return equal(*sets, rules)
+            return equal(sets[0], sets[1], rules)
         told = _with_parameters(one, two, rules)
         if told is not None:
             return told

@@ -81,8 +81,8 @@ def _kind(value: Value) -> str:
 
 _KINDS: dict[type, str] = {
     Infinity: "infinity", Dots: "text", Interval: "inequality", Assignment: "equation", Relational: "equation",
-    Matrix: "matrix", Ratio: "ratio", NamedSet: "set", Congruence: "congruence", Approximation: "number", TextAnswer: "text",
-    UnreadNotation: "unread",
+    Matrix: "matrix", Ratio: "ratio", NamedSet: "set", Congruence: "congruence", Approximation: "number",
+    TextAnswer: "text", UnreadNotation: "unread",
 }  # fmt: skip
 
 

@@ -92,8 +92,8 @@ class Unordered:
     r"""Values in any order.
 
     ``kind`` is ``list`` (``1, 2``; ``1 or 2``; ``\pm 1``; conditions with commas), ``set``, ``equal`` (all items are
-    one value, as in ``6/2 = 3``); for sets and conditions ``union`` (also "or"), ``cap`` (an intersection, also "and") and
-    ``minus`` (a set without the elements of others).
+    one value, as in ``6/2 = 3``); for sets and conditions ``union`` (also "or"), ``cap`` (an intersection, also
+    "and") and ``minus`` (a set without the elements of others).
     """
 
     kind: str
