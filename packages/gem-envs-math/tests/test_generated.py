@@ -79,7 +79,7 @@ def test_reference_answers_score_and_others_do_not(env_class: Any, level: str) -
         row, other = env.rows[index], env.rows[index + 1]
         grade = env.grade(env.reference_answer(row), row)
         assert (grade.reward, grade.correct, grade.well_formed) == (1.0, True, True), row
-        assert grade.info == {"kind": row["kind"], "level": level}
+        assert (grade.info["kind"], grade.info["level"]) == (row["kind"], level)
         wrong = [
             *(f"\\boxed{{{text}}}" for text in GARBAGE[: 4 + index % 11]),
             row["answer"],

@@ -82,8 +82,12 @@ def decide(answer: str, gold: str, percent: bool = True, nouns: Sequence[str] = 
 def _judge(one: Node, two: Node) -> bool | None:
     """Compare two formulas by their values at a few points."""
     names = sorted(letters_of(one) | letters_of(two))
-    if names and (_has_steps(one) or _has_steps(two)):
+    if names and (_has(one, "floor", "ceil") or _has(two, "floor", "ceil")):
         return _compared(one, two, names, "steps")[0]
+    if names and (_has(one, "abs") or _has(two, "abs")):
+        same, is_real = _compared(one, two, names, "signed")
+        if same is False and (is_real or "z" in names):
+            return False
     told: bool | None = None
     for kind in ("large", "whole", "small") if names else ("large",):
         told, is_real = _compared(one, two, names, kind)
@@ -115,11 +119,11 @@ def _compared(one: Node, two: Node, names: list[str], kind: str) -> tuple[bool |
     return True, is_real
 
 
-def _has_steps(node: Node) -> bool:
-    """Return whether a formula rounds, so that other formulas may agree with it at many points."""
-    if node[0] == "f" and node[1] in ("floor", "ceil"):
+def _has(node: Node, *functions: str) -> bool:
+    """Return whether a formula has one of some functions, with which others may agree at many points."""
+    if node[0] == "f" and node[1] in functions:
         return True
-    return any(_has_steps(part) for part in node[1:] if isinstance(part, tuple))
+    return any(_has(part, *functions) for part in node[1:] if isinstance(part, tuple))
 
 
 def _point(names: list[str], point: int, kind: str) -> dict[str, Any]:
@@ -133,7 +137,10 @@ def _point(names: list[str], point: int, kind: str) -> dict[str, Any]:
         return {name: mpmath.mpf(chance.randint(2, 9)) for name in names}
     size = 1009 if kind == "small" else 199
     signs = (-1, 1) if kind == "signed" else (1,)
-    return {name: mpmath.mpf(chance.randint(3, 997) * chance.choice(signs)) / size for name in names}
+    values = {name: mpmath.mpf(chance.randint(3, 997) * chance.choice(signs)) / size for name in names}
+    if kind == "signed" and "z" in values:
+        values["z"] *= mpmath.mpc(3, 4)  # as people name complex numbers
+    return values
 
 
 def _ratio(one: Node, two: Node) -> bool | None:

@@ -85,7 +85,7 @@ class FormulaParser:
                 factor = self._factor()
                 node = (kind, node, ("neg", factor) if sign else factor)
             elif kind in _STARTS:
-                if kind == "num" and self._before().kind not in (")", "]", "}") and not self._after_power():
+                if kind == "num" and self._before().kind not in (")", "]", "}", "!") and not self._after_power():
                     raise NotMathError("two numbers in a row")
                 node = ("*", node, self._factor())
             elif kind == "|" and not self.expects_bars:

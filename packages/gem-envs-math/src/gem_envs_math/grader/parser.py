@@ -15,7 +15,7 @@ from gem_envs_math.grader.matrices import bare_matrix, environment, matrix_expre
 from gem_envs_math.grader.relations import RELATIONS, congruence, name_of, related
 from gem_envs_math.grader.scan import Token, cleaned, scan
 from gem_envs_math.grader.texts import INDEX, number_in_words, text_value, unwrapped, words_of
-from gem_envs_math.grader.tokens import OPENING, closes, split_at
+from gem_envs_math.grader.tokens import CLOSING, OPENING, closes, split_at
 from gem_envs_math.grader.units import MULTIPLIERS, Unit, is_known, is_unit_letter, unit_of
 from gem_envs_math.grader.values import (
     Assignment,
@@ -89,15 +89,22 @@ def parse(text: str) -> Value:
 
 
 def _with_connectives(tokens: list[Token]) -> list[Token]:
-    r"""Return the tokens with the words "and" and "or" as the operators ``\\land`` and ``\\lor``."""
-    if not any(token.kind == "word" for token in tokens):
-        return tokens
-    return [
-        Token(word, word, token.space, token.raw)
-        if token.kind == "word" and (word := token.raw.lower()) in ("and", "or")
-        else token
-        for token in tokens
-    ]
+    """Return the tokens with the words "and" and "or", and the U of ``(1,2) U (3,4)``, as operators."""
+    found = []
+    for place, token in enumerate(tokens):
+        word = token.raw.lower()
+        if token.kind == "word" and word in ("and", "or"):
+            found.append(token._replace(kind=word))
+        elif (
+            token.raw == "U"
+            and 0 < place < len(tokens) - 1
+            and tokens[place - 1].kind in CLOSING
+            and tokens[place + 1].kind in OPENING
+        ):
+            found.append(token._replace(kind="cup"))
+        else:
+            found.append(token)
+    return found
 
 
 def _figure_name(kind: str, corners: list[str]) -> str:
@@ -164,11 +171,18 @@ def _value(tokens: list[Token], depth: int) -> Value:
 
 def _is_division(token: Token) -> bool:
     """Return whether a token divides answers that may have commas inside, as in ``x=1, y=2; x=3, y=4``."""
-    return token.kind in (";", "or")
+    return token.kind in (";", "or", "lor")
 
 
 def _is_separator(token: Token) -> bool:
-    return token.kind in (",", "and")
+    return token.kind in (",", "and", "land")
+
+
+def _as_set(tokens: list[Token]) -> list[Token]:
+    r"""Return the tokens of an operand of set algebra, in which plain braces are those of a set, ``{1} \cup {2}``."""
+    if tokens and tokens[0].kind == "{" and closes(tokens) == len(tokens) - 1:
+        return [tokens[0]._replace(kind="lset"), *tokens[1:-1], tokens[-1]._replace(kind="rset")]
+    return tokens
 
 
 def _domain_behind(tokens: list[Token]) -> int:
@@ -190,8 +204,9 @@ def _set_algebra(parts: list[list[Token]], operations: list[str], read: Callable
         first = operations.index("setminus")
         if set(operations[first:]) != {"setminus"}:
             raise UnknownNotationError("a union behind a difference of sets")
-        whole = _set_algebra(parts[: first + 1], operations[:first], read) if first else read(parts[0])
-        return Unordered("minus", (whole, *map(read, parts[first + 1 :])))
+        whole = _set_algebra(parts[: first + 1], operations[:first], read) if first else read(_as_set(parts[0]))
+        return Unordered("minus", (whole, *(read(_as_set(part)) for part in parts[first + 1 :])))
+    parts = [_as_set(part) for part in parts]
     terms: list[list[Value]] = [[read(parts[0])]]
     for operation, part in zip(operations, parts[1:], strict=True):
         if operation == "cup":
@@ -217,9 +232,11 @@ def _several(parts: list[list[Token]], marks: list[str], depth: int) -> Value:
         left = first.difference[1]  # "x \\ne 1, 2"
         others = [item.node for item in items[1:] if isinstance(item, Formula)]
         items[1:] = [Relational("ne", ("+", left, ("neg", node))) for node in others]
-    if "or" in marks and any(map(is_condition, items)):
+    if {"land", "lor"} & set(marks) and any(isinstance(item, Formula) for item in items):
+        raise UnknownNotationError("logic")
+    if {"or", "lor"} & set(marks) and any(map(is_condition, items)):
         return Unordered("union", tuple(items))
-    if "and" in marks and all(map(is_condition, items)):
+    if {"and", "land"} & set(marks) and all(map(is_condition, items)):
         return Unordered("cap", tuple(items))
     if any(isinstance(item, Dots) for item in items):
         return Sequence("", "", tuple(items))
@@ -394,6 +411,7 @@ def _quantity(tokens: list[Token]) -> Value:
     letter = next((n for n, token in enumerate(tokens) if token.kind == "sym" and token.value != "pi"), 0)
     if (
         any(token.kind == "num" for token in tokens[:letter])
+        and tokens[letter - 1].kind in ("num", "sym", "}", ")")
         and tokens[letter].space
         and is_unit_letter(tokens[letter].raw)
         and (unit := _unit(tokens[letter:])) is not None

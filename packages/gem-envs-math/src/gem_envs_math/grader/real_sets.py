@@ -91,7 +91,7 @@ def _pieces(value: Value) -> list[Piece] | None:
     if isinstance(value, Relational) and value.kind == "ne":
         return _all_but_root(value.difference)
     if not isinstance(value, Unordered) or value.kind not in ("union", "cap", "minus", "list"):
-        return None
+        return _points(value)
     parts = [_pieces(item) if (points := _points(item)) is None else points for item in value.items]
     if None in parts or any(len(_names(item)) > 1 for item in value.items):
         return None

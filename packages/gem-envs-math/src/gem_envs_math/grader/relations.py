@@ -165,6 +165,8 @@ def _approximated(parts: list[list[Token]], marks: list[str], read: Read) -> Val
     if len(parts) > place + 2:
         raise UnknownNotationError("approximations")
     if name is not None:
+        if value_of(decimals) is None:
+            raise UnknownNotationError("approximately something that is no number")
         return Assignment(name, decimals, None)
     exact = related(parts[: place + 1], marks[:place], read) if place else read(parts[0])
     one, two = value_of(exact), value_of(decimals)

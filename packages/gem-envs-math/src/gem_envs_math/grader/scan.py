@@ -57,6 +57,8 @@ _EMPHASIS = re.compile(r"\A(\*\*|`)([^*`]+)\1\Z")
 _TIMES_TEN = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 _LOG_BASE = re.compile(r"(?<![a-zA-Z])log(\d{1,3})(?=\()")
 _COMBINATIONS = re.compile(r"(?:\A|(?<=[-+=*/(\s]))(?:\{\})?[_^]\{?(\d{1,4})\}?\s*C\s*_\{?(\d{1,4})\}?")
+_ARROW = r"\\(?:vec|overrightarrow|mathbf|boldsymbol|bm)(?![a-zA-Z])\s*(?:\{[^{}]*\}|[a-zA-Z])"
+_CROSS_PRODUCT = re.compile(rf"{_ARROW}\s*\\times\s*{_ARROW}")
 _DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]")
 
 _TOKEN = re.compile(
@@ -125,6 +127,8 @@ def scan(text: str) -> list[Token]:
         UnknownNotationError: at a LaTeX command that only a full reader knows.
         TooMuchError: beyond the limits.
     """
+    if "times" in text and _CROSS_PRODUCT.search(text):
+        raise UnknownNotationError("a product of vectors")
     tokens: list[Token] = []
     position, space = 0, False
     while position < len(text):
@@ -171,7 +175,7 @@ _SEPARATORS = re.compile(r"\{,\}|\\[,!]|[,\s]")
 LIMIT = 4 * TERMS
 _MARKS = {
     "**": "^", "<=": "le", ">=": "ge", "!=": "ne", "==": "=", "\\{": "lset", "\\}": "rset", "\\%": "%", "\\$": "$",
-    "\\#": "#", "\\&": "&", "\\_": "_", "\\|": "|", "\\\\": "row",
+    "\\#": "#", "\\&": "&", "\\_": "_", "\\\\": "row",
 }  # fmt: skip
 _TEXT_TOKEN = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?|\S")
 

@@ -16,7 +16,7 @@ __all__ = [
 _TEXT_ONLY = re.compile(r"\\(?:text|textbf|textit|textrm|mbox|mathrm|mathbf|boxed|fbox|emph)\s*\{([^{}]*)\}")
 _BOX = re.compile(r"\\f?boxed\s*\{")
 _NO_WORDS = re.compile(r"[\d\\+*/^=<>|_%$#&{}\[\]~]")
-_CHOICE = re.compile(r"\(([A-Ha-h])\)|([A-Ha-h])[).:](?=\s|$|\\|[^A-Za-z])|([A-H])(?=\s*\([^()]+\)$|\s*$)")
+_CHOICE = re.compile(r"\(([A-Ha-h])\)|([A-Ha-h])[).:](?=\s|$|\\|[^A-Za-z])|([A-H])(?=\s+\([^()]+\)$|\s*$)")
 _OTHER_CHOICE = re.compile(r"(?<![A-Za-z])[A-H](?![A-Za-z])")
 _CHOICES = re.compile(r"\(?[A-H]\)?(?:(?:\s|[,;、&]|\band\b)*\(?[A-H]\)?){1,7}\.?")
 _PIECE = re.compile(r"\\[a-zA-Z]+|[^\W\d_]+|\d+(?:\.\d+)?|\S")
@@ -24,7 +24,7 @@ _THIN = re.compile(r"(?<!\\)\\[,!;: ]")
 _SHORT_FRACTION = re.compile(r"\\[dtc]?frac\s*(\d)\s*(\d)")
 _SAME = {
     "\\dfrac": "\\frac", "\\tfrac": "\\frac", "\\cfrac": "\\frac", "\\leq": "\\le", "\\geq": "\\ge", "\\neq": "\\ne",
-    "\\rightarrow": "\\to", "\\cdot": "*", "\\times": "*", "\\colon": ":", "\\mid": "|", "\\vert": "|", "\\lvert": "|",
+    "\\rightarrow": "\\to", "\\cdot": "*", "\\colon": ":", "\\mid": "|", "\\vert": "|", "\\lvert": "|",
     "\\rvert": "|", "\\lbrace": "\\{", "\\rbrace": "\\}", "\\infin": "\\infty", "\\hat": "\\widehat",
     "\\implies": "\\Rightarrow", "\\dots": "\\ldots", "\\cdots": "\\ldots", "\\varnothing": "\\emptyset",
 }  # fmt: skip
@@ -55,7 +55,12 @@ def text_value(text: str) -> TextAnswer | UnreadNotation:
     """Return the value of a cleaned text that is not a formula: words, or notation that is not read."""
     words = words_of(text)
     bare = _TEXT_ONLY.sub(r"\1", text)
-    if not _NO_WORDS.search(bare) and not any(unicodedata.category(mark) == "Sm" for mark in bare if mark > "\x7f"):
+    primed = bare.endswith("'") and not bare.startswith("'")  # "x'" is no word
+    if (
+        not primed
+        and not _NO_WORDS.search(bare)
+        and not any(unicodedata.category(mark) == "Sm" for mark in bare if mark > "\x7f")
+    ):
         return TextAnswer(words)
     return UnreadNotation(notation_key(text), _is_formula(text, bare))
 
