@@ -159,7 +159,7 @@ def _is_literal(node: Node) -> bool:
     if node[0] == "*":
         return bool(node[1][0] == "n") and node[2][0] == "^" and _is_literal(node[2])
     if node[0] == "^":
-        return bool(node[1] == ("n", _TEN)) and _is_integer(node[2])
+        return bool(node[1] == ("n", _TEN)) and _is_integer(node[2]) and node[2] != _ONE
     return node[0] in ("n", "v")
 
 

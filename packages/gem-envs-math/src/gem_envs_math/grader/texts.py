@@ -18,6 +18,7 @@ _BOX = re.compile(r"\\f?boxed\s*\{")
 _NO_WORDS = re.compile(r"[\d\\+*/^=<>|_%$#&{}\[\]~]")
 _CHOICE = re.compile(r"\(([A-Ha-h])\)|([A-Ha-h])[).:](?=\s|$|\\|[^A-Za-z])|([A-H])(?=\s+\([^()]+\)$|\s*$)")
 _OTHER_CHOICE = re.compile(r"(?<![A-Za-z])[A-H](?![A-Za-z])")
+_OPERATORS = frozenset("+-*/^_=!<>")
 _CHOICES = re.compile(r"\(?[A-H]\)?(?:(?:\s|[,;、&]|\band\b)*\(?[A-H]\)?){1,7}\.?")
 _PIECE = re.compile(r"\\[a-zA-Z]+|[^\W\d_]+|\d+(?:\.\d+)?|\S")
 _THIN = re.compile(r"(?<!\\)\\[,!;: ]")
@@ -121,7 +122,7 @@ def choice_letter(text: str) -> tuple[str, str] | None:
     """Return the letter of a choice that begins a text and what follows it: "(C) 5" is C and 5; None without one."""
     text = _TEXT_ONLY.sub(r"\1", text).replace("\\ ", " ").strip().strip("$").strip()
     found = _CHOICE.match(text)
-    if found is None:
+    if found is None or text[found.end() : found.end() + 1] in _OPERATORS:  # "(b)+0" is a sum
         return None
     rest = text[found.end() :].strip(" .:,;~\\")
     if _OTHER_CHOICE.search(rest):  # "(A) or (B)"
