@@ -234,11 +234,7 @@ def _solved_square(
         return None
     inner = slope * slope - 4 * square * (start - number)
     closed, inside = end[1], (square > 0) == (low is None)
-    if inner < 0 or (inner == 0 and closed != inside):
-        if inner == 0:  # all but the one root, or nothing
-            root = Formula(("n", -slope / (2 * square)))
-            parts = (Interval(Infinity(-1), root, False, False, name), Interval(root, Infinity(1), False, False, name))
-            return NamedSet("empty") if inside else Unordered("union", parts)
+    if inner < 0 or (inner == 0 and inside and not closed):
         return NamedSet("empty" if inside else "reals")
     root_of_inner = ("^", ("n", inner), ("/", ("n", Fraction(1)), ("n", Fraction(2))))
     left, right = (
@@ -247,8 +243,6 @@ def _solved_square(
     )
     if inside:
         return Interval(left, right, closed, closed, name)
-    if not inner:
-        return NamedSet("reals")
     return Unordered(
         "union",
         (Interval(Infinity(-1), left, False, closed, name), Interval(right, Infinity(1), closed, False, name)),
