@@ -4,7 +4,7 @@ r"""Measures the mathematics grader on published pairs, machine rewrites and dat
     python benchmarks/grader_suites.py --data MATH=math/test.jsonl --data Minerva=minerva_math/test.jsonl
 
 The pairs are those of `packages/gem-envs-math/tests/grader_corpus`: `suites.json` (verdicts of ten public test suites)
-and `foreign.json` (of thirteen more, which the grader saw last; "judged" leaves out the labels that have a reason against
+and `foreign.json` (of thirteen more, which the grader saw last; "judged" leaves out labels that have a reason against
 them), the rewrites of `rewrites.py`, and half of all pairs of `notations.txt`, of which no two mean
 the same. math-verify gets each side between dollar signs, which reads more than the bare text, and its own time limits.
 Speeds are CPU seconds of this process and its workers, in rounds that alternate between the two, on rewrites and suites

@@ -159,6 +159,8 @@ def test_work_that_a_library_would_do_is_not_done() -> None:
         (r"Compute $\sum_{k=1}^{100}k$.", "5050", r"\sum_{j=1}^{100}j", "form"),
     ):
         assert grade(answer, gold, question=question, seconds=GENEROUS).how == how
+    for ending in (r"\$", r"\hfil", r"\phantom{5}"):  # which the library's reader leaves out
+        assert grade(rf"\int_0^1 2x\,dx {ending}", "1", seconds=GENEROUS).verdict == "unreadable"
 
 
 @pytest.mark.parametrize(

@@ -164,9 +164,7 @@ class Demands:
         """Return whether the question says what an equation says."""
         if notation_key(cleaned(text)) in self._equations:
             return True
-        return any(
-            _is_same(equation, stated) for stated in map(_parsed, self._equations.values()) if stated is not None
-        )
+        return any(_is_same(equation, stated) for stated in self._stated)
 
     def _is_disguised(self, answer: Formula, gold: Formula) -> bool:
         """Return whether an answer is a formula of the question, of the gold answer's value, with a frill around it."""
