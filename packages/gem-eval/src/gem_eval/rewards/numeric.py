@@ -25,8 +25,8 @@ _LONGEST = 10_000
 class NumericReward(AnswerReward):
     """1.0 if the last number of the answer is the right one within a tolerance, else 0.0.
 
-    Numbers may have thousands separators (``1,234.5``), an exponent and a percent sign, which divides by 100. A fraction
-    is a number (``8/4`` is 2), a number of another calculation (``2*3``, ``2^5``) is no answer.
+    Numbers may have thousands separators (``1,234.5``), an exponent, and a percent sign, which divides by 100. The
+    number of a fraction is its value (``8/4`` is 2); a number of another calculation (``2*3``, ``2^5``) is no answer.
 
     Args:
         answer: as in :class:`gem_questions.rewards.AnswerReward`, like the next two.
