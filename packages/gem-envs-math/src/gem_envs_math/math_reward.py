@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gem.arguments import choice
 from gem.text import action_text
 from gem_envs_math import grader
 from gem_envs_math.answer_judge import answer_judge
@@ -42,6 +43,8 @@ class MathReward(AnswerReward):
         extract: which part of the text is the answer; the last ``\\boxed{…}`` unless given.
         tolerance: greatest relative difference of numbers; None: as the environment of the episode has it.
         judge: as in :class:`gem_envs_math.MathEnv`.
+        done: what counts as a finished answer, likewise; None: as the environment of the episode has it, else
+            ``"equal"``.
     """
 
     def __init__(
@@ -52,9 +55,11 @@ class MathReward(AnswerReward):
         extract: str = "boxed",
         tolerance: float | None = None,
         judge: AnswerJudge | RewardLike | None = None,
+        done: Done | None = None,
     ) -> None:
         super().__init__(answer=answer, answer_from=answer_from, extract=extract)
         self.tolerance = tolerance
+        self.done = None if done is None else choice("done", done, ("equal", "computed"))
         self._judge = None if judge is None else answer_judge(judge)
         self._workers: ResourceHandle[ProcessPool] = grader.workers()
 
@@ -81,7 +86,7 @@ class MathReward(AnswerReward):
             tolerance=known.tolerance if self.tolerance is None else self.tolerance,
             error=known.error,
             judge=self._judge,
-            done=known.done,
+            done=self.done or known.done,
         )
         if not result.readable:
             return Score.unreadable(f"the grader cannot tell whether {said!r:.200} is right: {result.how}", result.how)

@@ -89,7 +89,7 @@ def parse(text: str) -> Value:
 
 
 def _with_connectives(tokens: list[Token]) -> list[Token]:
-    """Return the tokens with the words "and" and "or", and the U of ``(1,2) U (3,4)``, as operators."""
+    r"""Return the tokens with the words "and" and "or", and the signs of ``A U B`` and ``A - \{1\}``, as operators."""
     found = []
     for place, token in enumerate(tokens):
         word = token.raw.lower()
@@ -102,6 +102,8 @@ def _with_connectives(tokens: list[Token]) -> list[Token]:
             and tokens[place + 1].kind in OPENING
         ):
             found.append(token._replace(kind="cup"))
+        elif token.kind == "-" and found and place + 1 < len(tokens) and tokens[place + 1].kind == "lset":
+            found.append(token._replace(kind="setminus"))
         else:
             found.append(token)
     return found

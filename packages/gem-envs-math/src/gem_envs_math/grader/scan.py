@@ -59,6 +59,10 @@ _LOG_BASE = re.compile(r"(?<![a-zA-Z])log(\d{1,3})(?=\()")
 _COMBINATIONS = re.compile(r"(?:\A|(?<=[-+=*/(\s]))(?:\{\})?[_^]\{?(\d{1,4})\}?\s*C\s*_\{?(\d{1,4})\}?")
 _ARROW = r"\\(?:vec|overrightarrow|mathbf|boldsymbol|bm)(?![a-zA-Z])\s*(?:\{[^{}]*\}|[a-zA-Z])"
 _CROSS_PRODUCT = re.compile(rf"{_ARROW}\s*\\times\s*{_ARROW}")
+_TEMPERATURE = re.compile(
+    r"(?:\^?\s*(?:\{\s*\\circ\s*\}|\\circ)|\s*\bdeg(?:rees?)?)\s*"
+    r"(?:(?:[CF]|[Cc]elsius|[Ff]ahrenheit)(?![a-zA-Z])|\\(?:text|mathrm|rm)\s*\{\s*(?:[CF]|[Cc]elsius|[Ff]ahrenheit)\s*\})"
+)
 _DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]")
 
 _TOKEN = re.compile(
@@ -99,6 +103,8 @@ def cleaned(text: str) -> str:
         text = text.replace("~", " ")
     if "C" in text:
         text = _COMBINATIONS.sub(r"\\binom{\1}{\2}", text)
+    if "circ" in text or "eg" in text:
+        text = _TEMPERATURE.sub(_scale_of, text)
     if "log" in text:
         text = _LOG_BASE.sub(r"log_{\1}", text)
     if "10" in text:
@@ -107,6 +113,10 @@ def cleaned(text: str) -> str:
     if "$" in text and text.replace("\\$", "").count("$") % 2 == 0:
         text = text.replace("\\$", "\\\0").replace("$", " ").replace("\\\0", "\\$").strip()
     return text
+
+
+def _scale_of(found: re.Match[str]) -> str:
+    return r"\text{ celsius}" if found[0].rstrip("} ")[-1] in "Cs" else r"\text{ fahrenheit}"
 
 
 def _single_backslashes(text: str) -> str:
