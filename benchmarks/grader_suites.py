@@ -1,7 +1,8 @@
 r"""Measures the mathematics grader on published pairs, machine rewrites and data sets, beside math-verify.
 
     python benchmarks/grader_suites.py
-    python benchmarks/grader_suites.py --data MATH=math/test.jsonl --data Minerva=minerva_math/test.jsonl
+    python benchmarks/grader_suites.py --only-speed
+    python benchmarks/grader_suites.py --only-data --data MATH=math/test.jsonl --data Minerva=minerva_math/test.jsonl
 
 The pairs are those of `packages/gem-envs-math/tests/grader_corpus`: `suites.json` (verdicts of ten public test suites)
 and `foreign.json` (of thirteen more, which the grader saw last; "judged" leaves out labels that have a reason against
@@ -10,11 +11,12 @@ the same. math-verify gets each side between dollar signs, which reads more than
 Speeds are CPU seconds of this process and its workers, in rounds that alternate between the two, on rewrites and suites
 mixed, after both have loaded their libraries.
 
-With `--data NAME=PATH`, for each set in a published shape: the share of gold answers that the grader cannot read, the
-share right of its gold answers in other dresses, the false positives among its gold answers shuffled, and the problems
-that pay for something without work, as an environment grades it. That is a constant that answers nothing; a formula or
-number of the question, as it stands or in a frill such as `-(-c)`, where the gold answer does not stand verbatim in the
-question; and a whole number as a calculation (`9 \cdot 2`), of GSM8K the last one of the published solution.
+With `--only-data` and `--data NAME=PATH`, for each set in a published shape: the share of gold answers that the grader
+cannot read, the share right of its gold answers in other dresses, the false positives among its gold answers shuffled,
+and the problems that pay for something without work, as an environment grades it. That is a constant that answers
+nothing; a formula or number of the question, as it stands or in a frill such as `-(-c)`, where the gold answer does not
+stand verbatim in the question; and a whole number as a calculation (`9 \cdot 2`), of GSM8K the last one of the published
+solution.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ from rewrites import DRESSINGS, REWRITINGS, dressed, rewrites  # type: ignore[im
 
 GOAL = 10.0
 ROUNDS = 3
-ROUND = 150
+ROUND = 400
 """Pairs of a round."""
 SPANS = re.compile(r"\$\$(.+?)\$\$|\$(.+?)(?<!\\)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
 NUMBERS = re.compile(r"(?<![\w.])[-−]?\d+(?:[.,]\d+)*(?:/\d+)?")
@@ -280,12 +282,15 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=10, help="pairs of each rewriting (default: 10)")
     parser.add_argument("--most", type=int, default=5000, help="problems of a data set to attack (default: 5000)")
     parser.add_argument("--only-data", action="store_true", help="leave out the pairs")
+    parser.add_argument("--only-speed", action="store_true", help="measure speeds alone")
     options = parser.parse_args()
     if not options.only_data:
         graders = {"ours": ours(), "mv": theirs()}
         for grade in graders.values():
             grade("\\sin(2x)", "2\\sin x\\cos x")
-        print_speeds(graders)
+        if options.only_speed:
+            print_speeds(graders)
+            return
         known: dict[str, Correct] = {name: cache(grade) for name, grade in graders.items()}
         print_suites(known, pairs_of("suites"))
         print_suites(known, pairs_of("foreign"))

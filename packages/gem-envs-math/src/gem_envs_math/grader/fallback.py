@@ -239,7 +239,7 @@ def _verified(gold: str, answer: str) -> bool | None:
     if one is None or two is None or len({frozenset(map(str, value.free_symbols)) for value in (one, two)}) > 1:
         return None
     digits: dict[str, Any] = {"float_rounding": 40, "numeric_precision": _DIGITS, "timeout_seconds": None}
-    return bool(verify(one, two, **digits) or verify(two, one, **digits))
+    return bool(verify(one, two, **digits))
 
 
 def _expression(text: str) -> Any:
