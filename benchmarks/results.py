@@ -35,7 +35,11 @@ FOLDER = HERE / "results"
 HAND_KEPT = re.compile(r"<!-- kept by hand: (\d{4}-\d\d-\d\d)(?:; replaced by: .+)? -->")
 FIGURE = re.compile(r"(<!-- figure: (\S+) (\S+) ([^/\n]+)/(.+?) -->).*?(<!-- end of figure -->)")
 DATED = re.compile(r"(<!-- date: (\S+) -->).*?(<!-- end of date -->)")
-DOCUMENTS = (HERE / "README.md", *(HERE.parent / "docs" / name for name in ("compared.md", "chat-templates.md")))
+DOCUMENTS = (
+    HERE / "README.md",
+    *(HERE.parent / "docs" / name for name in ("compared.md", "chat-templates.md")),
+    HERE.parent / "packages" / "gem-envs-math" / "README.md",
+)
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 
 Table = Sequence[Sequence[str]]

@@ -62,12 +62,17 @@ def test_the_last_balanced_box_is_found(text: str) -> None:
         ("", None),
         (None, None),
         (b"\\boxed{1}", None),
+        ("<think>\\boxed{1}</think> so \\boxed{2}", "2"),
+        ("<think>\\boxed{1}</think> no idea", None),
+        ("maybe \\boxed{1}</think> no idea", None),
+        ("\\boxed{1} <think> or \\boxed{2}", "1"),
+        ("<think>\\boxed{1}", None),
         ({"role": "assistant", "content": "\\boxed{7}"}, "7"),
         ({"content": [{"type": "text", "text": "\\boxed{"}, {"type": "text", "text": "8}"}]}, "8"),
     ],
 )
 def test_what_counts_as_a_box(text: Any, answer: str | None) -> None:
-    r"""Only \boxed{…} with balanced braces counts, in a str or in an assistant message."""
+    r"""Only \boxed{…} with balanced braces counts, in a str or in an assistant message, and outside of reasoning."""
     assert extract_last_boxed_answer(text) == answer
 
 
@@ -89,6 +94,9 @@ def test_a_boxed_pattern_finds_the_last_box_that_fits(text: str) -> None:
         ("<answer>1</answer> </answer>", "answer", "1"),
         ("</answer><answer>", "answer", None),
         ("<search>q</search>", "search", "q"),
+        ("<think><answer>1</answer></think> <answer>2</answer>", "answer", "2"),
+        ("<think><answer>1</answer></think> 2", "answer", None),
+        ("<think>1</think> 2", "think", "1"),
         ("", "answer", None),
         (None, "answer", None),
     ],

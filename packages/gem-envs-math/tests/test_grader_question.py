@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gem
 from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
+from gem.registry import all_specs
 from gem_envs_math import MathEnv
 from gem_envs_math.grader import grade, grading, read_gold
 from gem_envs_math.grader.question import demands_of
@@ -44,6 +46,13 @@ def end_of_the_workers() -> Any:
         (r"Solve; give your answer in interval notation.", r"(3,\infty)", "x > 3", "form"),
         (r"What is 100 divided by 2?", "50", r"50\%", "exact"),
         (r"Find $x$ if $a+b$ is 3 and $a+b=12x$.", "12x", "a+b=12x", "exact"),
+        (r"Simplify $(x+1)^2-x^2$.", "2x+1", "((x+1)^2-x^2)^1", "copied"),
+        (r"Simplify $(x+1)^2-x^2$.", "2x+1", "-(-((x+1)^2-x^2))", "copied"),
+        (r"Simplify $(x+1)^2-x^2$.", "2x+1", r"\frac{2((x+1)^2-x^2)}{2}", "copied"),
+        (r"Simplify $(x+1)^2-x^2$.", "2x+1", "(x+1)^2-x^2+1-1", "copied"),
+        (r"If $x+y=3$, is $x+y$ or 2 greater?", "3", "x+y=3+0", "exact"),
+        (r"If $x+y=3$, is $x+y$ or 2 greater?", "3", "2x+2y=6", "exact"),
+        (r"Suppose $h(10)=1$. What is $h(1)$?", "1", "h(10)=2-1", "copied"),
         (r"How many cups?", "3", "3 tenths", "notation"),
         (r"How many cups?", "3", "3 gadgets", "notation"),
     ],
@@ -118,6 +127,74 @@ def test_the_gold_answer_is_right_whatever_the_question_demands() -> None:
     for demand in ("Simplify", "Factor", "Expand", "Compute", "Give an interval, in interval notation:"):
         for gold in (r"\frac{6}{4}", "x^2-4", "(x-2)(x+2)", "3+4", "x > 3", r"\sqrt{12}"):
             assert grade(f"${gold}$", gold, question=f"{demand} the following: ${gold}$.", seconds=GENEROUS)
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("18", r"9\cdot 2"), ("18", "36/2"), ("18", "18/1"), ("18", "-(-18)"), ("18", "18^1"), ("18", "17+1"),
+        ("18", "3!*3"), ("18", r"\sqrt{324}"), ("18", r"\lfloor 18.5\rfloor"), ("18", "x = 9*2"), ("10", "10^1"),
+        ("120", "5!"), ("10", r"\binom{5}{2}"), ("3", r"\log_2 8"), ("(3, 4)", "(2+1, 4)"),
+        (r"\{1, 2\}", r"\{1, 4-2\}"), (r"16\pi", r"4^2\pi"), ("3.5", "7.5-4"),
+    ],
+)  # fmt: skip
+def test_work_that_is_left_is_not_done(gold: str, answer: str) -> None:
+    """Where a set declares it, an operation that has a number as its result is no answer for that number."""
+    assert grade(answer, gold).correct
+    assert grade(answer, gold, done="computed").how == "form"
+
+
+@pytest.mark.slow(reason="its first comparison starts a worker, which loads SymPy and math-verify")
+def test_work_that_a_library_would_do_is_not_done() -> None:
+    """A function of a number, or a sum, is no answer where the gold answer has none, nor in a frill."""
+    for gold, answer in (
+        (r"\frac{\sqrt{3}}{2}", r"\sin 60^\circ"),
+        (r"\frac{\pi}{4}", r"\arctan 1"),
+        ("18", r"\sum_{k=1}^1 18"),
+    ):
+        assert grade(answer, gold, seconds=GENEROUS).correct
+        assert grade(answer, gold, done="computed", seconds=GENEROUS).how == "form"
+    for question, gold, answer, how in (
+        (r"Find $\sin 60^\circ$.", r"\frac{\sqrt{3}}{2}", r"\frac{\sin 60^\circ}{1}", "copied"),
+        (r"Compute $\sum_{k=1}^{100}k$.", "5050", r"\sum_{j=1}^{100}j", "form"),
+    ):
+        assert grade(answer, gold, question=question, seconds=GENEROUS).how == how
+    for ending in (r"\$", r"\hfil", r"\phantom{5}"):  # which the library's reader leaves out
+        assert grade(rf"\int_0^1 2x\,dx {ending}", "1", seconds=GENEROUS).verdict == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("18", "18.0"), ("18", "x = 18"), ("18", "9*2 = 18"), ("1/2", "2/4"), ("0.5", r"\frac12"),
+        ("300000", r"3\cdot 10^5"), ("1000", "10^3"), ("0.125", r"12.5\%"), (r"2\sqrt3", r"\sqrt{12}"),
+        ("3000000", "3 million"), ("18", r"\$18.00"), ("1.5", r"1\frac12"), ("2^{10}", "4^5"), ("2^{10}", "1024"),
+        (r"3\ln 2", r"\ln 8"), (r"\log_2 3", r"\frac{\ln 3}{\ln 2}"), ("2x+6", "2(x+3)"), ("-3", "-3"),
+        (r"\frac{-3}{4}", r"-\frac{3}{4}"), (r"(1, \frac12)", "(1, 0.5)"), ("3:4", "3:4"),
+        (r"\frac97", r"\frac97 \approx 1.286"),
+    ],
+)  # fmt: skip
+def test_a_number_in_any_form_is_done(gold: str, answer: str) -> None:
+    """Decimals, fractions, powers of ten, roots, and work that the gold answer leaves too."""
+    assert grade(answer, gold, done="computed").correct
+
+
+def test_what_counts_as_done_is_declared_and_shown() -> None:
+    """The registrations of the published sets declare it; the argument changes it; ``info`` has it and who decided."""
+    rows = [{"problem": "How many are two times nine?", "answer": "18"}]
+    outcomes = []
+    for done in ("computed", "equal"):
+        env = gem.make("math:GSM8K", dataset=rows, done=done)
+        env.reset()
+        _, reward, *_, info = env.step(r"\boxed{9\cdot 2}")
+        env.close()
+        outcomes.append((reward, info["done"], info["how"]))
+    assert outcomes == [(0.0, "computed", "form"), (1.0, "equal", "exact")]
+    with pytest.raises(ArgumentError, match=r"'equal', 'computed'"):
+        gem.make("math:GSM8K", dataset=rows, done="finished")
+    published = [spec for spec in all_specs() if spec.requires and "gem_envs_math" in str(spec.entry_point)]
+    assert len(published) > 10
+    assert {spec.kwargs["done"] for spec in published} == {"computed"}
 
 
 @given(st.text(max_size=300))

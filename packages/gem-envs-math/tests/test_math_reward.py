@@ -76,6 +76,19 @@ def test_a_judge_decides_what_the_grader_cannot_read() -> None:
     by_name.close()
 
 
+def test_what_counts_as_done_is_the_environments_or_an_argument() -> None:
+    """An episode of a set that wants numbers worked out is graded so; elsewhere the argument declares it."""
+    with gem.make("math:GSM8K", dataset=[{"problem": "Two times nine?", "answer": "18"}]) as env:
+        episode = Trajectory.from_dict(play_episode(env, ScriptedPolicy([r"\boxed{9\cdot 2}"]), seed=0).to_dict())
+    assert (episode.episode_return, score_episode(MathReward(), episode).value) == (0.0, 0.0)
+    undone = said(r"\boxed{9\cdot 2}", "18")
+    assert [score_episode(MathReward(done=done), undone).value for done in (None, "equal", "computed")] == [
+        1.0,
+        1.0,
+        0.0,
+    ]
+
+
 def test_the_plugin_offers_it() -> None:
     """The name leads to the class."""
     assert list(plugin.gem_rewards()) == ["math"]

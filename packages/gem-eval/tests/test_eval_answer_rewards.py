@@ -83,10 +83,20 @@ def test_exact_refuses_what_it_cannot_compare() -> None:
         ("v2", None),
         ("\u0665", None),
         ("1e99999", "1"),
+        ("8/4", "2"),
+        ("so 3/4%", "0.0075"),
+        ("-1/8", "-0.125"),
+        ("1/0", None),
+        ("8/4/2024", None),
+        ("2*3", None),
+        ("2^5", None),
+        ("x+5", None),
+        ("**5**", "5"),
+        ("60 km/h", "60"),
     ],
 )
 def test_the_last_number_is_read(text: str, number: str | None) -> None:
-    """Separators, signs, exponents and percent signs are understood, and nothing else is."""
+    """Separators, signs, exponents, fractions and percent signs are understood, and nothing else is."""
     assert read_number(text) == (None if number is None else Decimal(number))
 
 

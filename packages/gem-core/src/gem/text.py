@@ -58,13 +58,14 @@ def boxed_pattern(inner: str, flags: int = 0) -> re.Pattern[str]:
 def extract_last_boxed_answer(text: object) -> str | None:
     r"""Return the content of the last ``\boxed{…}`` whose braces balance, without surrounding space.
 
-    None when there is no such box, or when ``text`` has no text (see :func:`action_text`).
+    A box in reasoning, between ``<think>`` and ``</think>``, is none. None when there is no such box, or when ``text``
+    has no text (see :func:`action_text`).
     """
     content = action_text(text)
     if content is None:
         return None
-    end = len(content)
-    box = content.rfind(BOX)
+    first, end = _said(content)
+    box = content.rfind(BOX, first, end)
     while box >= 0:
         start = box + len(BOX)
         close = content.find("}", start, end)
@@ -74,17 +75,18 @@ def extract_last_boxed_answer(text: object) -> str | None:
             return content[start:close].strip()
         # A brace that is open around a box that never closes never closes either, so an earlier box must close before.
         end = box
-        box = content.rfind(BOX, 0, end)
+        box = content.rfind(BOX, first, end)
     return None
 
 
 def extract_last_tagged_answer(text: object, tag: str = "answer") -> str | None:
-    """Return the content of the last ``<tag>…</tag>``, without surrounding space, or None."""
+    """Return the content of the last ``<tag>…</tag>`` outside of reasoning, without surrounding space, or None."""
     content = action_text(text)
     if content is None:
         return None
-    end = content.rfind(f"</{tag}>")
-    start = content.rfind(f"<{tag}>", 0, end) if end >= 0 else -1
+    first, last = (0, len(content)) if tag == "think" else _said(content)
+    end = content.rfind(f"</{tag}>", first, last)
+    start = content.rfind(f"<{tag}>", first, end) if end >= 0 else -1
     if start < 0:
         return None
     start += len(tag) + 2
@@ -109,6 +111,13 @@ def extract_code_from_model(text: object) -> str | None:
         body = content[fence.end() : end]
         position = end + 3
     return None if body is None else body.strip()
+
+
+def _said(text: str) -> tuple[int, int]:
+    """Return where the text behind the last reasoning begins and ends; a tag that is not closed ends it."""
+    start = max(0, text.rfind("</think>"))
+    end = text.find("<think>", start)
+    return start, len(text) if end < 0 else end
 
 
 def _closing_brace(text: str, start: int, end: int) -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gem.arguments import boolean, real, string
+from gem.arguments import boolean, choice, real, string
 from gem.core import Observation
 from gem.errors import ArgumentTypeError, DatasetError
 from gem.text import extract_last_boxed_answer
@@ -22,7 +22,7 @@ from gem_questions.question import RowMap
 from gem_questions.schemas import RowContent, read_row
 
 if TYPE_CHECKING:
-    from gem_envs_math.grader import AnswerJudge
+    from gem_envs_math.grader import AnswerJudge, Done
     from gem_processes import ProcessPool, ResourceHandle
     from gem_questions.rewards import GradeResult, RewardLike
 
@@ -43,6 +43,9 @@ class BoxedMathEnv(QuestionEnv):
     answer_key: str | None
     answer_format: str
     use_format_error_reward: bool
+    done: Done = "equal"
+    """What counts as a finished answer; see :func:`gem_envs_math.grader.grade`."""
+
     _workers: ResourceHandle[ProcessPool] | None = None
     _judge: AnswerJudge | None = None
 
@@ -71,7 +74,8 @@ class BoxedMathEnv(QuestionEnv):
             return Grade(MALFORMED_REWARD if self.use_format_error_reward else 0.0, correct=False, well_formed=False)
         result = self.compare(answer, row)
         fault = None if result.readable else self._fault_of(row)
-        return Grade(float(result.correct), result.correct, verdict=result.verdict, fault=fault)
+        info = {"done": self.done_of(row), "how": result.how}
+        return Grade(float(result.correct), result.correct, info=info, verdict=result.verdict, fault=fault)
 
     def _fault_of(self, row: Mapping[str, Any]) -> str | None:
         """Return why no answer to a row can be graded; None if its gold answer can be read."""
@@ -95,7 +99,12 @@ class BoxedMathEnv(QuestionEnv):
             tolerance=tolerance,
             error=error,
             judge=self._judge,
+            done=self.done_of(row),
         )
+
+    def done_of(self, row: Mapping[str, Any]) -> Done:
+        """Return what counts as a finished answer to a row."""
+        return self.done
 
     def tolerances_of(self, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
         """Return the relative and the absolute tolerance of a row; None: numbers are exact."""
@@ -140,6 +149,9 @@ class MathEnv(BoxedMathEnv):
         error_key: the column with the greatest absolute difference. None: as the data set declares (OlympiadBench).
         judge: decides where the grader cannot read an answer or a gold answer: a function
             ``judge(answer, gold, question)`` that returns a bool, or None if it cannot tell, or a reward by name.
+        done: what counts as a finished answer. ``"computed"``: one that leaves no arithmetic to do that the gold answer
+            does not leave, so that ``9 \cdot 2`` is not ``18``. ``"equal"``: any that is equal and no copy of the
+            question. ``info["done"]`` has it, and ``info["how"]`` the part of the grader that decided.
 
     Raises:
         DatasetError: if the set is unavailable, or a row has no question or no usable answer; the message names it.
@@ -162,8 +174,10 @@ class MathEnv(BoxedMathEnv):
         tolerance: float | None = None,
         error_key: str | None = None,
         judge: AnswerJudge | RewardLike | None = None,
+        done: Done = "computed",
     ) -> None:
         boolean("use_mp", use_mp)
+        self.done = choice("done", done, ("equal", "computed"))
         self.tolerance = None if tolerance is None else real("tolerance", tolerance, minimum=0.0, maximum=1.0)
         self.error_key = None if error_key is None else string("error_key", error_key)
         if judge is not None:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gem.arguments import choice
 from gem.text import action_text
 from gem_envs_math import grader
 from gem_envs_math.answer_judge import answer_judge
 from gem_questions.rewards import AnswerReward, RewardLike, Score
 
 if TYPE_CHECKING:
-    from gem_envs_math.grader import AnswerJudge
+    from gem_envs_math.grader import AnswerJudge, Done
     from gem_processes import ProcessPool, ResourceHandle
     from gem_rollout.trajectory import Trajectory
 
@@ -27,6 +28,7 @@ class _RowGold:
     question: str
     tolerance: float | None
     error: float | None
+    done: Done = "equal"
 
 
 class MathReward(AnswerReward):
@@ -41,6 +43,8 @@ class MathReward(AnswerReward):
         extract: which part of the text is the answer; the last ``\\boxed{…}`` unless given.
         tolerance: greatest relative difference of numbers; None: as the environment of the episode has it.
         judge: as in :class:`gem_envs_math.MathEnv`.
+        done: what counts as a finished answer, likewise; None: as the environment of the episode has it, else
+            ``"equal"``.
     """
 
     def __init__(
@@ -51,9 +55,11 @@ class MathReward(AnswerReward):
         extract: str = "boxed",
         tolerance: float | None = None,
         judge: AnswerJudge | RewardLike | None = None,
+        done: Done | None = None,
     ) -> None:
         super().__init__(answer=answer, answer_from=answer_from, extract=extract)
         self.tolerance = tolerance
+        self.done = None if done is None else choice("done", done, ("equal", "computed"))
         self._judge = None if judge is None else answer_judge(judge)
         self._workers: ResourceHandle[ProcessPool] = grader.workers()
 
@@ -61,7 +67,8 @@ class MathReward(AnswerReward):
         gold = super().gold_of(env, row)
         if not hasattr(env, "text_of") or not hasattr(env, "tolerances_of"):
             return gold
-        return _RowGold(gold, env.text_of(row), *env.tolerances_of(row))
+        tolerance, error = env.tolerances_of(row)
+        return _RowGold(gold, env.text_of(row), tolerance, error, env.done_of(row))
 
     def grade_episode(self, trajectory: Trajectory, said: str, gold: Any) -> Score:
         if not isinstance(gold, _RowGold) and self.answer is None and trajectory.transitions:
@@ -79,6 +86,7 @@ class MathReward(AnswerReward):
             tolerance=known.tolerance if self.tolerance is None else self.tolerance,
             error=known.error,
             judge=self._judge,
+            done=self.done or known.done,
         )
         if not result.readable:
             return Score.unreadable(f"the grader cannot tell whether {said!r:.200} is right: {result.how}", result.how)

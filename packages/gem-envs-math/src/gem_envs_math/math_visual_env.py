@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gem.arguments import boolean, string
 from gem.core import Action, Info, Observation
 from gem_envs_math.math_env import ANSWER_FORMAT, MathEnv
 from gem_questions.question import RowMap
+
+if TYPE_CHECKING:
+    from gem_envs_math.grader import Done
 
 __all__ = ["MathVisualEnv"]
 
@@ -37,6 +40,7 @@ class MathVisualEnv(MathEnv):
         answer_format: the same.
         streaming: the same.
         map_row: the same.
+        done: the same.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class MathVisualEnv(MathEnv):
         answer_format: str = ANSWER_FORMAT,
         streaming: bool = False,
         map_row: RowMap | None = None,
+        done: Done = "computed",
     ) -> None:
         self.image_key = string("image_key", image_key)
         super().__init__(
@@ -69,6 +74,7 @@ class MathVisualEnv(MathEnv):
             answer_format,
             streaming,
             map_row,
+            done=done,
         )
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, Info]:

@@ -29,7 +29,7 @@ from gem_envs_math.grader.sums import (
     times,
 )
 
-__all__ = ["Node", "Quotient", "quotient", "same"]
+__all__ = ["Node", "Quotient", "proportional", "quotient", "same", "written"]
 
 Node = tuple[Any, ...]
 """A formula: ``("n", Fraction)``, ``("v", name)``, ``("+", a, b)``, ``("*", a, b)``, ``("/", a, b)``, ``("^", a, b)``,

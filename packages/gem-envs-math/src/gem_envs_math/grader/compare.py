@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gem_envs_math.grader.algebra import Node, Quotient, proportional, quotient, same
+from gem_envs_math.grader.finite_sets import worked_out_set
 from gem_envs_math.grader.numbers import close, value_of
+from gem_envs_math.grader.parameters import renamed, without_domains
 from gem_envs_math.grader.real_sets import is_real_set, same_set
 from gem_envs_math.grader.units import uncertain
 from gem_envs_math.grader.values import (
     Approximation,
     Assignment,
     Congruence,
+    Dots,
     Formula,
     Infinity,
     Interval,
@@ -26,6 +29,7 @@ from gem_envs_math.grader.values import (
     Unordered,
     UnreadNotation,
     Value,
+    is_condition,
 )
 
 __all__ = ["STRICT", "Judge", "Rules", "equal"]
@@ -72,6 +76,8 @@ def equal(one: Value, two: Value, rules: Rules = STRICT) -> bool | None:
         return True if same_key else None
     if isinstance(one, TextAnswer) or isinstance(two, TextAnswer):
         return False
+    if _has_dots(one) != _has_dots(two):
+        return None  # which terms the dots stand for is for people to see
     for first, second in ((one, two), (two, one)):
         if isinstance(first, Unordered) and first.kind == "equal":
             return _all(equal(item, second, rules) for item in first.items)
@@ -79,6 +85,13 @@ def equal(one: Value, two: Value, rules: Rules = STRICT) -> bool | None:
             return _approximate(first, second, rules)
     if isinstance(one, Congruence) or isinstance(two, Congruence):
         return _congruent(one, two, rules)
+    if isinstance(one, Unordered) or isinstance(two, Unordered):
+        sets = [worked_out_set(value, lambda a, b: equal(a, b, rules)) for value in (one, two)]
+        if sets != [one, two]:
+            return equal(sets[0], sets[1], rules)
+        told = _with_parameters(one, two, rules)
+        if told is not None:
+            return told
     if isinstance(one, Assignment) or isinstance(two, Assignment):
         return _assigned(one, two, rules)
     if isinstance(one, Formula) and isinstance(two, Formula):
@@ -245,10 +258,31 @@ def _mentions(assignment: Assignment) -> bool:
     return assignment.difference is not None and len(quotient(assignment.difference).variables()) > 1
 
 
+def _with_parameters(one: Value, two: Value, rules: Rules) -> bool | None:
+    """Compare answers with parameters, whose names do not count and whose domains may be left out; None without any."""
+    (first, domains), (second, others) = without_domains(one), without_domains(two)
+    if not domains and not others:
+        return None
+    if domains and others:
+        if sorted(domains.values()) != sorted(others.values()):
+            return False
+        for old, new in zip(sorted(others), sorted(domains), strict=True):
+            second = renamed(second, old, new)
+    return equal(first, second, rules)
+
+
+def _has_dots(value: Value) -> bool:
+    return isinstance(value, Sequence) and any(isinstance(item, Dots) for item in value.items)
+
+
 def _severals(one: Value, two: Value, rules: Rules) -> bool | None:
     kinds = {value.kind for value in (one, two) if isinstance(value, Unordered)}
-    if kinds == {"set", "union"} or "minus" in kinds:
+    if kinds == {"minus"} and isinstance(one, Unordered) and isinstance(two, Unordered):
+        return True if _in_order(one.items, two.items, rules) else None
+    if kinds == {"set", "union"} or "minus" in kinds or kinds >= {"union", "cap"}:
         return False
+    if kinds == {"union", "list"} and (is_condition(one) or is_condition(two)):
+        return False  # "or" between inequalities is not "and"
     points = _point_by_names(one, two), _point_by_names(two, one)
     if any(points):
         return equal(points[0] or one, points[1] or two, rules)
@@ -299,7 +333,10 @@ def _distinct(items: tuple[Value, ...], rules: Rules) -> tuple[Value, ...]:
 
 def _ordered(one: Interval | Sequence, two: Interval | Sequence, rules: Rules) -> bool | None:
     first, second = _as_sequence(one), _as_sequence(two)
-    if len(first.items) == 2 and (first.opening, first.closing) != (second.opening, second.closing):
+    if (len(first.items) == 2 or _has_dots(first)) and (first.opening, first.closing) != (
+        second.opening,
+        second.closing,
+    ):
         return False
     return _in_order(first.items, second.items, rules)
 
@@ -312,6 +349,9 @@ def _as_sequence(value: Interval | Sequence) -> Sequence:
 
 
 def _in_order(one: tuple[Value, ...], two: tuple[Value, ...], rules: Rules) -> bool | None:
+    dots = [[isinstance(item, Dots) for item in items] for items in (one, two)]
+    if dots[0] != dots[1] and any(map(any, dots)):
+        return None
     if len(one) != len(two):
         return False
     return _all(equal(first, second, rules) for first, second in zip(one, two, strict=True))

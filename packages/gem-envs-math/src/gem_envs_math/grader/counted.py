@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from gem.tables import read_table
 
-__all__ = ["COUNTED", "NO_UNITS", "singular"]
+__all__ = ["ADJECTIVES", "COUNTED", "NO_UNITS", "singular"]
 
 _TABLES = read_table(__file__, "counted.json")
+ADJECTIVES = frozenset(_TABLES["adjectives"])
+"""Words between a number and a noun that change neither: "5 different ways"."""
+
 NO_UNITS = frozenset(_TABLES["no_units"])
 """Words behind a number that may change its value: numbers, fractions, operations, words that begin a remark."""
 

@@ -7,17 +7,47 @@ from __future__ import annotations
 
 import logging
 import random
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from gem_envs_math.grader.algebra import Node
 from gem_envs_math.grader.compare import Rules, equal
+from gem_envs_math.grader.notation import FUNCTIONS
 from gem_envs_math.grader.parser import parse
 from gem_envs_math.grader.scan import cleaned
-from gem_envs_math.grader.values import Assignment, is_read
+from gem_envs_math.grader.values import Assignment, is_read, letters_of
 
 __all__ = ["decide", "warm_up"]
+
+_COMMAND = re.compile(r"\\([a-zA-Z]+|.)")
+_KNOWN_COMMANDS = (
+    FUNCTIONS
+    | {"alpha", "beta", "gamma", "lambda", "mu", "omega", "phi", "pi", "theta"}
+    | {
+        ",",
+        "!",
+        ";",
+        ":",
+        " ",
+        "binom",
+        "cdot",
+        "dfrac",
+        "frac",
+        "iint",
+        "infty",
+        "int",
+        "lim",
+        "prod",
+        "sqrt",
+        "sum",
+        "tfrac",
+        "times",
+        "to",
+    }
+)
+"""Commands of an expression; the reader behind math-verify takes others for variables, or leaves them out."""
 
 _DIGITS = 60
 _POINTS = 3
@@ -51,9 +81,13 @@ def decide(answer: str, gold: str, percent: bool = True, nouns: Sequence[str] = 
 
 def _judge(one: Node, two: Node) -> bool | None:
     """Compare two formulas by their values at a few points."""
-    names = sorted(_variables(one) | _variables(two))
-    if names and (_has_steps(one) or _has_steps(two)):
+    names = sorted(letters_of(one) | letters_of(two))
+    if names and (_has(one, "floor", "ceil") or _has(two, "floor", "ceil")):
         return _compared(one, two, names, "steps")[0]
+    if names and (_has(one, "abs") or _has(two, "abs")):
+        same, is_real = _compared(one, two, names, "signed")
+        if same is False and (is_real or "z" in names):
+            return False
     told: bool | None = None
     for kind in ("large", "whole", "small") if names else ("large",):
         told, is_real = _compared(one, two, names, kind)
@@ -85,11 +119,11 @@ def _compared(one: Node, two: Node, names: list[str], kind: str) -> tuple[bool |
     return True, is_real
 
 
-def _has_steps(node: Node) -> bool:
-    """Return whether a formula rounds, so that other formulas may agree with it at many points."""
-    if node[0] == "f" and node[1] in ("floor", "ceil"):
+def _has(node: Node, *functions: str) -> bool:
+    """Return whether a formula has one of some functions, with which others may agree at many points."""
+    if node[0] == "f" and node[1] in functions:
         return True
-    return any(_has_steps(part) for part in node[1:] if isinstance(part, tuple))
+    return any(_has(part, *functions) for part in node[1:] if isinstance(part, tuple))
 
 
 def _point(names: list[str], point: int, kind: str) -> dict[str, Any]:
@@ -103,14 +137,17 @@ def _point(names: list[str], point: int, kind: str) -> dict[str, Any]:
         return {name: mpmath.mpf(chance.randint(2, 9)) for name in names}
     size = 1009 if kind == "small" else 199
     signs = (-1, 1) if kind == "signed" else (1,)
-    return {name: mpmath.mpf(chance.randint(3, 997) * chance.choice(signs)) / size for name in names}
+    values = {name: mpmath.mpf(chance.randint(3, 997) * chance.choice(signs)) / size for name in names}
+    if kind == "signed" and "z" in values:
+        values["z"] *= mpmath.mpc(3, 4)  # as people name complex numbers
+    return values
 
 
 def _ratio(one: Node, two: Node) -> bool | None:
     """Return whether the ratio of two formulas is the same at all of a few points."""
     import mpmath
 
-    names = sorted(_variables(one) | _variables(two))
+    names = sorted(letters_of(one) | letters_of(two))
     with mpmath.workdps(_DIGITS):
         shares = []
         for point in range(_POINTS):
@@ -123,14 +160,6 @@ def _ratio(one: Node, two: Node) -> bool | None:
         if spread > mpmath.mpf(10) ** (-25) * size:
             return False
         return True if size and spread <= mpmath.mpf(10) ** (-45) * size else None
-
-
-def _variables(node: Node) -> set[str]:
-    if node[0] == "n":
-        return set()
-    if node[0] == "v":
-        return set() if node[1] in ("pi", "e", "i", "°") else {node[1]}
-    return {name for part in node[1:] if isinstance(part, tuple) for name in _variables(part)}
 
 
 def _value(node: Node, values: dict[str, Any]) -> Any:
@@ -198,40 +227,31 @@ def _function(name: str, arguments: list[Any]) -> Any:
 
 
 def _verified(gold: str, answer: str) -> bool | None:
-    """Ask math-verify in either order, without its own time limits, which are signals; None if it cannot read one."""
-    from math_verify import parse, verify
+    """Ask math-verify about two formulas, without its own time limits, which are signals; None if it is no judge.
 
-    one, two = (parse(f"${text}$", parsing_timeout=None) for text in (gold, answer))
-    if not one or not two:
+    Its parser takes a number out of a text that it cannot read, and its comparison the right side of an equation for
+    the equation. So the texts go to the reader behind it, which reads to the last sign or fails, and the verdict counts
+    on two expressions of the same variables.
+    """
+    from math_verify import verify
+
+    one, two = _expression(gold), _expression(answer)
+    if one is None or two is None or len({frozenset(map(str, value.free_symbols)) for value in (one, two)}) > 1:
         return None
-    kinds = [_kind(value) for value in (one[0], two[0])]
-    if "text" in kinds:
+    digits: dict[str, Any] = {"float_rounding": 40, "numeric_precision": _DIGITS, "timeout_seconds": None}
+    return bool(verify(one, two, **digits))
+
+
+def _expression(text: str) -> Any:
+    """Return the expression that a text of known commands is as a whole; None for anything else."""
+    import sympy
+    from latex2sympy2_extended import NormalizationConfig, latex2sympy
+
+    if not _KNOWN_COMMANDS.issuperset(_COMMAND.findall(text)):
         return None
-    if kinds[0] != kinds[1]:
-        return False
-    if not _same_variables(one[0], two[0]):
-        return False
-    return any(verify(a, b, timeout_seconds=None) for a, b in ((one, two), (two, one)))
-
-
-def _kind(value: Any) -> str:
-    """Return the kind of a reading by math-verify, which accepts ``{1,2}`` for ``(1,2)``, for example."""
-    import sympy
-
-    if isinstance(value, str):
-        return "text"
-    if isinstance(value, sympy.Interval):
-        return "interval"
-    if isinstance(value, sympy.Set):
-        return "set"
-    if isinstance(value, sympy.Tuple):
-        return "tuple"
-    return "value"
-
-
-def _same_variables(one: Any, two: Any) -> bool:
-    import sympy
-
-    symbols = [{str(symbol) for symbol in getattr(value, "free_symbols", ())} for value in (one, two)]
-    equations = [isinstance(value, sympy.Eq) for value in (one, two)]
-    return symbols[0] == symbols[1] or equations[0] != equations[1]
+    settings = NormalizationConfig(malformed_operators=True, boxed="none")
+    try:
+        value = latex2sympy(text, is_real=True, normalization_config=settings)
+    except Exception:  # the errors of its grammar have no class of their own
+        return None
+    return value if isinstance(value, sympy.Expr) and not isinstance(value, sympy.MatrixBase) else None

@@ -6,7 +6,8 @@ from fractions import Fraction
 from math import gcd, isqrt
 from typing import Any
 
-from gem_envs_math.grader.algebra import Node
+from gem_envs_math.grader.algebra import Node, quotient
+from gem_envs_math.grader.limits import TooMuchError
 from gem_envs_math.grader.values import (
     Approximation,
     Assignment,
@@ -20,11 +21,19 @@ from gem_envs_math.grader.values import (
     Unordered,
     UnreadNotation,
     Value,
+    letters_of,
 )
 
-__all__ = ["factors", "form_of", "is_expanded", "is_reduced", "is_worked_out", "node_form", "nodes_of", "size_of"]
+__all__ = ["factors", "form_of", "has_work_left", "is_expanded", "is_reduced", "node_form", "nodes_of", "size_of"]
 
 _TEN = Fraction(10)
+_ONE = ("n", Fraction(1))
+_FAMILIES = {
+    **dict.fromkeys(("ln", "log", "log10"), "logarithm"),
+    **dict.fromkeys(("sin", "cos", "tan", "cot", "sec", "csc"), "circular"),
+    **dict.fromkeys(("arcsin", "arccos", "arctan", "arccot", "arcsec", "arccsc"), "inverse circular"),
+}
+"""Functions that answers exchange for each other."""
 
 
 def form_of(value: Value) -> Any:
@@ -72,6 +81,10 @@ def node_form(node: Node) -> Any:
         return (kind, node[1], *map(node_form, node[2:]))
     if kind == "neg" and node[1][0] == "n":
         return "n", -node[1][1]
+    if kind == "neg" and node[1][0] == "neg":
+        return node_form(node[1][1])
+    if kind in ("^", "/") and node[2] == _ONE:
+        return node_form(node[1])
     return (kind, *map(node_form, node[1:]))
 
 
@@ -90,17 +103,71 @@ def size_of(node: Node) -> int:
     return sum(part[0] != "neg" for part in nodes_of(node))
 
 
-def is_worked_out(node: Node) -> bool:
-    """Return whether a formula is a number rather than something to compute: a decimal, a fraction, ``3·10^5``."""
-    while node[0] == "neg":
-        node = node[1]
-    if node[0] == "n":
-        return True
+def has_work_left(answer: Value, gold: Value) -> bool:
+    r"""Return whether an answer leaves arithmetic to do that its gold answer does not leave.
+
+    That is a rational number written as an operation (``9 \cdot 2``, ``\frac{36}{2}``, ``\sqrt{4}``, ``5!``), but not a
+    fraction, a decimal or ``3 \cdot 10^5``; or a function of a number, as ``\sin 60^\circ``, where the gold answer has
+    none of its family.
+    """
+    work, allowed = (_work_of(value) for value in (answer, gold))
+    return work[0] > allowed[0] or not work[1] <= allowed[1]
+
+
+def _work_of(value: Value) -> tuple[int, frozenset[str]]:
+    """Return how many operations in a value have a rational result, and the families of its functions of numbers."""
+    operations, families = 0, set[str]()
+    for node in _nodes_in(value):
+        left = [node]
+        while left:
+            node = left.pop()
+            if _is_literal(node):
+                continue
+            operations += _is_rational(node)
+            if node[0] == "f" and not letters_of(node):
+                families.add(_FAMILIES.get(node[1]) or str(node[1]))
+            left += [part for part in node[1:] if isinstance(part, tuple)]
+    return operations, frozenset(families)
+
+
+def _nodes_in(value: Value) -> list[Node]:
+    """Return the formulas of an answer; of a chain of equations and of an approximation, the last one."""
+    if isinstance(value, Formula):
+        return [value.node[1] if value.percent else value.node]
+    if isinstance(value, Assignment):
+        return _nodes_in(value.value)
+    if isinstance(value, Approximation):
+        return _nodes_in(value.decimals)
+    if isinstance(value, Unordered) and value.kind == "equal":
+        return _nodes_in(value.items[-1])
+    if isinstance(value, (Unordered, Sequence)):
+        return [node for item in value.items for node in _nodes_in(item)]
+    if isinstance(value, Matrix):
+        return [node for row in value.rows for cell in row for node in _nodes_in(cell)]
+    if isinstance(value, Ratio):
+        return [node for part in value.parts for node in _nodes_in(part)]
+    return []
+
+
+def _is_literal(node: Node) -> bool:
+    """Return whether a formula is a variable or a number that is written as one: a decimal, a fraction, ``3·10^5``."""
+    if node[0] == "neg":
+        return node[1][0] != "neg" and _is_literal(node[1])
     if node[0] == "/":
-        return _is_integer(node[1]) and _is_integer(node[2])
-    if node[0] == "*" and node[2][0] == "^":
-        return bool(node[1][0] == "n" and node[2][1] == ("n", _TEN))
-    return bool(node[0] == "^" and node[1] == ("n", _TEN))
+        whole = _is_integer(node[1]) and _is_integer(node[2])
+        return whole and _integer(node[2]) != 0 and _integer(node[1]) % _integer(node[2]) != 0
+    if node[0] == "*":
+        return bool(node[1][0] == "n") and node[2][0] == "^" and _is_literal(node[2])
+    if node[0] == "^":
+        return bool(node[1] == ("n", _TEN)) and _is_integer(node[2]) and node[2] != _ONE
+    return node[0] in ("n", "v")
+
+
+def _is_rational(node: Node) -> bool:
+    try:
+        return not letters_of(node) and quotient(node).number is not None
+    except (ArithmeticError, TooMuchError):
+        return True  # a number beyond all limits is not worked out
 
 
 def is_reduced(node: Node) -> bool:

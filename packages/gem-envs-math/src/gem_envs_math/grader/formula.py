@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from gem_envs_math.grader.algebra import Node
+from gem_envs_math.grader.algebra import Node, quotient, written
 from gem_envs_math.grader.limits import DEPTH, NotMathError, TooMuchError, UnknownNotationError
 from gem_envs_math.grader.scan import Token
+from gem_envs_math.grader.units import NUMBER_WORDS
 
 __all__ = ["DEGREE", "END", "FormulaParser"]
 
 END = Token("end", "", False, "")
 DEGREE = ("v", "°")
 _CLOSING = {"(": ")", "[": "]", "{": "}", "lfloor": "rfloor", "lceil": "rceil"}
+_CONSTANTS = frozenset({"pi", "e", "i"})
 _STARTS = frozenset({"num", "sym", "fn", "(", "[", "{", "frac", "sqrt", "binom", "lfloor", "lceil"})
 
 
@@ -83,7 +85,7 @@ class FormulaParser:
                 factor = self._factor()
                 node = (kind, node, ("neg", factor) if sign else factor)
             elif kind in _STARTS:
-                if kind == "num" and self._before().kind not in (")", "]", "}") and not self._after_power():
+                if kind == "num" and self._before().kind not in (")", "]", "}", "!") and not self._after_power():
                     raise NotMathError("two numbers in a row")
                 node = ("*", node, self._factor())
             elif kind == "|" and not self.expects_bars:
@@ -105,9 +107,16 @@ class FormulaParser:
                     continue
                 if self.next.kind in ("'", "prime"):
                     raise UnknownNotationError("'")
-                node = ("^", node, self._exponent())
+                exponent = self._exponent()
                 self._power_end = self.position
+                inverse = node[0] == "v" and exponent == ("neg", ("n", Fraction(1)))
+                node = (inverse and self._application(f"{node[1]}^-1")) or ("^", node, exponent)
+                if node[0] == "^" and node[1][0] == "v" and self.next.kind == "_":  # "x^{2}_{1}"
+                    node = ("^", self._symbol(node[1][1]), exponent)
+                node = _chosen(node) or node
             elif kind in ("circ", "degree"):
+                if kind == "circ" and node[0] == "v":
+                    raise UnknownNotationError("a composition")  # of functions
                 self._take()
                 node = ("*", node, DEGREE)
             elif kind == "!":
@@ -134,7 +143,8 @@ class FormulaParser:
         negative = False
         while self.next.kind in ("-", "+"):
             negative ^= self._take().kind == "-"
-        node = self._base()
+        # A letter alone: what follows in brackets is the argument of the function below, as in "sin^n(x)".
+        node = self._symbol(str(self._take().value)) if self.next.kind == "sym" else self._base()
         if self.next.kind == "^":
             self._take()
             node = ("^", node, self._exponent())
@@ -151,7 +161,8 @@ class FormulaParser:
             return self._number()
         if kind == "sym":
             self._take()
-            return self._symbol(str(token.value))
+            node = self._symbol(str(token.value))
+            return self._application(node[1]) or node
         if kind in ("(", "[", "{", "lfloor", "lceil"):
             self._take()
             node = self._inside(_CLOSING[kind])
@@ -183,7 +194,11 @@ class FormulaParser:
         assert isinstance(value, Fraction)
         if self.next.kind == "_":  # digits of another base are not a number in this one
             self._take()
-            return ("v", f"{token.raw}_{self._index()}")
+            index = self._index().strip("()")
+            return ("v", f"{token.raw}_{NUMBER_WORDS.get(index.lower(), index)}")
+        if self.next.raw.lower() == "base" and self.after_next.kind == "num":
+            self._take()
+            return ("v", f"{token.raw}_{self._take().raw}")
         if token.raw.isdigit():
             part = self._fraction_behind()
             if part is not None:
@@ -225,6 +240,29 @@ class FormulaParser:
         if self.next.kind == "num" and not self.next.space and self.next.raw.isdigit():  # "x1"
             return ("v", f"{name}_{self._take().raw}")
         return ("v", name)
+
+    def _application(self, name: str) -> Node | None:
+        """Read the argument of a function without a definition; None if the brackets behind a letter are a factor.
+
+        They hold an argument if that is a number or a letter alone, as in ``P(2)`` and ``y(x)``: a product is not
+        written so. Behind f they always do. ``n(n + 1)`` and ``h(a + b)`` are products.
+        """
+        if name in _CONSTANTS or self.next.kind not in ("(", "["):
+            return None
+        start = self.position
+        self._take()
+        sign = "-" if self.next.kind == "-" and self._take() else ""
+        bare = self.next.kind in ("num", "sym") and self.after_next.kind == _CLOSING[self._tokens[start].kind]
+        if bare:
+            token = self._take()
+            self._take()
+            return ("v", f"{name}({sign}{token.value})")
+        self.position = start
+        if name[:1] != "f" or (len(name) > 1 and name[1] not in "_^"):
+            return None
+        self._take()
+        argument = self._inside(_CLOSING[self._tokens[start].kind])
+        return ("v", f"{name}({written(quotient(argument))})")
 
     def _index(self) -> str:
         token = self._take()
@@ -350,6 +388,16 @@ class FormulaParser:
         self._depth += 1
         if self._depth > DEPTH:
             raise TooMuchError("too many levels")
+
+
+def _chosen(node: Node) -> Node | None:
+    """Return the number of combinations ``C_5^2`` or of arrangements ``A_5^2``; None if a power is something else."""
+    if node[0] != "^" or node[1][0] != "v" or node[2][0] != "n":
+        return None
+    letter, _, index = node[1][1].partition("_")
+    if letter not in ("A", "C", "P") or not index.isdecimal() or not 0 <= node[2][1] <= int(index):
+        return None
+    return _applied("binom" if letter == "C" else "npr", [("n", Fraction(int(index))), node[2]], None)
 
 
 def _applied(name: str, arguments: list[Node], base: Node | None) -> Node:

@@ -9,20 +9,21 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from gem.errors import ProcessCallError, ProcessTimeoutError
 from gem_envs_math.grader.compare import Rules, equal
+from gem_envs_math.grader.forms import has_work_left
 from gem_envs_math.grader.limits import LONGEST, NotMathError, TooMuchError
 from gem_envs_math.grader.parser import parse
 from gem_envs_math.grader.question import Demands, demands_of, rounds_to
-from gem_envs_math.grader.texts import choice_letter
+from gem_envs_math.grader.texts import choice_letter, choice_letters
 from gem_envs_math.grader.units import uncertain
 from gem_envs_math.grader.values import Formula, Relational, Value, is_formula, is_read
 from gem_processes import ProcessPool, ResourceHandle, SharedResource
 from gem_questions.rewards import GradeResult
 
-__all__ = ["AnswerJudge", "GradeResult", "grade", "is_correct", "read", "text_of", "workers"]
+__all__ = ["AnswerJudge", "Done", "GradeResult", "grade", "is_correct", "read", "text_of", "workers"]
 
 _POOL = ProcessPool(
     "gem_envs_math.grader.fallback:decide", seconds=1.0, warm_up="gem_envs_math.grader.fallback:warm_up"
@@ -32,6 +33,9 @@ _ALTERNATIVES = 1000
 _NO_ANSWERS = frozenset({"", "nan"})
 _LETTERS = frozenset("ABCDEFGHabcdefgh")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+
+Done = Literal["equal", "computed"]
+"""What counts as a finished answer; see :func:`grade`."""
 
 AnswerJudge = Callable[[str, str, "str | None"], "bool | None"]
 """``judge(answer, gold, question)`` returns whether the answer is right, or None if it cannot tell."""
@@ -50,6 +54,7 @@ def grade(
     tolerance: float | None = None,
     error: float | None = None,
     judge: AnswerJudge | None = None,
+    done: Done = "equal",
     seconds: float = 1.0,
 ) -> GradeResult:
     r"""Compare an answer with the gold answer; see :mod:`gem_envs_math.grader` for the rules of equality.
@@ -58,9 +63,9 @@ def grade(
 
     ``how`` is ``"text"`` (the same text as the gold answer), ``"exact"`` (algebra, or answers of different kinds),
     ``"numeric"`` (values to sixty digits), ``"math-verify"``, ``"judge"``, ``"copied"`` (an expression of the
-    question), ``"form"`` (equal, but not in the form that the question demands), ``"empty"`` (there is no answer); and
-    for what is unreadable ``"notation"``, ``"limit"`` (too long, too deep, too large to be an answer), ``"timeout"``,
-    ``"crash"`` (of the worker).
+    question), ``"form"`` (equal, but not in the form that the question or ``done`` demands), ``"empty"`` (there is no
+    answer); and for what is unreadable ``"notation"``, ``"limit"`` (too long, too deep, too large to be an answer),
+    ``"timeout"``, ``"crash"`` (of the worker).
 
     Args:
         answer: the content of the box, a str or a number; any other object is wrong.
@@ -70,6 +75,9 @@ def grade(
             also counts that rounds to the decimals of the gold answer. None: numbers are exact.
         error: greatest absolute difference, likewise.
         judge: decides where this grader cannot read an answer or a gold answer; see :data:`AnswerJudge`.
+        done: the form in which an answer is one: ``"equal"``, any that the question admits; ``"computed"``, none that
+            leaves arithmetic to do which the gold answer does not leave (``9 \cdot 2`` for ``18``, ``5!``,
+            ``\sin 60^\circ``, a sum that is not added up; not ``\frac24`` and ``3 \cdot 10^5``).
         seconds: wall-clock limit for one comparison in a worker process; the wait for a free worker does not count.
     """
     text = text_of(answer)
@@ -83,7 +91,7 @@ def grade(
     demands = demands_of(question) if question else None
     worst = GradeResult("different", "empty")
     for alternative in alternatives:
-        result = _grade(text, alternative, _Settings(demands, tolerance or 0.0, error or 0.0, seconds))
+        result = _grade(text, alternative, _Settings(demands, tolerance or 0.0, error or 0.0, done, seconds))
         if result.verdict == "unreadable" and judge is not None and alternative is not None:
             told = judge(text, alternative, question)
             if told is not None:
@@ -105,6 +113,7 @@ class _Settings:
     demands: Demands | None
     tolerance: float
     error: float
+    done: Done
     seconds: float
 
 
@@ -116,7 +125,11 @@ def _grade(answer: str, gold: str | None, settings: _Settings) -> GradeResult:
     if _INTEGER.fullmatch(answer) and _INTEGER.fullmatch(gold) and not settings.tolerance and not settings.error:
         return _compared(int(answer) == int(gold), "exact")
     result, one, two = _read_and_compared(answer, gold, settings)
-    if result.correct and settings.demands is not None and one is not None and two is not None:
+    if not result.correct or one is None or two is None:
+        return result
+    if settings.done == "computed" and is_read(two) and (not is_read(one) or has_work_left(one, two)):
+        return GradeResult("different", "form")
+    if settings.demands is not None:
         objection = settings.demands.objection(answer, one, two)
         if objection is not None:
             return GradeResult("different", objection)
@@ -133,17 +146,25 @@ def _read_and_compared(answer: str, gold: str, settings: _Settings) -> tuple[Gra
         letters = _letter(one, answer), _letter(two, gold)
         if None not in letters and any(marked for _, marked in filter(None, letters)):
             return _compared(len({letter for letter, _ in filter(None, letters)}) == 1, "exact"), None, None
+        choices = choice_letters(answer), choice_letters(gold)
+        if None not in choices:
+            return _compared(choices[0] == choices[1], "exact"), one, two
         demands = settings.demands
         percent = demands is None or demands.percent or "%" in gold or "percent" in gold
         nouns = demands.nouns if demands is not None else frozenset()
-        if demands is not None and isinstance(one, Relational) and (side := demands.asked_side(answer)) is not None:
+        if (
+            demands is not None
+            and isinstance(one, Relational)
+            and (side := demands.asked_side(answer, one)) is not None
+        ):
             one = read(side) or one
         choice = choice_letter(answer) if answer[:1] in "(ABCDEFGH\\" else None
         if choice is not None and choice[1] and (rest := read(choice[1])) is not None:
             one = rest  # "(C) 5" for 5
         told = equal(one, two, Rules(percent=percent, nouns=nouns, tolerance=settings.tolerance, error=settings.error))
         if told is not True and (
-            (settings.tolerance and rounds_to(one, gold, two)) or (demands is not None and demands.rounded(one, two))
+            (settings.tolerance and rounds_to(one, gold, two))
+            or (demands is not None and (demands.rounded(one, two) or demands.base_left_out(one, two)))
         ):
             told = True
     except (TooMuchError, RecursionError):
@@ -156,7 +177,7 @@ def _read_and_compared(answer: str, gold: str, settings: _Settings) -> tuple[Gra
         how = "exact" if is_read(one) and is_read(two) else "text"
         return _compared(told, how), one, two
     unsure = isinstance(one, Formula) and one.unit is not None and not nouns.issuperset(uncertain(one.unit))
-    if unsure or not (is_formula(one) and is_formula(two)):
+    if unsure or not (all(map(is_read, (one, two))) or all(map(is_formula, (one, two)))):
         return GradeResult("unreadable", "notation"), one, two
     return _slowly(answer, gold, percent, nouns, settings.seconds), one, two
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from gem_envs_math.grader.algebra import Node
 from gem_envs_math.grader.values import Approximation, Assignment, Formula, Infinity, Unordered, Value
 
-__all__ = ["close", "float_of", "value_of"]
+__all__ = ["close", "float_of", "rounds", "value_of"]
 
 _FUNCTIONS: dict[str, Callable[[float], float]] = {
     "sin": math.sin, "cos": math.cos, "tan": math.tan, "arcsin": math.asin, "arccos": math.acos,
@@ -23,6 +23,12 @@ _CONSTANTS = {"pi": math.pi, "e": math.e, "°": math.pi / 180}
 def close(one: float, two: float, tolerance: float) -> bool:
     """Return whether two numbers differ by at most a share of the second one."""
     return abs(one - two) <= tolerance * abs(two)
+
+
+def rounds(number: float, rounded: float, written: str) -> bool:
+    """Return whether a number rounds to another one, at the decimals with which that is written; False without any."""
+    decimals = len(written.partition(".")[2])
+    return decimals > 0 and abs(number - rounded) <= 0.5 * 10.0**-decimals * (1 + 1e-9)
 
 
 def value_of(value: Value) -> float | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from gem_envs_math.grader.algebra import Node
+from gem_envs_math.grader.derivatives import joined
 from gem_envs_math.grader.formula import DEGREE, FormulaParser
 from gem_envs_math.grader.letters import spread
 from gem_envs_math.grader.limits import DEPTH, LONGEST, TERMS, NotMathError, TooMuchError, UnknownNotationError
@@ -14,26 +15,32 @@ from gem_envs_math.grader.matrices import bare_matrix, environment, matrix_expre
 from gem_envs_math.grader.relations import RELATIONS, congruence, name_of, related
 from gem_envs_math.grader.scan import Token, cleaned, scan
 from gem_envs_math.grader.texts import INDEX, number_in_words, text_value, unwrapped, words_of
-from gem_envs_math.grader.tokens import OPENING, closes, split_at
+from gem_envs_math.grader.tokens import CLOSING, OPENING, closes, split_at
 from gem_envs_math.grader.units import MULTIPLIERS, Unit, is_known, is_unit_letter, unit_of
 from gem_envs_math.grader.values import (
     Assignment,
+    Dots,
     Formula,
     Infinity,
     NamedSet,
     Ratio,
+    Relational,
     Sequence,
     TextAnswer,
     Unordered,
     Value,
+    is_condition,
 )
 from gem_envs_math.grader.vectors import vector_expression
 
 __all__ = ["parse"]
 
 _CURRENCIES = {"$": "$", "€": "€", "£": "£"}
+_PER = frozenset({"per", "/", "a", "an", "each"})
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d\d))?\s*([ap])\.?\s?m")
 _FIGURE = re.compile(r"(?:m\s*)?\\?(angle|triangle)\s*[{(]?\s*((?:[A-Z]'*[\s,]*){3})[})]?")
+_DOTS = re.compile(r"\.{3,}")
+_SET_OPERATIONS = frozenset({"cup", "cap", "setminus"})
 _CHOICE = re.compile(r"\(([A-Ha-h])\)|([A-Ha-h])[).:]")
 _PHRASES: dict[str, Value] = {
     "all real numbers": NamedSet("reals"), "all reals": NamedSet("reals"), "the real numbers": NamedSet("reals"),
@@ -53,7 +60,7 @@ def parse(text: str) -> Value:
     """
     if len(text) > LONGEST:
         raise TooMuchError(f"more than {LONGEST} characters")
-    text = cleaned(text)
+    text = _DOTS.sub(r"\\ldots ", cleaned(text))
     text = unwrapped(text.rstrip(". ") or text)
     if not text:
         raise NotMathError("nothing")
@@ -74,11 +81,32 @@ def parse(text: str) -> Value:
         return Formula(("v", choice[1] or choice[2]))
     try:
         tokens = [token for token in scan(text.rstrip(". ") or text) if token.kind != "boxed"]
-        return _value(spread(tokens), 0)
+        return _value(_with_connectives(spread(joined(tokens))), 0)
     except NotMathError:
         return _assigned_text(text)
     except RecursionError:
         raise TooMuchError("too many levels") from None
+
+
+def _with_connectives(tokens: list[Token]) -> list[Token]:
+    r"""Return the tokens with the words "and" and "or", and the signs of ``A U B`` and ``A - \{1\}``, as operators."""
+    found = []
+    for place, token in enumerate(tokens):
+        word = token.raw.lower()
+        if token.kind == "word" and word in ("and", "or"):
+            found.append(token._replace(kind=word))
+        elif (
+            token.raw == "U"
+            and 0 < place < len(tokens) - 1
+            and tokens[place - 1].kind in CLOSING
+            and tokens[place + 1].kind in OPENING
+        ):
+            found.append(token._replace(kind="cup"))
+        elif token.kind == "-" and found and place + 1 < len(tokens) and tokens[place + 1].kind == "lset":
+            found.append(token._replace(kind="setminus"))
+        else:
+            found.append(token)
+    return found
 
 
 def _figure_name(kind: str, corners: list[str]) -> str:
@@ -110,10 +138,13 @@ def _value(tokens: list[Token], depth: int) -> Value:
     def read(part: list[Token]) -> Value:
         return _value(part, depth + 1)
 
-    for separator in (_is_division, _is_separator):
-        parts = _split(tokens, separator)
+    start = _domain_behind(tokens)
+    if start:  # "x = 2\pi k (k \in \mathbb{Z})"
+        return _several([tokens[:start], tokens[start + 1 : -1]], [","], depth)
+    for is_separator in (_is_division, _is_separator):
+        parts, marks = split_at(tokens, is_separator)
         if len(parts) > 1:
-            return _several(parts, depth)
+            return _several(parts, marks, depth)
     kinds = {token.kind for token in tokens}
     if kinds & {"pm", "mp"}:
         flips = {"pm": ("+", "-"), "mp": ("-", "+")}
@@ -128,10 +159,9 @@ def _value(tokens: list[Token], depth: int) -> Value:
     parts, marks = split_at(tokens, lambda token: token.kind in RELATIONS)
     if marks:
         return related(parts, marks, read)
-    for kind, name in (("setminus", "minus"), ("cup", "union")):
-        parts = _split(tokens, lambda token, kind=kind: token.kind == kind)  # type: ignore[misc]
-        if len(parts) > 1:
-            return Unordered(name, tuple(map(read, parts)))
+    parts, marks = split_at(tokens, lambda token: token.kind in _SET_OPERATIONS)
+    if marks:
+        return _set_algebra(parts, marks, read)
     parts = _split(tokens, lambda token: token.kind == "word" and token.space and token.raw == "by")
     if len(parts) > 1 and all(parts):
         return _dimensions(tuple(map(read, parts)))
@@ -143,14 +173,52 @@ def _value(tokens: list[Token], depth: int) -> Value:
 
 def _is_division(token: Token) -> bool:
     """Return whether a token divides answers that may have commas inside, as in ``x=1, y=2; x=3, y=4``."""
-    return token.kind in (";", "or") or (token.kind == "word" and token.raw.lower() == "or")
+    return token.kind in (";", "or", "lor")
 
 
 def _is_separator(token: Token) -> bool:
-    return token.kind in (",", "and") or (token.kind == "word" and token.raw.lower() in ("and", "&"))
+    return token.kind in (",", "and", "land")
 
 
-def _several(parts: list[list[Token]], depth: int) -> Value:
+def _as_set(tokens: list[Token]) -> list[Token]:
+    r"""Return the tokens of an operand of set algebra, in which plain braces are those of a set, ``{1} \cup {2}``."""
+    if tokens and tokens[0].kind == "{" and closes(tokens) == len(tokens) - 1:
+        return [tokens[0]._replace(kind="lset"), *tokens[1:-1], tokens[-1]._replace(kind="rset")]
+    return tokens
+
+
+def _domain_behind(tokens: list[Token]) -> int:
+    r"""Return where the brackets of ``… (k \in \mathbb{Z})`` open at the end of the tokens; 0 if there are none."""
+    if tokens[-1].kind != ")" or not any(token.kind == "in" for token in tokens):
+        return 0
+    for start in range(len(tokens) - 2, 0, -1):
+        if tokens[start].kind == "(" and start + closes(tokens[start:]) == len(tokens) - 1:
+            return start if any(token.kind == "in" for token in tokens[start:]) else 0
+    return 0
+
+
+def _set_algebra(parts: list[list[Token]], operations: list[str], read: Callable[[list[Token]], Value]) -> Value:
+    r"""Return the value of sets with ``\cup``, ``\cap`` and ``\setminus`` between them.
+
+    Without brackets, an intersection goes before a union, and a set may be taken away from either at the end.
+    """
+    if "setminus" in operations:
+        first = operations.index("setminus")
+        if set(operations[first:]) != {"setminus"}:
+            raise UnknownNotationError("a union behind a difference of sets")
+        whole = _set_algebra(parts[: first + 1], operations[:first], read) if first else read(_as_set(parts[0]))
+        return Unordered("minus", (whole, *(read(_as_set(part)) for part in parts[first + 1 :])))
+    parts = [_as_set(part) for part in parts]
+    terms: list[list[Value]] = [[read(parts[0])]]
+    for operation, part in zip(operations, parts[1:], strict=True):
+        if operation == "cup":
+            terms.append([])
+        terms[-1].append(read(part))
+    items = [Unordered("cap", tuple(term)) if len(term) > 1 else term[0] for term in terms]
+    return Unordered("union", tuple(items)) if len(items) > 1 else items[0]
+
+
+def _several(parts: list[list[Token]], marks: list[str], depth: int) -> Value:
     if not parts[-1]:  # "1, 2,"
         parts.pop()
     parts = [part for number, part in enumerate(parts) if part or number == 0]  # "1, 2, and 3"
@@ -162,6 +230,18 @@ def _several(parts: list[list[Token]], depth: int) -> Value:
     first = items[0]
     if isinstance(first, Assignment) and all(isinstance(item, Formula) for item in items[1:]):
         items[1:] = [Assignment(first.name, item, None) for item in items[1:]]  # "x = 1, 2"
+    if isinstance(first, Relational) and first.kind == "ne" and all(isinstance(item, Formula) for item in items[1:]):
+        left = first.difference[1]  # "x \\ne 1, 2"
+        others = [item.node for item in items[1:] if isinstance(item, Formula)]
+        items[1:] = [Relational("ne", ("+", left, ("neg", node))) for node in others]
+    if {"land", "lor"} & set(marks) and any(isinstance(item, Formula) for item in items):
+        raise UnknownNotationError("logic")
+    if {"or", "lor"} & set(marks) and any(map(is_condition, items)):
+        return Unordered("union", tuple(items))
+    if {"and", "land"} & set(marks) and all(map(is_condition, items)):
+        return Unordered("cap", tuple(items))
+    if any(isinstance(item, Dots) for item in items):
+        return Sequence("", "", tuple(items))
     flat: list[Value] = []
     for item in items:  # "\pm 1, 2"
         several = isinstance(item, Unordered) and item.kind == "list" and not _is_point_by_names(item)
@@ -191,8 +271,11 @@ def _single(tokens: list[Token], depth: int) -> Value:
     first, last = tokens[0], tokens[-1]
     if len(tokens) == 1 and first.kind == "emptyset":
         return NamedSet("empty")
-    if _is_reals(tokens):
-        return NamedSet("reals")
+    numbers = _number_set(tokens)
+    if numbers is not None:
+        return numbers
+    if len(tokens) == 1 and first.kind == "dots":
+        return Dots()
     if last.kind == "infty" and len(tokens) <= 2 and (len(tokens) == 1 or first.kind in "+-"):
         return Infinity(-1 if first.kind == "-" else 1)
 
@@ -243,11 +326,13 @@ def _with_unit(value: Value, unit: Unit) -> Value:
     return Formula(value.node, unit) if isinstance(value, Formula) and value.unit is None else value
 
 
-def _is_reals(tokens: list[Token]) -> bool:
+def _number_set(tokens: list[Token]) -> NamedSet | None:
+    r"""Return the set of numbers that ``\mathbb{R}``, ``\mathbb{Z}`` and the like name."""
     kinds = [token.kind for token in tokens]
-    if kinds in (["mathbb", "{", "sym", "}"], ["mathbb", "sym"]):
-        return tokens[-1 if len(tokens) == 2 else 2].raw == "R"
-    return False
+    if kinds not in (["mathbb", "{", "sym", "}"], ["mathbb", "sym"]):
+        return None
+    letter = tokens[-1 if len(tokens) == 2 else 2].raw
+    return NamedSet("reals" if letter == "R" else letter) if letter in "RZNQC" else None
 
 
 def _bracketed(tokens: list[Token], depth: int) -> Value | None:
@@ -260,6 +345,8 @@ def _bracketed(tokens: list[Token], depth: int) -> Value | None:
         if len(conditions) > 1:
             return _by_property(inner, len(conditions[0]), depth)
         value = _value(inner, depth + 1)
+        if isinstance(value, Sequence) and not value.opening:  # with dots
+            return Sequence("{", "}", value.items)
         return Unordered("set", value.items if isinstance(value, Unordered) and value.kind == "list" else (value,))
     if opening == "{":
         return _value(inner, depth + 1)
@@ -287,7 +374,12 @@ def _by_property(inner: list[Token], length: int, depth: int) -> Value:
     r"""Return the value of the condition in ``\{x \in \mathbb{R} \mid 1 < x < 2\}``."""
     element, condition = inner[:length], inner[length + 1 :]
     sides, marks = split_at(element, lambda token: token.kind == "in")
-    if (marks and not _is_reals(sides[1])) or len(marks) > 1 or name_of(sides[0]) is None or "(" in element[0].kind:
+    if (
+        (marks and _number_set(sides[1]) != NamedSet("reals"))
+        or len(marks) > 1
+        or name_of(sides[0]) is None
+        or "(" in element[0].kind
+    ):
         raise UnknownNotationError("a set by its property")
     value = _value(condition, depth + 1)
     if isinstance(value, (Formula, TextAnswer, Assignment)):
@@ -299,7 +391,15 @@ def _quantity(tokens: list[Token]) -> Value:
     """Return a formula and its unit."""
     sign = 1 if tokens[0].kind == "-" and len(tokens) > 1 and tokens[1].kind in _CURRENCIES else 0
     if tokens[sign].kind in _CURRENCIES and len(tokens) > sign + 1:
-        value = _quantity(tokens[:sign] + tokens[sign + 1 :])
+        rest = tokens[:sign] + tokens[sign + 1 :]
+        per = next((n for n, token in enumerate(rest) if token.raw in _PER and _is_word(rest[n + 1 : n + 2])), 0)
+        if per:  # "$20 per hour"
+            price = (_CURRENCIES[tokens[sign].kind], "/", *(token.raw for token in rest[per + 1 :]))
+            unit = unit_of(price)
+            if unit is None:
+                raise NotMathError("a price per something else")
+            return _with_unit(_quantity(rest[:per]), unit)
+        value = _quantity(rest)
         if isinstance(value, Formula) and value.unit is None:
             return Formula(value.node, unit_of((_CURRENCIES[tokens[sign].kind],)))
         if isinstance(value, Formula) and value.unit == unit_of((_CURRENCIES[tokens[sign].kind],)):
@@ -310,16 +410,15 @@ def _quantity(tokens: list[Token]) -> Value:
         if isinstance(value, Formula) and value.unit is None:
             return Formula(("/", value.node, ("n", Fraction(100))), None, True)
         raise NotMathError("a percentage of a unit")
-    start = 1 if tokens[0].kind in "+-" else 0
+    letter = next((n for n, token in enumerate(tokens) if token.kind == "sym" and token.value != "pi"), 0)
     if (
-        len(tokens) > start + 1
-        and tokens[start].kind == "num"
-        and tokens[start + 1].space
-        and tokens[start + 1].kind == "sym"
-        and is_unit_letter(tokens[start + 1].raw)
-        and (unit := _unit(tokens[start + 1 :])) is not None
+        any(token.kind == "num" for token in tokens[:letter])
+        and tokens[letter - 1].kind in ("num", "sym", "}", ")")
+        and tokens[letter].space
+        and is_unit_letter(tokens[letter].raw)
+        and (unit := _unit(tokens[letter:])) is not None
     ):
-        return Formula(FormulaParser(tokens, 0, start + 1).whole(), unit)
+        return Formula(FormulaParser(tokens, 0, letter).whole(), unit)
     reader = FormulaParser(tokens)
     node = reader.sum()
     position = reader.position
@@ -328,7 +427,7 @@ def _quantity(tokens: list[Token]) -> Value:
         worth = MULTIPLIERS.get(word) or MULTIPLIERS.get(word.removesuffix("s"))
         if worth is None:
             break
-        node = ("*", node, ("n", Fraction(worth)))
+        node = ("n", node[1] * worth) if node[0] == "n" else ("*", node, ("n", Fraction(worth)))
         position += 1
     if position == len(tokens):
         return _formula(node)
@@ -338,6 +437,10 @@ def _quantity(tokens: list[Token]) -> Value:
     if unit is None or not (is_known(unit) or any(token.kind == "num" for token in tokens[:position])):
         raise NotMathError(tokens[position].raw)  # "a circle"
     return Formula(node, unit)
+
+
+def _is_word(tokens: list[Token]) -> bool:
+    return bool(tokens) and tokens[0].kind == "word"
 
 
 def _formula(node: Node) -> Formula:

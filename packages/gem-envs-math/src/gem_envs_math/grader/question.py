@@ -1,12 +1,14 @@
 r"""What a question demands of its answer.
 
-- An answer that repeats an expression of the question earns nothing, unless the gold answer is written alike:
-  ``\frac{10!+11!}{9!}`` is not the answer to "Simplify ``\frac{10!+11!}{9!}``".
-- "Simplify", "evaluate", "compute": a number, where the gold answer is one. "In simplest form", "in lowest terms": no
-  fraction to cancel, no root to simplify. "Factor", "expand": the form of the gold answer. "Interval notation", "as an
-  interval": no inequality.
+- An answer that repeats an expression or an equation of the question earns nothing, with or without a frill such as
+  ``-(-c)``, unless the gold answer is written alike: ``\frac{10!+11!}{9!}`` is not the answer to "Simplify
+  ``\frac{10!+11!}{9!}``".
+- "Simplify", "evaluate", "compute": no arithmetic is left to do that the gold answer does not leave. "In simplest
+  form", "in lowest terms": no fraction to cancel, no root to simplify. "Factor", "expand": the form of the gold answer.
+  "Interval notation", "as an interval": no inequality.
 - "To the nearest tenth": a gold answer with more decimals equals its rounded value.
 - "Percent": ``20`` and ``20\%`` are one answer.
+- A number in a base that the question speaks of may leave the base out.
 - Nouns of the question may stand behind a number.
 
 A demand that the gold answer itself does not meet is none.
@@ -19,13 +21,14 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
+from gem_envs_math.grader.compare import equal
 from gem_envs_math.grader.counted import singular
 from gem_envs_math.grader.forms import (
     factors,
     form_of,
+    has_work_left,
     is_expanded,
     is_reduced,
-    is_worked_out,
     node_form,
     nodes_of,
     size_of,
@@ -46,6 +49,7 @@ from gem_envs_math.grader.values import (
     TextAnswer,
     Unordered,
     Value,
+    is_read,
 )
 
 __all__ = ["Demands", "demands_of", "rounds_to"]
@@ -78,6 +82,8 @@ _PLACES = {
 _DECIMALS = {"one": 1, "two": 2, "three": 3, "four": 4}
 _LITERAL = re.compile(r"-?\d*\.(\d+)")
 _LONGER = 2
+_BASE = re.compile(r"\bbases?\b|binary|ternary|octal|hexadecimal", re.IGNORECASE)
+_INDEXED = re.compile(r"(\d{1,400})_\(?(\w+)\)?")
 
 
 class Demands:
@@ -108,27 +114,27 @@ class Demands:
     def objection(self, text: str, answer: Value, gold: Value) -> str | None:
         """Return why an answer that equals the gold answer earns nothing: "copied", "form", or None."""
         form = form_of(answer)
-        if (
-            isinstance(answer, Assignment)
-            and not isinstance(gold, Assignment)
-            and notation_key(cleaned(text)) in self._equations
-        ):
+        if isinstance(answer, Assignment) and not isinstance(gold, Assignment) and self._states(text, answer):
             return "copied"
         if form == form_of(gold):
             return None
         if form in self._expressions:
             return "copied"
+        if self._compute and is_read(gold) and (not is_read(answer) or has_work_left(answer, gold)):
+            return "form"
         one, two = _formula(answer), _formula(gold)
+        if one is not None and two is not None and self._is_disguised(one, two):
+            return "copied"
         if one is not None and two is not None:
             return "form" if self._objects_to_form(one, two) else None
         if self._interval and _is_inequality(answer) and not _is_inequality(gold):
             return "form"
         return None
 
-    def asked_side(self, text: str) -> str | None:
+    def asked_side(self, text: str, equation: Relational) -> str | None:
         """Return the right side of "a + b = 12", if the question has the left side but not the equation."""
         left, sign, right = text.partition("=")
-        if not sign or "=" in right or notation_key(cleaned(text)) in self._equations:
+        if not sign or "=" in right or self._states(text, equation):
             return None
         return right.strip() if _forms(left) & self._expressions else None
 
@@ -142,10 +148,35 @@ class Demands:
             return False
         return abs(one - two) * 2 <= self.place
 
+    def base_left_out(self, answer: Value, gold: Value) -> bool:
+        """Return whether one of two numbers has the index of a base that the question names, and the other has none."""
+        if not _BASE.search(self._text):
+            return False
+        for one, two in ((answer, gold), (gold, answer)):
+            if not isinstance(one, Formula) or not isinstance(two, Formula) or one.node[0] != "v":
+                continue
+            indexed = _INDEXED.fullmatch(one.node[1])
+            if indexed is not None and two.node[0] == "n" and two.node[1] == int(indexed[1]):
+                return re.search(rf"(?<!\w){indexed[2]}(?!\w)", self._text) is not None or one is gold
+        return False
+
+    def _states(self, text: str, equation: Assignment | Relational) -> bool:
+        """Return whether the question says what an equation says."""
+        if notation_key(cleaned(text)) in self._equations:
+            return True
+        return any(_is_same(equation, stated) for stated in self._stated)
+
+    def _is_disguised(self, answer: Formula, gold: Formula) -> bool:
+        """Return whether an answer is a formula of the question, of the gold answer's value, with a frill around it."""
+        own = {node_form(node) for node in nodes_of(gold.node)}
+        for node in nodes_of(answer.node):
+            form = node_form(node)
+            if form in self._expressions and form not in own and _is_same(Formula(node), Formula(gold.node)):
+                return True
+        return False
+
     def _objects_to_form(self, one: Formula, two: Formula) -> bool:
         answer, gold = one.node, two.node
-        if self._compute and is_worked_out(gold) and not is_worked_out(answer):
-            return True
         if self._simplest and is_reduced(gold) and not is_reduced(answer):
             return True
         if self._simplest and size_of(answer) > _LONGER * size_of(gold) + 4:
@@ -159,10 +190,14 @@ class Demands:
         return [next(filter(None, found)) for found in _SPANS.findall(self._text)]
 
     @cached_property
-    def _equations(self) -> frozenset[str]:
-        """The question's formulas with a relation, in the normal form of their notation."""
-        parts = {part for span in self._spans for part in (span, *_LISTED.split(span))}
-        return frozenset(notation_key(cleaned(part)) for part in parts if "=" in part)
+    def _equations(self) -> dict[str, str]:
+        """The question's formulas with a relation, by the normal form of their notation."""
+        parts = {part for span in self._spans[:200] for part in (span, *_LISTED.split(span))}
+        return {notation_key(cleaned(part)): part for part in sorted(parts) if "=" in part}
+
+    @cached_property
+    def _stated(self) -> list[Value]:
+        return [value for part in self._equations.values() if (value := _parsed(part)) is not None]
 
     @cached_property
     def _expressions(self) -> frozenset[Any]:
@@ -175,12 +210,25 @@ class Demands:
         return frozenset(found)
 
 
-def _forms(text: str) -> set[Any]:
+def _parsed(text: str) -> Value | None:
     if not text.strip() or len(text) > LONGEST:
-        return set()
+        return None
     try:
-        value = parse(text)
+        return parse(text)
     except (NotMathError, TooMuchError):
+        return None
+
+
+def _is_same(one: Value, two: Value) -> bool:
+    try:
+        return equal(one, two) is True
+    except (ArithmeticError, TooMuchError):
+        return False
+
+
+def _forms(text: str) -> set[Any]:
+    value = _parsed(text)
+    if value is None:
         return set()
     found = {form_of(value)}
     for formula in _formulas(value):

@@ -14,6 +14,7 @@ from gem_envs_math.grader.values import (
     Approximation,
     Assignment,
     Congruence,
+    Dots,
     Formula,
     Infinity,
     Interval,
@@ -70,16 +71,18 @@ def _kind(value: Value) -> str:
     if isinstance(value, Formula):
         return "number" if value.is_number else "expression"
     if isinstance(value, Sequence):
+        if value.opening in ("", "{"):
+            return "set" if value.opening else "list"
         return "tuple" if len(value.items) != 2 or value.opening + value.closing == "()" else "interval"
     if isinstance(value, Unordered):
-        return {"equal": "number", "minus": "set", "union": "set"}.get(value.kind, value.kind)
+        return {"equal": "number", "minus": "set", "union": "set", "cap": "set"}.get(value.kind, value.kind)
     return _KINDS[type(value)]
 
 
 _KINDS: dict[type, str] = {
-    Infinity: "infinity", Interval: "inequality", Assignment: "equation", Relational: "equation", Matrix: "matrix",
-    Ratio: "ratio", NamedSet: "set", Congruence: "congruence", Approximation: "number", TextAnswer: "text",
-    UnreadNotation: "unread",
+    Infinity: "infinity", Dots: "text", Interval: "inequality", Assignment: "equation", Relational: "equation",
+    Matrix: "matrix", Ratio: "ratio", NamedSet: "set", Congruence: "congruence", Approximation: "number",
+    TextAnswer: "text", UnreadNotation: "unread",
 }  # fmt: skip
 
 
@@ -89,10 +92,12 @@ def _shown(value: Value) -> str:
         return _formula(value.node[1]) + "%" if value.percent else _formula(value.node) + unit
     if isinstance(value, Infinity):
         return "∞" if value.sign > 0 else "-∞"
+    if isinstance(value, Dots):
+        return "…"
     if isinstance(value, Sequence):
         return f"{value.opening}{', '.join(map(_shown, value.items))}{value.closing}"
     if isinstance(value, Unordered):
-        joint = {"union": " ∪ ", "equal": " = ", "minus": " \\ "}.get(value.kind, ", ")
+        joint = {"union": " ∪ ", "cap": " ∩ ", "equal": " = ", "minus": " \\ "}.get(value.kind, ", ")
         inner = joint.join(map(_shown, value.items))
         return f"{{{inner}}}" if value.kind == "set" else inner
     if isinstance(value, Interval):
@@ -108,7 +113,7 @@ def _shown(value: Value) -> str:
     if isinstance(value, Ratio):
         return ":".join(map(_shown, value.parts)) + (f" {value.half}m" if value.half else "")
     if isinstance(value, NamedSet):
-        return "ℝ" if value.name == "reals" else "∅"
+        return {"reals": "ℝ", "empty": "∅"}.get(value.name, value.name)
     if isinstance(value, Congruence):
         return f"{value.name + ' ≡ ' if value.name else ''}{_shown(value.residue)} mod {_shown(value.modulus)}"
     if isinstance(value, Approximation):

@@ -19,6 +19,8 @@ from gem_envs_math.grader.values import (
     Sequence,
     Unordered,
     Value,
+    is_condition,
+    letters_of,
 )
 
 __all__ = ["is_real_set", "same_set"]
@@ -30,6 +32,8 @@ Piece = tuple[Value, Value, bool, bool]
 
 Equal = Callable[[Value, Value], "bool | None"]
 
+_LINE: Piece = (Infinity(-1), Infinity(1), False, False)
+
 
 def is_real_set(value: Value) -> bool:
     """Return whether a value can only be a set of real numbers; ``(1, 2)`` may also be a point."""
@@ -37,23 +41,18 @@ def is_real_set(value: Value) -> bool:
         return value.difference is None and is_real_set(value.value)
     if isinstance(value, Unordered):
         if value.kind == "list":
-            return bool(value.items) and all(isinstance(item, Interval) for item in value.items)
-        return value.kind in ("union", "minus")
+            return bool(value.items) and all(map(is_condition, value.items))
+        return value.kind in ("union", "cap", "minus")
     return isinstance(value, (Interval, NamedSet)) or (isinstance(value, Relational) and value.kind == "ne")
 
 
 def same_set(one: Value, two: Value, equal: Equal) -> bool | None:
     """Return whether two values are the same set of real numbers; None if one of them is not known to be a set."""
-    first, second = _pieces(one), _pieces(two)
-    if first is None or second is None or len(first) > _MOST or len(second) > _MOST:
+    left, right = _pieces(one), _pieces(two)
+    if left is None or right is None or len(left) > _MOST or len(right) > _MOST:
         return None
-    names = {name for value in (one, two) for name in _names(value)}
-    if len(names) > 1:
+    if len(_names(one) | _names(two)) > 1:
         return None
-    merged = [_merged(pieces) for pieces in (first, second)]
-    if None in merged:
-        return None
-    left, right = (pieces or [] for pieces in merged)
     if len(left) != len(right):
         return False
     unsure = False
@@ -72,41 +71,50 @@ def _names(value: Value) -> set[str]:
         return {value.variable}
     if isinstance(value, Assignment):
         return {value.name} if value.name else set()
+    if isinstance(value, Relational):
+        return letters_of(value.difference)
     if isinstance(value, Unordered):
         return {name for item in value.items for name in _names(item)}
     return set()
 
 
 def _pieces(value: Value) -> list[Piece] | None:
+    """Return the disjoint intervals of a set, in order; None if it is not known to be a set of real numbers."""
     if isinstance(value, Assignment) and value.difference is None:
         return _pieces(value.value)
     if isinstance(value, Interval):
-        return [(value.low, value.high, value.low_closed, value.high_closed)]
-    if isinstance(value, Sequence) and len(value.items) == 2:
-        return [(value.items[0], value.items[1], value.opening == "[", value.closing == "]")]
+        return _merged([(value.low, value.high, value.low_closed, value.high_closed)])
+    if isinstance(value, Sequence) and len(value.items) == 2 and value.opening in "([" and value.closing in ")]":
+        return _merged([(value.items[0], value.items[1], value.opening == "[", value.closing == "]")])
     if isinstance(value, NamedSet):
-        return [(Infinity(-1), Infinity(1), False, False)] if value.name == "reals" else []
+        return {"reals": [_LINE], "empty": list[Piece]()}.get(value.name)
     if isinstance(value, Relational) and value.kind == "ne":
         return _all_but_root(value.difference)
-    if isinstance(value, Unordered) and value.kind == "minus" and len(value.items) == 2:
-        whole, points = _pieces(value.items[0]), _points(value.items[1])
-        return None if whole is None or points is None else _without(whole, points)
-    if isinstance(value, Unordered) and value.kind in ("union", "list"):
-        found: list[Piece] = []
-        for item in value.items:
-            pieces = _pieces(item)
-            if pieces is None and value.kind == "union" and (points := _points(item)) is not None:
-                pieces = [(point, point, True, True) for point in points]
-            if pieces is None:
-                return None
-            found += pieces
-        return found
-    return None
+    if not isinstance(value, Unordered) or value.kind not in ("union", "cap", "minus", "list"):
+        return _points(value)
+    parts = [_pieces(item) if (points := _points(item)) is None else points for item in value.items]
+    if None in parts or any(len(_names(item)) > 1 for item in value.items):
+        return None
+    known = [part for part in parts if part is not None]
+    if value.kind == "union":
+        return _merged([piece for part in known for piece in part])
+    if value.kind == "minus":
+        first, *others = known
+        known = [first, *map(_complement, others)]
+    common = known[0]
+    for part in known[1:]:
+        common = _intersection(common, part)
+    if value.kind == "list" and not common:  # "x < -1, x > 1" has no number in common, and so names two ranges
+        return _merged([piece for part in known for piece in part])
+    return common
 
 
-def _points(value: Value) -> list[Value] | None:
+def _points(value: Value) -> list[Piece] | None:
+    r"""Return the elements of ``\{1, 2\}``, and the solution in ``x = 2 or x > 3``, as pieces."""
     if isinstance(value, Unordered) and value.kind == "set":
-        return list(value.items)
+        return _merged([(item, item, True, True) for item in value.items])
+    if isinstance(value, Assignment) and isinstance(value.value, Formula):
+        return _merged([(value.value, value.value, True, True)])
     return None
 
 
@@ -120,24 +128,6 @@ def _all_but_root(difference: Node) -> list[Piece] | None:
         return None
     root = Formula(("n", -found.above.get(ONE, Fraction(0)) / found.above[letters[0]]))
     return [(Infinity(-1), root, False, False), (root, Infinity(1), False, False)]
-
-
-def _without(pieces: list[Piece], points: list[Value]) -> list[Piece] | None:
-    for point in points:
-        place = value_of(point)
-        if place is None:
-            return None
-        cut: list[Piece] = []
-        for low, high, low_closed, high_closed in pieces:
-            start, end = value_of(low), value_of(high)
-            if start is None or end is None:
-                return None
-            if start < place < end:
-                cut += [(low, point, low_closed, False), (point, high, False, high_closed)]
-            else:
-                cut.append((low, high, low_closed and start != place, high_closed and end != place))
-        pieces = cut
-    return pieces
 
 
 def _merged(pieces: list[Piece]) -> list[Piece] | None:
@@ -161,3 +151,34 @@ def _merged(pieces: list[Piece]) -> list[Piece] | None:
             merged.append(piece)
             reached, closed = high, piece[3]
     return merged
+
+
+def _complement(pieces: list[Piece]) -> list[Piece]:
+    """Return the gaps between disjoint pieces in order."""
+    gaps: list[Piece] = []
+    start, closed = _LINE[0], False
+    for low, high, low_closed, high_closed in pieces:
+        gaps += _unless_empty((start, low, closed, not low_closed))
+        start, closed = high, not high_closed
+    return gaps + _unless_empty((start, _LINE[1], closed, False))
+
+
+def _intersection(one: list[Piece], two: list[Piece]) -> list[Piece]:
+    found: list[Piece] = []
+    for a in one:
+        for b in two:
+            low, low_closed = max((a[0], a[2]), (b[0], b[2]), key=lambda end: (_place(end[0]), not end[1]))
+            high, high_closed = min((a[1], a[3]), (b[1], b[3]), key=lambda end: (_place(end[0]), end[1]))
+            found += _unless_empty((low, high, low_closed, high_closed))
+    return found
+
+
+def _unless_empty(piece: Piece) -> list[Piece]:
+    low, high = _place(piece[0]), _place(piece[1])
+    return [piece] if low < high or (low == high and piece[2] and piece[3]) else []
+
+
+def _place(end: Value) -> float:
+    """Return an end of a merged piece, which is known to be a real number."""
+    place = value_of(end)
+    return math.nan if place is None else place

@@ -9,7 +9,7 @@ from fractions import Fraction
 from gem_envs_math.grader.algebra import Node, quotient
 from gem_envs_math.grader.formula import FormulaParser
 from gem_envs_math.grader.limits import NotMathError, TooMuchError, UnknownNotationError
-from gem_envs_math.grader.numbers import close, value_of
+from gem_envs_math.grader.numbers import close, rounds, value_of
 from gem_envs_math.grader.scan import TEXT, Token
 from gem_envs_math.grader.sums import ONE
 from gem_envs_math.grader.tokens import closes, split_at
@@ -20,9 +20,11 @@ from gem_envs_math.grader.values import (
     Formula,
     Infinity,
     Interval,
+    NamedSet,
     Relational,
     Unordered,
     Value,
+    letters_of,
 )
 
 __all__ = ["RELATIONS", "congruence", "name_of", "related"]
@@ -30,6 +32,7 @@ __all__ = ["RELATIONS", "congruence", "name_of", "related"]
 RELATIONS = frozenset({"=", "<", ">", "le", "ge", "ne", "in", "approx"})
 _TURNED = {"<": ">", ">": "<", "le": "ge", "ge": "le"}
 _RELATED = 6
+_NUMBER_SETS = frozenset(("v", letter) for letter in "RZNQC")
 _ROUGH = 0.02
 """Relative difference up to which decimals are those of the value before them."""
 
@@ -55,7 +58,10 @@ def related(parts: list[list[Token]], marks: list[str], read: Read) -> Value:
     if len(marks) > _RELATED:
         raise TooMuchError("too many relations")
     if marks == ["in"]:
-        return Assignment(name_of(parts[0]) or "", read(parts[1]), None)
+        element, value = name_of(parts[0]) or "", read(parts[1])
+        if len(element) == 1 and isinstance(value, Formula) and value.node in _NUMBER_SETS:  # "k \\in Z"
+            value = NamedSet(str(value.node[1]).replace("R", "reals"))
+        return Assignment(element, value, None)
     if "approx" in marks and set(marks) <= {"=", "approx"}:
         return _approximated(parts, marks, read)
     if set(marks) <= {"="}:
@@ -140,14 +146,14 @@ def _equated(parts: list[list[Token]], read: Read) -> Value:
             return Assignment(name, value, difference)
         if left is None or not isinstance(value, Formula):
             raise UnknownNotationError("=")
-        if left[0] != "n" and not _letters(left) and not _letters(value.node):  # "2 + 3 = 5" stands for 5
+        if left[0] != "n" and not letters_of(left) and not letters_of(value.node):  # "2 + 3 = 5" stands for 5
             return Unordered("equal", (Formula(left), value))
         return Relational("=", ("+", left, ("neg", value.node)))
     last = read(parts[-1])
     if not isinstance(last, Formula):
         raise UnknownNotationError("=")
     # "x = 6/2 = 3" stands for its end if the numbers on the way agree.
-    steps = [Formula(node) for part in parts[1 if name else 0 : -1] if not _letters(node := _formula(part))]
+    steps = [Formula(node) for part in parts[1 if name else 0 : -1] if not letters_of(node := _formula(part))]
     value = Unordered("equal", (*steps, last)) if steps else last
     return value if name is None else Assignment(name, value, None)
 
@@ -159,10 +165,12 @@ def _approximated(parts: list[list[Token]], marks: list[str], read: Read) -> Val
     if len(parts) > place + 2:
         raise UnknownNotationError("approximations")
     if name is not None:
+        if value_of(decimals) is None:
+            raise UnknownNotationError("approximately something that is no number")
         return Assignment(name, decimals, None)
     exact = related(parts[: place + 1], marks[:place], read) if place else read(parts[0])
     one, two = value_of(exact), value_of(decimals)
-    if one is None or two is None or not close(one, two, _ROUGH):
+    if one is None or two is None or not (close(one, two, _ROUGH) or rounds(one, two, parts[place + 1][-1].raw)):
         raise NotMathError("decimals of something else")
     return Approximation(exact, decimals)
 
@@ -175,10 +183,10 @@ def _compared(left: list[Token], mark: str, right: list[Token], read: Read) -> V
         one, two = _formula(left), _formula(right)
         if mark != "ne":
             solved = None
-            if not _letters(two):
+            if not letters_of(two):
                 end = (Formula(two), mark in ("le", "ge"))
                 solved = _solved(one, *((None, end) if mark in ("<", "le") else (end, None)))
-            elif not _letters(one):
+            elif not letters_of(one):
                 end = (Formula(one), mark in ("le", "ge"))
                 solved = _solved(two, *((end, None) if mark in ("<", "le") else (None, end)))
             if solved is not None:
@@ -198,14 +206,16 @@ End = tuple[Value, bool]
 
 
 def _solved(node: Node, low: End | None, high: End | None) -> Value | None:
-    """Return the values of the one variable of a linear formula, or of its absolute value, between two ends."""
+    """Return where a formula of degree one or two in one variable, or its absolute value, lies between two ends."""
     if node[0] == "f" and node[1] == "abs":
         return _solved_distance(node[2], low, high)
-    linear = _linear(node)
-    if linear is None:
+    solvable = _polynomial(node)
+    if solvable is None:
         return None
-    slope, start, name = linear
-    ends = [_shifted(end, slope, start) for end in (low, high)]
+    square, slope, start, name = solvable
+    if square:
+        return _solved_square(square, slope, start, name, low, high)
+    ends = [_shifted(end, slope, ("n", start)) for end in (low, high)]
     if slope < 0:
         ends.reverse()
     below, above = ends
@@ -213,6 +223,30 @@ def _solved(node: Node, low: End | None, high: End | None) -> Value | None:
         below[0] if below else Infinity(-1), above[0] if above else Infinity(1),
         bool(below and below[1]), bool(above and above[1]), name,
     )  # fmt: skip
+
+
+def _solved_square(
+    square: Fraction, slope: Fraction, start: Fraction, name: str, low: End | None, high: End | None
+) -> Value | None:
+    """Return where a polynomial of degree two is beyond one number, in closed form."""
+    end = low or high
+    if end is None or (low and high) or not isinstance(end[0], Formula) or (number := end[0].quotient.number) is None:
+        return None
+    inner = slope * slope - 4 * square * (start - number)
+    closed, inside = end[1], (square > 0) == (low is None)
+    if inner < 0 or (inner == 0 and inside and not closed):
+        return NamedSet("empty" if inside else "reals")
+    root_of_inner = ("^", ("n", inner), ("/", ("n", Fraction(1)), ("n", Fraction(2))))
+    left, right = (
+        Formula(("/", ("+", ("n", -slope), sign), ("n", 2 * square)))
+        for sign in ((("neg", root_of_inner), root_of_inner) if square > 0 else (root_of_inner, ("neg", root_of_inner)))
+    )
+    if inside:
+        return Interval(left, right, closed, closed, name)
+    return Unordered(
+        "union",
+        (Interval(Infinity(-1), left, False, closed, name), Interval(right, Infinity(1), closed, False, name)),
+    )
 
 
 def _solved_distance(inner: Node, low: End | None, high: End | None) -> Value | None:
@@ -239,27 +273,18 @@ def _shifted(end: End | None, slope: Fraction, start: Node) -> End | None:
     return Formula(("/", ("+", end[0].node, ("neg", start)), ("n", slope))), end[1]
 
 
-def _linear(node: Node) -> tuple[Fraction, Node, str] | None:
-    """Return a and b of a formula a·x + b with numbers a and b, and the name of its variable; else None."""
-    letters = _letters(node)
+def _polynomial(node: Node) -> tuple[Fraction, Fraction, Fraction, str] | None:
+    """Return a, b and c of a formula a·x² + b·x + c with rational numbers, and the name of its variable; else None."""
+    letters = letters_of(node)
     if len(letters) != 1:
         return None
     (name,) = letters
     value = quotient(node)
-    mono = ((name, Fraction(1)),)
-    if not value.exact or set(value.above) - {mono, ONE} or mono not in value.above or set(value.below) != {ONE}:
+    square, slope = ((name, Fraction(2)),), ((name, Fraction(1)),)
+    if not value.exact or set(value.above) - {square, slope, ONE} or set(value.below) != {ONE}:
         return None
-    below = value.below[ONE]
-    return value.above[mono] / below, ("n", value.above.get(ONE, Fraction(0)) / below), name
-
-
-def _letters(node: Node) -> set[str]:
-    """Return the names of a formula's variables."""
-    if node[0] == "n":
-        return set()
-    if node[0] == "v":
-        return set() if node[1] in ("pi", "e", "i", "°") else {node[1]}
-    return {name for part in node[1:] if isinstance(part, tuple) for name in _letters(part)}
+    a, b, c = (value.above.get(mono, Fraction(0)) / value.below[ONE] for mono in (square, slope, ONE))
+    return (a, b, c, name) if a or b else None
 
 
 def _formula(tokens: list[Token]) -> Node:

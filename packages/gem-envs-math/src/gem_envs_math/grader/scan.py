@@ -53,8 +53,16 @@ _DOUBLED = re.compile(
     r"\\\\(?=(?:[dtc]?frac|sqrt|left|right|text|mathrm|pi|boxed|cdot|times|cup|infty|begin|end)(?![a-zA-Z]))"
 )
 _BACKSLASHES = re.compile(r"\\+")
+_EMPHASIS = re.compile(r"\A(\*\*|`)([^*`]+)\1\Z")
 _TIMES_TEN = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 _LOG_BASE = re.compile(r"(?<![a-zA-Z])log(\d{1,3})(?=\()")
+_COMBINATIONS = re.compile(r"(?:\A|(?<=[-+=*/(\s]))(?:\{\})?[_^]\{?(\d{1,4})\}?\s*C\s*_\{?(\d{1,4})\}?")
+_ARROW = r"\\(?:vec|overrightarrow|mathbf|boldsymbol|bm)(?![a-zA-Z])\s*(?:\{[^{}]*\}|[a-zA-Z])"
+_CROSS_PRODUCT = re.compile(rf"{_ARROW}\s*\\times\s*{_ARROW}")
+_TEMPERATURE = re.compile(
+    r"(?:\^?\s*(?:\{\s*\\circ\s*\}|\\circ)|\s*\bdeg(?:rees?)?)\s*"
+    r"(?:(?:[CF]|[Cc]elsius|[Ff]ahrenheit)(?![a-zA-Z])|\\(?:text|mathrm|rm)\s*\{\s*(?:[CF]|[Cc]elsius|[Ff]ahrenheit)\s*\})"
+)
 _DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]")
 
 _TOKEN = re.compile(
@@ -66,7 +74,7 @@ _TOKEN = re.compile(
   | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+(?![a-zA-Z\d]))?)
   | \\(?:text(?:bf|it|rm|sf|tt|up|normal)?|mbox|hbox)\s*\{(?P<text>[^{}]*)\}
   | \\(?:math(?:rm|it|bf|sf|tt|normal)|boldsymbol|bm|operatorname\*?|rm|bf|it)\s*\{(?P<font>[^{}\\]*)\}
-  | \\(?P<accent>vec|overrightarrow|overline|bar|hat|widehat|tilde|widetilde|dot|mathcal|mathscr)\s*
+  | \\(?P<accent>vec|overrightarrow|overline|bar|hat|widehat|tilde|widetilde|dot|mathcal|mathscr)(?![a-zA-Z])\s*
      (?:\{\s*(?P<accented>[A-Za-z]{1,4})\s*\}|(?P<one>[A-Za-z]))
   | \\(?P<command>[a-zA-Z]+)
   | (?P<letters>[^\W\d_]+)
@@ -93,14 +101,22 @@ def cleaned(text: str) -> str:
         text = _SPACES.sub(" ", text)
     elif "~" in text:
         text = text.replace("~", " ")
+    if "C" in text:
+        text = _COMBINATIONS.sub(r"\\binom{\1}{\2}", text)
+    if "circ" in text or "eg" in text:
+        text = _TEMPERATURE.sub(_scale_of, text)
     if "log" in text:
         text = _LOG_BASE.sub(r"log_{\1}", text)
     if "10" in text:
         text = _TIMES_TEN.sub("*", text)
-    text = text.strip()
+    text = _EMPHASIS.sub(r"\2", text.strip())
     if "$" in text and text.replace("\\$", "").count("$") % 2 == 0:
         text = text.replace("\\$", "\\\0").replace("$", " ").replace("\\\0", "\\$").strip()
     return text
+
+
+def _scale_of(found: re.Match[str]) -> str:
+    return r"\text{ celsius}" if found[0].rstrip("} ")[-1] in "Cs" else r"\text{ fahrenheit}"
 
 
 def _single_backslashes(text: str) -> str:
@@ -121,6 +137,8 @@ def scan(text: str) -> list[Token]:
         UnknownNotationError: at a LaTeX command that only a full reader knows.
         TooMuchError: beyond the limits.
     """
+    if "times" in text and _CROSS_PRODUCT.search(text):
+        raise UnknownNotationError("a product of vectors")
     tokens: list[Token] = []
     position, space = 0, False
     while position < len(text):
@@ -167,7 +185,7 @@ _SEPARATORS = re.compile(r"\{,\}|\\[,!]|[,\s]")
 LIMIT = 4 * TERMS
 _MARKS = {
     "**": "^", "<=": "le", ">=": "ge", "!=": "ne", "==": "=", "\\{": "lset", "\\}": "rset", "\\%": "%", "\\$": "$",
-    "\\#": "#", "\\&": "&", "\\_": "_", "\\|": "|", "\\\\": "row",
+    "\\#": "#", "\\&": "&", "\\_": "_", "\\\\": "row",
 }  # fmt: skip
 _TEXT_TOKEN = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?|\S")
 

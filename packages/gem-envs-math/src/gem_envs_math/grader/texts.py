@@ -8,19 +8,24 @@ import unicodedata
 from gem_envs_math.grader.units import MULTIPLIERS, NUMBER_WORDS
 from gem_envs_math.grader.values import TextAnswer, UnreadNotation
 
-__all__ = ["INDEX", "choice_letter", "notation_key", "number_in_words", "text_value", "unwrapped", "words_of"]
+__all__ = [
+    "INDEX", "choice_letter", "choice_letters", "notation_key", "number_in_words", "text_value",
+    "unwrapped", "words_of",
+]  # fmt: skip
 
 _TEXT_ONLY = re.compile(r"\\(?:text|textbf|textit|textrm|mbox|mathrm|mathbf|boxed|fbox|emph)\s*\{([^{}]*)\}")
 _BOX = re.compile(r"\\f?boxed\s*\{")
 _NO_WORDS = re.compile(r"[\d\\+*/^=<>|_%$#&{}\[\]~]")
-_CHOICE = re.compile(r"\(([A-Ha-h])\)|([A-Ha-h])[).:](?=\s|$|\\|[^A-Za-z])|([A-H])(?=\s*\([^()]+\)$|\s*$)")
+_CHOICE = re.compile(r"\(([A-Ha-h])\)|([A-Ha-h])[).:](?=\s|$|\\|[^A-Za-z])|([A-H])(?=\s+\([^()]+\)$|\s*$)")
 _OTHER_CHOICE = re.compile(r"(?<![A-Za-z])[A-H](?![A-Za-z])")
+_OPERATORS = frozenset("+-*/^_=!<>")
+_CHOICES = re.compile(r"\(?[A-H]\)?(?:(?:\s|[,;、&]|\band\b)*\(?[A-H]\)?){1,7}\.?")
 _PIECE = re.compile(r"\\[a-zA-Z]+|[^\W\d_]+|\d+(?:\.\d+)?|\S")
 _THIN = re.compile(r"(?<!\\)\\[,!;: ]")
 _SHORT_FRACTION = re.compile(r"\\[dtc]?frac\s*(\d)\s*(\d)")
 _SAME = {
     "\\dfrac": "\\frac", "\\tfrac": "\\frac", "\\cfrac": "\\frac", "\\leq": "\\le", "\\geq": "\\ge", "\\neq": "\\ne",
-    "\\rightarrow": "\\to", "\\cdot": "*", "\\times": "*", "\\colon": ":", "\\mid": "|", "\\vert": "|", "\\lvert": "|",
+    "\\rightarrow": "\\to", "\\cdot": "*", "\\colon": ":", "\\mid": "|", "\\vert": "|", "\\lvert": "|",
     "\\rvert": "|", "\\lbrace": "\\{", "\\rbrace": "\\}", "\\infin": "\\infty", "\\hat": "\\widehat",
     "\\implies": "\\Rightarrow", "\\dots": "\\ldots", "\\cdots": "\\ldots", "\\varnothing": "\\emptyset",
 }  # fmt: skip
@@ -51,7 +56,12 @@ def text_value(text: str) -> TextAnswer | UnreadNotation:
     """Return the value of a cleaned text that is not a formula: words, or notation that is not read."""
     words = words_of(text)
     bare = _TEXT_ONLY.sub(r"\1", text)
-    if not _NO_WORDS.search(bare) and not any(unicodedata.category(mark) == "Sm" for mark in bare if mark > "\x7f"):
+    primed = bare.endswith("'") and not bare.startswith("'")  # "x'" is no word
+    if (
+        not primed
+        and not _NO_WORDS.search(bare)
+        and not any(unicodedata.category(mark) == "Sm" for mark in bare if mark > "\x7f")
+    ):
         return TextAnswer(words)
     return UnreadNotation(notation_key(text), _is_formula(text, bare))
 
@@ -112,12 +122,21 @@ def choice_letter(text: str) -> tuple[str, str] | None:
     """Return the letter of a choice that begins a text and what follows it: "(C) 5" is C and 5; None without one."""
     text = _TEXT_ONLY.sub(r"\1", text).replace("\\ ", " ").strip().strip("$").strip()
     found = _CHOICE.match(text)
-    if found is None:
+    if found is None or text[found.end() : found.end() + 1] in _OPERATORS:  # "(b)+0" is a sum
         return None
     rest = text[found.end() :].strip(" .:,;~\\")
     if _OTHER_CHOICE.search(rest):  # "(A) or (B)"
         return None
     return found[1] or found[2] or found[3], rest
+
+
+def choice_letters(text: str) -> frozenset[str] | None:
+    """Return the letters of a text that is several choices, ``BC``, ``B, C`` or ``(B) and (C)``; None if it is not."""
+    text = _TEXT_ONLY.sub(r"\1", text).strip().strip("$").strip()
+    if _CHOICES.fullmatch(text) is None:
+        return None
+    letters = re.findall("[A-H]", text)
+    return frozenset(letters) if 1 < len(letters) == len(set(letters)) else None
 
 
 def unwrapped(text: str) -> str:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
 
-from gem_envs_math.grader.counted import COUNTED, NO_UNITS, singular
+from gem_envs_math.grader.counted import ADJECTIVES, COUNTED, NO_UNITS, singular
 
 __all__ = ["MULTIPLIERS", "NUMBER_WORDS", "Unit", "is_known", "is_unit_letter", "is_unit_word", "uncertain", "unit_of"]
 
@@ -21,7 +21,7 @@ Unit = tuple[Fraction, tuple[tuple[str, int], ...]]
 _INCH = Fraction(254, 10000)
 _POUND = Fraction(45359237, 100000)
 _TABLE: dict[str, tuple[str, Fraction]] = {}
-_LETTERS = frozenset({"m", "s", "g", "h", "l", "L", "N", "J", "W", "V", "K", "C", "F"})
+_LETTERS = frozenset({"m", "s", "g", "h", "l", "L", "N", "J", "W", "V", "K", "C", "F", "A", "T"})
 
 
 def _add(base: str, marks: Mapping[str, Fraction | int] = MappingProxyType({}), **names: Fraction | int) -> None:
@@ -29,52 +29,79 @@ def _add(base: str, marks: Mapping[str, Fraction | int] = MappingProxyType({}), 
         _TABLE[name] = (base, Fraction(worth))
 
 
-_add("m", m=1, meter=1, metre=1, km=1000, kilometer=1000, kilometre=1000, cm=Fraction(1, 100))
-_add("m", centimeter=Fraction(1, 100), centimetre=Fraction(1, 100), mm=Fraction(1, 1000), millimeter=Fraction(1, 1000))
+_add("m", m=1, meter=1, metre=1, kilometer=1000, kilometre=1000, centimeter=Fraction(1, 100))
+_add("m", centimetre=Fraction(1, 100), millimeter=Fraction(1, 1000), decimeter=Fraction(1, 10))
 _add("m", {"in": _INCH}, inch=_INCH, inches=_INCH)
 _add("m", ft=12 * _INCH, foot=12 * _INCH, feet=12 * _INCH, yd=36 * _INCH, yard=36 * _INCH)
-_add("m", mi=63360 * _INCH, mile=63360 * _INCH, dm=Fraction(1, 10), decimeter=Fraction(1, 10))
-_add("g", g=1, gram=1, kg=1000, kilogram=1000, mg=Fraction(1, 1000), milligram=Fraction(1, 1000), tonne=10**6)
+_add("m", mi=63360 * _INCH, mile=63360 * _INCH)
+_add("g", g=1, gram=1, kilogram=1000, milligram=Fraction(1, 1000), tonne=10**6)
 _add("g", lb=_POUND, lbs=_POUND, pound=_POUND, oz=_POUND / 16, ounce=_POUND / 16)
 _add("s", s=1, sec=1, second=1, min=60, minute=60, h=3600, hr=3600, hour=3600, day=86400, week=604800)
-_add("s", ms=Fraction(1, 1000), millisecond=Fraction(1, 1000))
+_add("s", millisecond=Fraction(1, 1000))
 _add("month", month=1, year=12, yr=12)
-_add("L", L=1, l=1, liter=1, litre=1, mL=Fraction(1, 1000), ml=Fraction(1, 1000), milliliter=Fraction(1, 1000))
 _add("dollar", dollar=1, usd=1, buck=1, cent=Fraction(1, 100))
 _add("dollar", marks={"$": 1, "¢": Fraction(1, 100)})
 _add("euro", {"€": 1}, euro=1, eur=1)
 _add("pound sterling", {"£": 1}, gbp=1)
 _add("degree", {"°": 1}, degree=1, deg=1)
-_add("N", N=1, newton=1)
-_add("J", J=1, joule=1, kJ=1000)
-_add("W", W=1, watt=1, kW=1000)
-_add("V", V=1, volt=1)
 _add("square", square=1)  # "5 squares"; "square metres" is seen before
-_add("A", amp=1, ampere=1, mA=Fraction(1, 1000))
-_add("Hz", {"Hz": 1}, hertz=1, kHz=1000, MHz=10**6, GHz=10**9)
-_add("Pa", {"Pa": 1}, pascal=1, kPa=1000, MPa=10**6, GPa=10**9)
-_add("eV", {"eV": 1}, keV=1000, MeV=10**6, GeV=10**9)
-_add("mol", mol=1, mole=1, mmol=Fraction(1, 1000), kmol=1000)
+_add("A", {"A": 1}, amp=1, ampere=1)
+_add("mol", mol=1, mole=1)
 _add("rad", rad=1, radian=1, mrad=Fraction(1, 1000))
-_add("m", nm=Fraction(1, 10**9), nanometer=Fraction(1, 10**9), micron=Fraction(1, 10**6), um=Fraction(1, 10**6))
-_add("m", angstrom=Fraction(1, 10**10))
-_add("T", {"T": 1}, tesla=1)
-_add("ohm", {"Ω": 1}, ohm=1, kohm=1000)
+_add("eV", {"eV": 1})
+_add("m", nanometer=Fraction(1, 10**9), micron=Fraction(1, 10**6), angstrom=Fraction(1, 10**10))
 _add("K", {"K": 1}, kelvin=1)
-_add("C", {"C": 1}, coulomb=1, celsius=1)
-_add("F", {"F": 1}, fahrenheit=1, farad=1)
-_add("A", {"A": 1})
+_add("celsius", celsius=1)
+_add("fahrenheit", fahrenheit=1)
 _add("bit", bit=1, byte=8)
 for _name in (
-    "atm", "AU", "cal", "kcal", "calorie", "dB", "decibel", "dyne", "erg", "farad", "gallon", "henry", "kelvin",
-    "celsius", "fahrenheit", "knot", "lightyear", "lumen", "mph", "kmh", "kph", "parsec", "pc", "kpc", "Mpc", "pint",
-    "quart", "cup", "tablespoon", "teaspoon", "rpm", "steradian", "tesla", "torr", "weber", "yen", "euro", "rupee",
-    "peso", "pesos", "franc", "ruble", "shilling", "nickel", "dime", "penny", "pennies", "ton", "acre", "hectare",
-    "bushel", "decade", "century", "percent", "revolution", "candela", "molar", "coulombs",
+    "atm", "AU", "cal", "kcal", "calorie", "dB", "decibel", "dyne", "erg", "knot", "lightyear", "lumen", "parsec", "pc",
+    "kpc", "Mpc", "steradian", "torr", "yen", "euro", "rupee", "peso", "pesos", "franc", "ruble", "shilling", "nickel",
+    "dime", "penny", "pennies", "ton", "acre", "hectare", "bushel", "decade", "century", "percent", "revolution",
+    "candela", "molar",
 ):  # fmt: skip
     _TABLE.setdefault(_name, (_name.lower(), Fraction(1)))
 
 _BASES = frozenset(base for base, _ in _TABLE.values())
+
+_DERIVED = {
+    "N": ("kg", "*", "m", "/", "s", "^", "2"), "J": ("N", "*", "m"), "W": ("J", "/", "s"), "C": ("A", "*", "s"),
+    "V": ("J", "/", "C"), "Ω": ("V", "/", "A"), "F": ("C", "/", "V"), "Wb": ("V", "*", "s"),
+    "T": ("Wb", "/", "m", "^", "2"), "H": ("Wb", "/", "A"), "Pa": ("N", "/", "m", "^", "2"), "L": ("dm", "^", "3"),
+    "Hz": ("s", "^", "-1"), "mph": ("mile", "/", "hour"), "kmh": ("km", "/", "hour"), "kph": ("km", "/", "hour"),
+    "kmph": ("km", "/", "hour"), "fps": ("foot", "/", "second"), "rpm": ("revolution", "/", "minute"),
+    "mpg": ("mile", "/", "gallon"),
+}  # fmt: skip
+"""Units made of others (of the SI: BIPM, The International System of Units, 9th edition, table 4)."""
+
+_NAMES = {
+    "newton": "N", "joule": "J", "watt": "W", "coulomb": "C", "volt": "V", "ohm": "Ω", "farad": "F", "weber": "Wb",
+    "tesla": "T", "henry": "H", "pascal": "Pa", "hertz": "Hz", "l": "L", "liter": "L", "litre": "L", "milliliter": "mL",
+    "millilitre": "mL", "ml": "mL", "kohm": "kΩ",
+}  # fmt: skip
+_GALLON = Fraction(3785411784, 10**9)  # of the United States, in litres
+_PARTS_OF_GALLON = {
+    "gallon": 1, "gal": 1, "quart": 4, "qt": 4, "pint": 8, "cup": 16, "tablespoon": 256, "tbsp": 256, "teaspoon": 768,
+    "tsp": 768,
+}  # fmt: skip
+_PREFIXES = {
+    "f": Fraction(1, 10**15), "p": Fraction(1, 10**12), "n": Fraction(1, 10**9), "u": Fraction(1, 10**6),
+    "μ": Fraction(1, 10**6), "m": Fraction(1, 1000), "c": Fraction(1, 100), "d": Fraction(1, 10), "k": Fraction(1000),
+    "M": Fraction(10**6), "G": Fraction(10**9),
+}  # fmt: skip
+_PREFIXED = frozenset(
+    {"m", "g", "s", "A", "mol", "eV", "N", "J", "W", "C", "V", "Ω", "F", "Wb", "T", "H", "Pa", "L", "Hz"}
+)
+_NEVER_PRODUCTS = frozenset({
+    "km", "cm", "mm", "dm", "nm", "um", "kg", "mg", "ms", "mL", "mA", "kJ", "kW", "kHz", "MHz", "GHz", "kPa", "MPa",
+    "GPa", "keV", "MeV", "GeV", "mmol", "kmol",
+})  # fmt: skip
+"""Units with a prefix that are units wherever they stand; "nC" and "kT" are so behind a number alone."""
+
+_LARGE = frozenset({"Hz", "Pa", "eV", "Ω", "W"})
+"""Units that take the prefixes in capitals; "MN" is a line."""
+
+_NO_PREFIXES = frozenset({"cd", "pc", "pT", "pH", "dC", "cC", "dT", "cT"})
 
 MULTIPLIERS = {
     "dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12,
@@ -103,14 +130,16 @@ def unit_of(words: tuple[str, ...]) -> Unit | None:
                 return None
             sign = -1
             continue
-        if word in ("*", "-", "."):
+        if word in ("*", "-", ".") or (word.lower() in ADJECTIVES and words[position : position + 1]):
             continue
         if word.lower() in ("square", "sq", "cubic", "cu") and position < len(words) and words[position].isalpha():
             following = 2 if word.lower() in ("square", "sq") else 3
             continue
-        if word not in _TABLE and (not word.isalpha() or word.lower() in NO_UNITS):
+        if not word.isalpha() and word not in _TABLE:
             return None
-        base, factor = _single(word)
+        factor, bases = _single(word)
+        if word.lower() in NO_UNITS and bases[0][0] not in _BASES:
+            return None
         power = following
         following = 1
         if position + 1 < len(words) and words[position] == "^" and words[position + 1].lstrip("-").isdigit():
@@ -119,21 +148,43 @@ def unit_of(words: tuple[str, ...]) -> Unit | None:
         if not 1 <= abs(power) <= 9:
             return None
         worth *= factor ** (sign * power)
-        powers[base] = powers.get(base, 0) + sign * power
+        for base, count in bases:
+            powers[base] = powers.get(base, 0) + sign * power * count
     if len(powers) > 4 or not powers:
         return None
     return worth, tuple(sorted((base, power) for base, power in powers.items() if power))
 
 
-def _single(word: str) -> tuple[str, Fraction]:
-    if word in _TABLE:
-        return _TABLE[word]
+@lru_cache(maxsize=1024)
+def _single(word: str) -> Unit:
+    """Return the unit that a word names; an uncertain one if it is no known unit or noun."""
     low = word.lower()
-    for name in (low, low.removesuffix("s"), low.removesuffix("es")):
-        if name in _TABLE and len(low) > 1:
-            return _TABLE[name]
+    forms = (word, low, low.removesuffix("s"), low.removesuffix("es")) if len(low) > 2 else (word,)
+    for name in forms:
+        if name in _TABLE:
+            base, worth = _TABLE[name]
+            return worth, ((base, 1),)
+        if name in _PARTS_OF_GALLON:
+            return _multiple(_GALLON / _PARTS_OF_GALLON[name], _single("L"))
+        if _NAMES.get(name, name) in _DERIVED:
+            derived = unit_of(_DERIVED[_NAMES.get(name, name)])
+            assert derived is not None
+            return derived
+    symbol = _NAMES.get(word, word)
+    taking = _LARGE if symbol[:1].isupper() else _PREFIXED
+    if symbol[:1] in _PREFIXES and symbol[1:] in taking and symbol not in _NO_PREFIXES:
+        return _multiple(_PREFIXES[symbol[0]], _single(symbol[1:]))
     name = singular(low)
-    return (name if name in COUNTED or low in COUNTED else UNCERTAIN + name), Fraction(1)
+    return Fraction(1), (((name if name in COUNTED or low in COUNTED else UNCERTAIN + name), 1),)
+
+
+def _multiple(factor: Fraction, unit: Unit) -> Unit:
+    return factor * unit[0], unit[1]
+
+
+def _is_unit(word: str) -> bool:
+    """Return whether a word names a unit of measurement."""
+    return _single(word)[1][0][0] in _BASES
 
 
 UNCERTAIN = "?"
@@ -152,7 +203,9 @@ def is_known(unit: Unit) -> bool:
 
 def is_unit_word(word: str) -> bool:
     """Return whether a word of two letters or more is the name of a unit of measurement."""
-    return len(word) > 1 and (word in _TABLE or (len(word) > 3 and not _single(word)[0].startswith(UNCERTAIN)))
+    if word in _NEVER_PRODUCTS or (len(word) > 3 and not uncertain(_single(word))):
+        return True
+    return len(word) > 1 and (word in _TABLE or word in _NAMES or word in _PARTS_OF_GALLON or word in _DERIVED)
 
 
 def uncertain(unit: Unit) -> list[str]:

@@ -12,6 +12,7 @@ __all__ = [
     "Approximation",
     "Assignment",
     "Congruence",
+    "Dots",
     "Formula",
     "Infinity",
     "Interval",
@@ -24,8 +25,10 @@ __all__ = [
     "Unordered",
     "UnreadNotation",
     "Value",
+    "is_condition",
     "is_formula",
     "is_read",
+    "letters_of",
 ]
 
 
@@ -45,13 +48,18 @@ class Formula:
     @property
     def is_number(self) -> bool:
         """Whether the formula has no variables."""
-        left = [self.node]
-        while left:
-            node = left.pop()
-            if node[0] == "v" and node[1] not in ("pi", "e", "i", "°"):
-                return False
-            left += [part for part in node[1:] if isinstance(part, tuple)]
-        return True
+        return not letters_of(self.node)
+
+
+def letters_of(node: Node) -> set[str]:
+    """Return the names of a formula's variables."""
+    found, left = set(), [node]
+    while left:
+        node = left.pop()
+        if node[0] == "v" and node[1] not in ("pi", "e", "i", "°"):
+            found.add(node[1])
+        left += [part for part in node[1:] if isinstance(part, tuple)]
+    return found
 
 
 @dataclass(frozen=True)
@@ -62,8 +70,17 @@ class Infinity:
 
 
 @dataclass(frozen=True)
+class Dots:
+    r"""The terms that ``\ldots`` stands for in ``1, 3, 5, \ldots, 2n - 1``."""
+
+
+@dataclass(frozen=True)
 class Sequence:
-    """Values in order within brackets: a tuple, a point, or an interval such as ``(0, 1]``."""
+    r"""Values in order within brackets: a tuple, a point, or an interval such as ``(0, 1]``.
+
+    A list or a set with ``\ldots`` in it is one too, without brackets or with braces: what the dots stand for follows
+    from the order.
+    """
 
     opening: str
     closing: str
@@ -74,8 +91,9 @@ class Sequence:
 class Unordered:
     r"""Values in any order.
 
-    ``kind`` is ``list`` (``1, 2``; ``1 or 2``; ``\pm 1``), ``set``, ``union``, ``equal`` (all items are one value, as
-    in ``6/2 = 3``) or ``minus`` (a set without the elements of another).
+    ``kind`` is ``list`` (``1, 2``; ``1 or 2``; ``\pm 1``; conditions with commas), ``set``, ``equal`` (all items are
+    one value, as in ``6/2 = 3``); for sets and conditions ``union`` (also "or"), ``cap`` (an intersection, also
+    "and") and ``minus`` (a set without the elements of others).
     """
 
     kind: str
@@ -127,7 +145,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class NamedSet:
-    """``reals`` or ``empty``."""
+    """``reals``, ``empty``, or the letter of another set of numbers: ``Z``, ``N``, ``Q``, ``C``."""
 
     name: str
 
@@ -171,6 +189,7 @@ class UnreadNotation:
 Value = (
     Formula
     | Infinity
+    | Dots
     | Sequence
     | Unordered
     | Interval
@@ -186,11 +205,18 @@ Value = (
 )
 
 
+def is_condition(value: Value) -> bool:
+    """Return whether a value is an inequality, or inequalities with "and" or "or" between them."""
+    if isinstance(value, Unordered):
+        return value.kind in ("union", "cap", "list") and bool(value.items) and all(map(is_condition, value.items))
+    return isinstance(value, Interval) or (isinstance(value, Relational) and value.kind != "=")
+
+
 def is_formula(value: Value) -> bool:
-    """Return whether a reader of formulas may decide about a value: it takes prose for a product."""
+    """Return whether a value is one formula, or may be one for a full reader of LaTeX."""
     if isinstance(value, Assignment):
         return is_formula(value.value)
-    return is_read(value) or (isinstance(value, UnreadNotation) and value.is_formula)
+    return isinstance(value, Formula) or (isinstance(value, UnreadNotation) and value.is_formula)
 
 
 def is_read(value: Value) -> bool:

@@ -12,8 +12,11 @@ from gem_questions.rewards import AnswerReward, Score
 __all__ = ["NumericReward", "read_number"]
 
 _NUMBER = re.compile(
-    r"(?<![\w.])[+\-\u2212]?(?:\d(?:[\d,]*\d)?(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4}(?!\d))?(?:\s?%)?", re.ASCII
+    r"(?<![\w.])[+\-\u2212]?(?:\d(?:[\d,]*\d)?(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4}(?!\d))?"
+    r"(?:/(\d{1,400}(?:\.\d{1,400})?))?(?:\s?%)?",
+    re.ASCII,
 )
+_CALCULATION = re.compile(r"[\w)][+*/^\u00d7\u00f7\u00b7](?:\Z|[\w(])", re.ASCII)
 _GROUPED = re.compile(r"[+\-\u2212]?\d{1,3}(?:,\d{3})+(?!\d|,)")
 _LONGEST = 10_000
 """Characters of an answer that are read, from its end."""
@@ -22,7 +25,8 @@ _LONGEST = 10_000
 class NumericReward(AnswerReward):
     """1.0 if the last number of the answer is the right one within a tolerance, else 0.0.
 
-    Numbers may have thousands separators (``1,234.5``), an exponent and a percent sign, which divides by 100.
+    Numbers may have thousands separators (``1,234.5``), an exponent, and a percent sign, which divides by 100. The
+    number of a fraction is its value (``8/4`` is 2); a number of another calculation (``2*3``, ``2^5``) is no answer.
 
     Args:
         answer: as in :class:`gem_questions.rewards.AnswerReward`, like the next two.
@@ -63,17 +67,25 @@ class NumericReward(AnswerReward):
 
 
 def read_number(text: str) -> Decimal | None:
-    """Return the last number of a text, exactly; None if there is none.
+    """Return the last number of a text, exactly, or to 28 digits if it is a fraction; None if there is none.
 
     Takes time linear in the length of the text, of which only the end is read.
     """
     last = None
-    for match in _NUMBER.finditer(text[-_LONGEST:]):
+    read = text[-_LONGEST:]
+    for match in _NUMBER.finditer(read):
         last = match
     if last is None:
         return None
-    digits = last[0].rstrip("%").strip()
+    begin, end = last.span()
+    if _CALCULATION.search(read[max(0, begin - 2) : begin]) or _CALCULATION.match(read[end - 1 : end + 2]):
+        return None
+    digits = last[0].rstrip("%").strip().partition("/")[0]
     if "," in digits:  # a list of numbers, unless the commas stand before groups of three digits
         digits = digits.replace(",", "") if _GROUPED.match(digits) else digits.rpartition(",")[2]
     number = Decimal(digits.replace("\u2212", "-"))
+    if last[1] is not None:
+        if not (below := Decimal(last[1])):
+            return None
+        number /= below
     return number.scaleb(-2) if last[0].endswith("%") else number

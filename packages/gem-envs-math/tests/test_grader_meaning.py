@@ -1,0 +1,218 @@
+r"""Notations that differ in meaning, inequalities with "and" and "or", set algebra, functions, units, other dresses.
+
+``grader_corpus/notations.txt`` holds notations of which no two mean the same, so that each pair of them is a test.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gem_envs_math.grader import grade, grading
+
+NOTATIONS = (Path(__file__).parent / "grader_corpus" / "notations.txt").read_text(encoding="utf-8").splitlines()
+GENEROUS = 30.0
+"""Seconds for a comparison whose result matters, on a machine under load."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def end_of_the_workers() -> Any:
+    """No process outlives this module."""
+    yield
+    grading._POOL.close()
+
+
+def paid(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str, str]]:
+    """The pairs that are the same for the grader, and what decided."""
+    results = [(answer, gold, grade(answer, gold, seconds=GENEROUS)) for answer, gold in pairs]
+    return [(answer, gold, result.how) for answer, gold, result in results if result.correct]
+
+
+@pytest.mark.slow(reason="its first comparisons start a worker, which loads SymPy and math-verify")
+def test_notations_of_different_meaning() -> None:
+    """None of a hundred pairs is the same answer."""
+    assert len(set(NOTATIONS)) == len(NOTATIONS) > 330
+    assert paid(random.Random(0).sample(list(combinations(NOTATIONS, 2)), 120)) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("part", range(4))
+def test_many_notations_of_different_meaning(part: int) -> None:
+    """None of more than 25,000 pairs is."""
+    pairs = list(combinations(NOTATIONS, 2))[::2]
+    assert len(pairs) > 25_000
+    turned = [pair if number % 3 else pair[::-1] for number, pair in enumerate(pairs)]
+    assert paid(turned[part::4]) == []
+
+
+EQUATIONS = [
+    "2x-3y+5=0", r"\frac{x^2}{2}-\frac{y^2}{2}=1", "x^2+y^2=1", r"y=\frac{3}{4}x+1", "x+y=0", r"(x-1)^2+(y+2)^2=9",
+    r"\frac{x^2}{4}+\frac{y^2}{3}=1", "xy=1", "x=2y", r"\rho=2\cos\theta",
+]  # fmt: skip
+FRAGMENTS = [
+    r"{} \checkmark", r"\therefore {}", r"\neg {}", r"a\notin {}", r"{}\star", r"\circledast {}", r"{} \blacksquare",
+    r"\boxed{{{}}}\ \heartsuit", r"{}+x+x^2+\cdots", r"{}, 3, 5, \ldots, 2n-1", r"x \mapsto {}", r"\forall x\, {}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fragment", FRAGMENTS)
+def test_no_number_is_taken_out_of_notation_that_is_not_read(fragment: str) -> None:
+    """Neither for the right side of an equation, nor for a number, a set or a sequence."""
+    golds = [*EQUATIONS, "0", "1", "2", r"\{0\}", r"\{1\}", r"1, 2, \ldots, n", r"x=2\pi k, k\in\mathbb{Z}"]
+    assert paid((fragment.format(number), gold) for gold in golds for number in "012") == []
+
+
+ends = st.integers(-4, 4)
+conditions = st.one_of(
+    st.builds(lambda a: (f"x > {a}", lambda x: x > a), ends),
+    st.builds(lambda a: (f"{a} \\ge x", lambda x: a >= x), ends),
+    st.builds(lambda a: (f"x \\ne {a}", lambda x: x != a), ends),
+    st.builds(lambda a, size: (f"{a} \\le x < {a + size}", lambda x: a <= x < a + size), ends, st.integers(1, 4)),
+    st.builds(lambda a: (f"|x| < {a}", lambda x: abs(x) < a), st.integers(1, 4)),
+    st.builds(lambda a: (f"x^2 \\ge {a * a}", lambda x: x * x >= a * a), st.integers(1, 4)),
+)
+AND, OR = [" and ", r" \text{ and } ", r" \land ", r" \wedge "], [" or ", r" \text{ or } ", r" \lor ", r" \vee "]
+PLACES = [place / 2 for place in range(-20, 21)]
+"""The ends of all conditions and the middles between them."""
+
+
+def as_intervals(holds: Callable[[float], bool]) -> str:
+    """The set of the numbers for which something holds, which changes at whole numbers only."""
+    parts, start = [], None
+    for place in [*PLACES, None]:
+        inside = place is not None and holds(place)
+        if inside and start is None:
+            start = place
+        elif not inside and start is not None:
+            last = PLACES[-1] if place is None else place - 0.5
+            low = r"(-\infty" if start == PLACES[0] else f"[{start:g}" if start % 1 == 0 else f"({start - 0.5:g}"
+            high = r"\infty)" if last == PLACES[-1] else f"{last:g}]" if last % 1 == 0 else f"{last + 0.5:g})"
+            parts.append(f"\\{{{start:g}\\}}" if low[1:] == high[:-1] else f"{low}, {high}")
+            start = None
+    return r" \cup ".join(parts) or r"\emptyset"
+
+
+@given(conditions, conditions, st.sampled_from(AND), st.sampled_from(OR))
+def test_and_is_the_common_part_and_or_is_all(one: Any, two: Any, both: str, either: str) -> None:
+    """In words and signs; a comma is "and" where something is common."""
+    (first, holds), (second, holds_too) = one, two
+    common = as_intervals(lambda x: holds(x) and holds_too(x))
+    whole = as_intervals(lambda x: holds(x) or holds_too(x))
+    assert grade(f"{first}{both}{second}", common)
+    assert grade(f"{first}{either}{second}", whole)
+    if common != r"\emptyset":
+        assert grade(f"{first}, {second}", common)
+    if common != whole:
+        assert not grade(f"{first}{both}{second}", whole)
+        assert not grade(f"{first}{either}{second}", common)
+
+
+numbers = st.frozensets(st.integers(0, 6), min_size=1, max_size=4)
+SETS: dict[str, Callable[[Any, Any], Any]] = {
+    r"\cup": frozenset.union, r"\cap": frozenset.intersection, r"\setminus": frozenset.difference,
+}  # fmt: skip
+
+
+def listed(values: Iterable[int]) -> str:
+    return f"\\{{{', '.join(map(str, values))}\\}}"
+
+
+@given(numbers, numbers, numbers, st.sampled_from(sorted(SETS)))
+def test_finite_sets_are_worked_out(one: frozenset[int], two: frozenset[int], other: frozenset[int], sign: str) -> None:
+    """A union, an intersection, a difference is the set that it gives, and no other."""
+    result = SETS[sign](one, two)
+    assert grade(f"{listed(one)} {sign} {listed(two)}", listed(result) if result else r"\emptyset")
+    assert grade(f"{listed(one)} {sign} {listed(two)}", listed(other)).correct == (result == other)
+
+
+@given(ends, st.integers(1, 4), ends, st.integers(1, 4), st.sampled_from(sorted(SETS)))
+def test_intervals_are_worked_out(low: int, size: int, start: int, length: int, sign: str) -> None:
+    """The same for two intervals."""
+    first, second = f"({low}, {low + size}]", f"[{start}, {start + length})"
+    holds = {r"\cup": lambda a, b: a or b, r"\cap": lambda a, b: a and b, r"\setminus": lambda a, b: a and not b}[sign]
+    result = as_intervals(lambda x: holds(low < x <= low + size, start <= x < start + length))
+    assert grade(f"{first} {sign} {second}", result)
+    assert grade(f"{first} {sign} {second}", "(7, 9)").verdict == "different"
+
+
+@given(st.sampled_from("fghPQuvyT"), st.integers(0, 9), st.sampled_from(["{}({})", "2{}({})", "{0}({1})+{0}({1})"]))
+def test_a_function_of_a_number_is_no_product(letter: str, number: int, form: str) -> None:
+    """``f(0)`` is not 0, ``f(2)/f(1)`` is not 2; a bracket with a sum behind another letter than f is a factor."""
+    factors = form.format(letter, number).replace("(", r"\cdot ").replace(")", "")
+    assert not grade(form.format(letter, number), factors)
+    assert grade(form.format(letter, number), form.format(letter, f"{number}.0"))
+    assert not grade(f"{letter}({number + 1})/{letter}(1)", str(number + 1)) or number == 0
+    assert letter == "f" or grade(f"{letter}({number}+k)", f"{number}{letter}+{letter}k")
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        (r"\frac{dy}{dx}", r"\frac{y}{x}"), ("dy/dx", "y/x"), (r"\frac{d^2y}{dx^2}", r"\frac{dy}{x^2}"), ("y'", "y"),
+        (r"\frac{\partial f}{\partial y}", r"\frac{\partial f}{\partial x}"), (r"f\circ g", "fg"),
+        (r"\Delta x/\Delta t", "x/t"),
+        ("f^{-1}(0)", "0"), ("f(x)-f(x)", "f"), (r"\vec a\times\vec b", r"\vec b\times\vec a"), ("x''", "x'"),
+        ("|x|", "x"),
+        ("|z|^2", "z^2"), ("(b)+0", "0"), ("(c)+5", "5"),
+        (r"x>-2 \text{ and } x<3", r"(-\infty,\infty)"), (r"x \ne 1, x \ne 2", r"\mathbb{R}"),
+        ("x>0 or y>0", "x>0 and y>0"),
+        (r"x \ne 1", r"y \ne 1"), ("x>1", r"x>1, x\in\mathbb{Z}"), (r"k\pi", r"x=2\pi k, k\in\mathbb{Z}"),
+        ("2", r"x=2\pi k, k\in\mathbb{Z}"), (r"2k\pi, k\in\mathbb{N}", r"x=2\pi k, k\in\mathbb{Z}"),
+        ("1, 2, 3", r"1, 2, 3, \ldots"), (r"1, 2, \ldots, n", r"1, 3, \ldots, n"), ("1,2,3,...", "1,2,3"),
+        ("60 mph", "60 km/h"), (r"\$20 per hour", r"\$20 per day"), (r"576\pi\;m^{2}", r"576\pi\text{ cm}^2"),
+        ("4210", "4210_5"), ("4210_7", "4210_5"), ("BC", "BD"), ("ABC", "B, C"), ("C_5^2", "C_2^5"),
+        ("0.3 \\approx 0", "0"),
+        (r"\frac13 \approx 0.4", r"\frac13"), ("x^2<9", "x<3"), ("x^2>9", "x>3"),
+        (r"\{1,2\}\cup\{3\}", r"\{1,2\}"), ("m", "5 m"), ("1000 ms", "1 m"), ("5 MN", "5000000"),
+    ],
+)  # fmt: skip
+def test_what_looks_alike_and_is_not(answer: str, gold: str) -> None:
+    """Pairs with which notation deceives, either way."""
+    assert paid([(answer, gold), (gold, answer)]) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold"),
+    [
+        ("60 mph", "60 miles per hour"), ("60 kmh", r"60\text{ km/h}"), ("5 different ways", "5"),
+        ("5 different ways", "5 ways"),
+        (r"\$20 per hour", "20"), (r"\$20/hour", "20 dollars per hour"), (r"576\pi\;m^{2}", r"576\pi"),
+        (r"576\pi\;m^{2}", r"576\pi \text{ m}^2"), ("9.8 N", "9.8 kg m/s^2"), ("5 V/m", "5 N/C"), ("1500 mL", "1.5 L"),
+        ("1 L", "1000 cm^3"), ("2 pints", "1 quart"), ("1000 ms", "1 s"), ("5 kN", "5000 N"),
+        ("|x|<3", "x^2<9"), (r"x^2 \ge 4", r"x \le -2 \text{ or } x \ge 2"), ("x^2-2x-1<0", r"(1-\sqrt2, 1+\sqrt2)"),
+        ("(x-1)^2 > 0", r"x \ne 1"), (r"x^2+1>0", r"\mathbb{R}"), ("x = 2 or x > 3", r"\{2\}\cup(3,\infty)"),
+        (r"\frac1{64} \approx 0.016", r"\frac{1}{64}"), (r"\frac1{64} \approx 0.016", "0.016"),
+        ("BC", "B, C"), ("CB", "BC"), ("(B) and (C)", "BC"), ("B、C", "BC"), (r"\text{B, C}", "BC"),
+        ("x^{2}_{1}", "x_1^2"), ("C_{400}^{40}", r"\binom{400}{40}"), ("{}_5C_2", "10"), ("A_5^2", "20"),
+        ("**73**", "73"), ("`73`", "73"), (r"1, 2, \dots, n", r"1, 2, \ldots, n"),
+        ("1,3,...,2n-1", r"1, 3, \ldots, -1+2n"),
+        (r"4210_{\text{five}}", "4210_5"), ("4210 base 5", "4210_5"), (r"4210_{(5)}", "4210_5"),
+        (r"2\pi k", r"x=2\pi k, k\in\mathbb{Z}"), (r"x=2n\pi (n\in Z)", r"x=2\pi k, k\in\mathbb{Z}"),
+        (r"\frac{dy}{dx} = 2x", "2x"), ("f(1+x)", "f(x+1)"), ("(1,2) U (3,4)", r"(3,4)\cup(1,2)"),
+        ("{1} ∪ {2}", r"\{1,2\}"),
+        ("5!7!", "604800"),
+    ],
+)  # fmt: skip
+def test_other_dresses_of_one_answer(answer: str, gold: str) -> None:
+    """Units in other words, closed forms of a range, choices, indices, bases, marks of emphasis."""
+    assert grade(answer, gold, seconds=GENEROUS).verdict == "same"
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "answer", "right"),
+    [
+        ("Write 555 in base 5.", "4210_5", "4210", True), ("Write 555 in base 5.", "4210", "4210_5", True),
+        ("Write 555 in base 5.", "4210", "4210_7", False), ("Write 555 in base five.", "4210_5", "4211", False),
+        ("What is 555?", "4210_5", "4210", False),
+    ],
+)  # fmt: skip
+def test_a_base_may_be_left_out_where_the_question_names_it(question: str, gold: str, answer: str, right: bool) -> None:
+    """It must be the one of the question, where only the answer has it."""
+    assert grade(answer, gold, question=question).correct is right
