@@ -16,6 +16,7 @@ import gem_envs_math
 from gem.discovery.manifest import read_specs
 from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
 from gem_envs_math import MathEnv, MathVisualEnv
+from gem_envs_math.math_reward import MathReward
 
 ROWS = [
     {"problem": "What is half of three?", "answer": "\\frac{3}{2}"},
@@ -217,3 +218,20 @@ def test_what_is_no_picture_is_a_dataset_error(bad: Any) -> None:
     """Broken pictures raise DatasetError, nothing else."""
     with pytest.raises(DatasetError, match="picture"):
         MathVisualEnv(dataset=[{"problem": "x", "answer": "1", "images": [bad]}]).reset()
+
+
+@pytest.mark.parametrize("letter", "ABC")
+def test_an_option_is_compared_as_an_option(letter: str) -> None:
+    """By its letter in any form or by its own text, in the environment and by the reward that grades it anew."""
+    rows = [{"question": "5 - 10?", "options": ["5", "-5", "15"], "answer": letter}]
+    env, reward = MathEnv(dataset=rows), MathReward()
+    text = rows[0]["options"]["ABC".index(letter)]
+    for said, right in (
+        (f"({letter})", True), (f"{letter}.", True), (letter.lower(), True), (f"\\textbf{{({letter}) }}{text}", True),
+        (text, True), ("A, B", False), ("25", False), (f"{letter} or D", False),
+    ):  # fmt: skip
+        env.reset(options={"index": 0})
+        assert env.step(f"\\boxed{{{said}}}")[1] == float(right), said
+        assert reward.grade(said, reward.gold_of(env, env.row)).value == float(right)
+    reward.close()
+    env.close()

@@ -135,6 +135,8 @@ VERL = {
 }
 
 
+NO_ANSWER = "If the text does not answer the question, answer: unanswerable"
+
 PUBLISHED: list[tuple[dict[str, Any], Kind, str, Any, Any]] = [
     (GSM8K, "math", "GSM8K", GSM8K["question"], "18"),
     (MATH, "math", "MATH", MATH["problem"], "\\frac{1}{2}"),
@@ -153,7 +155,14 @@ PUBLISHED: list[tuple[dict[str, Any], Kind, str, Any, Any]] = [
         "3",
     ),
     (VERL, "math", "prompt, reward_model", "2 + 3?", "5"),
-    (SQUAD, "qa", "SQuAD", "Ann lives in Bonn.\n\nWhere does Ann live?", ["Bonn", "in Bonn"]),
+    (SQUAD, "qa", "SQuAD", f"Ann lives in Bonn.\n\nWhere does Ann live?\n\n{NO_ANSWER}", ["Bonn", "in Bonn"]),
+    (
+        {**SQUAD, "answers": {"text": [], "answer_start": []}},
+        "qa",
+        "SQuAD",
+        f"Ann lives in Bonn.\n\nWhere does Ann live?\n\n{NO_ANSWER}",
+        ["unanswerable"],
+    ),
     (TRIVIA, "qa", "TriviaQA", "Who wrote it?", ["Ann Lee", "A. Lee"]),
     (HOTPOT, "qa", "HotpotQA", "Were both poets?", ["yes"]),
     (NQ, "qa", "Natural Questions", "who is it", ["Ann", "yes"]),

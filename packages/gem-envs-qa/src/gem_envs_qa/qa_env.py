@@ -1,7 +1,8 @@
 r"""Questions of a data set with short answers: ``qa:HotpotQA``, ``logic:RuleTaker-d3``, ``eval:TriviaQA`` and the like.
 
 The answer is the content of the last ``<answer>…</answer>``, or with ``extract_boxed`` of the last ``\boxed{…}``; the
-question states which. Answers are compared as in SQuAD; see :mod:`gem_envs_qa.grading`. The reward is 1.0 or 0.0, or
+question states which. Prose is compared as in SQuAD, numbers as numbers, and of multiple choice the option; see
+:mod:`gem_envs_qa.grading`. The reward is 1.0 or 0.0, or
 with ``metric="f1"`` the share of right words; ``info`` has both: ``correct`` and ``f1``.
 """
 

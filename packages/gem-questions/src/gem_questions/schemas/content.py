@@ -38,7 +38,8 @@ class RowContent:
     """The gold answer: for mathematics a str, a number or a list of alternatives; for short answers a list of str;
     for code the tests, in a form that ``gem_envs_code.suite.read_suite`` reads."""
     extras: Mapping[str, Any] = field(default_factory=dict)
-    """What else the row says: ``tolerance`` (relative) and ``error`` (absolute) of a numeric answer, ``unit`` …"""
+    """What else the row says: ``tolerance`` (relative) and ``error`` (absolute) of a numeric answer, ``unit``, and for
+    multiple choice in mathematics ``options``, letter → text."""
 
 
 @dataclass(frozen=True)

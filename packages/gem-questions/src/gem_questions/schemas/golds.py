@@ -14,9 +14,14 @@ from typing import Any
 
 from gem.errors import DatasetError
 from gem.text import extract_last_boxed_answer
+from gem_questions.schemas.choices import ChoiceGold
 from gem_questions.schemas.content import is_missing, json_value, plain_value, row_name
 
-__all__ = ["math_gold", "qa_golds", "solution_gold"]
+__all__ = ["UNANSWERABLE", "math_gold", "qa_golds", "solution_gold"]
+
+UNANSWERABLE = "unanswerable"
+"""The right answer where the text of a question does not answer it. An empty answer says the same; it is what SQuAD
+2.0's official evaluation expects."""
 
 _GSM8K = "####"
 _FEW_WORDS = 8
@@ -60,7 +65,10 @@ def qa_golds(row: Mapping[str, Any], column: str) -> list[str]:
     Raises:
         DatasetError: if the column has no usable answer.
     """
-    golds = _qa_golds(row[column], row, column)
+    value = row[column]
+    if isinstance(value, ChoiceGold):
+        return value
+    golds = _qa_golds(value, row, column)
     return golds if len(golds) == 1 else list(dict.fromkeys(golds))
 
 

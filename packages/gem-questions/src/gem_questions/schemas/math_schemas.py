@@ -105,7 +105,8 @@ def _choices(row: Mapping[str, Any]) -> RowContent:
     question, answer = column_of(row, QUESTION_KEYS), column_of(row, _CHOICE_ANSWERS)
     assert question is not None
     assert answer is not None
-    return RowContent(with_choices(text_of_question(row, question), options), gold_of_choice(row, answer, options))
+    letter = gold_of_choice(row, answer, options)
+    return RowContent(with_choices(text_of_question(row, question), options), letter, {"options": options})
 
 
 _CHOICE_ANSWERS = ("answer", "correct", "correct_option", "label", "answerkey", "target")

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 from gem.errors import DatasetError
-from gem_questions.schemas.choices import CHOICE_KEYS, choices_of, gold_of_choice, with_choices
+from gem_questions.schemas.choices import CHOICE_KEYS, ChoiceGold, choices_of, gold_of_choice, with_choices
 from gem_questions.schemas.content import (
     RowContent,
     RowSchema,
@@ -21,7 +21,7 @@ from gem_questions.schemas.content import (
     row_name,
     text_of_question,
 )
-from gem_questions.schemas.golds import qa_golds
+from gem_questions.schemas.golds import UNANSWERABLE, qa_golds
 
 __all__ = ["QA_ANSWER_KEYS", "QA_QUESTION_KEYS", "QA_SCHEMAS"]
 
@@ -67,7 +67,15 @@ def _spans(answers: Any, words: Sequence[str]) -> Any:
 
 
 def _with_context(row: Mapping[str, Any]) -> RowContent:
-    return RowContent(f"{row['context']}\n\n{text_of_question(row, 'question')}", qa_golds(row, "answers"))
+    """Return a row of SQuAD, of which 2.0 has questions without an answer; no column of a row tells 1.1 from 2.0."""
+    answers = plain_value(row["answers"])
+    texts = plain_value(next((value for key, value in answers.items() if str(key).lower() == "text"), None))
+    none = isinstance(texts, Sized) and not isinstance(texts, str) and not len(texts)
+    golds = [UNANSWERABLE] if none else qa_golds(row, "answers")
+    return RowContent(f"{row['context']}\n\n{text_of_question(row, 'question')}\n\n{_NO_ANSWER}", golds)
+
+
+_NO_ANSWER = f"If the text does not answer the question, answer: {UNANSWERABLE}"
 
 
 def _aliased(row: Mapping[str, Any]) -> RowContent:
@@ -87,8 +95,8 @@ def _choices(row: Mapping[str, Any]) -> RowContent:
     assert options is not None
     assert question is not None
     assert answer is not None
-    letter = gold_of_choice(row, answer, options)
-    return RowContent(with_choices(text_of_question(row, question), options), [letter, options[letter]])
+    gold = ChoiceGold(gold_of_choice(row, answer, options), options)
+    return RowContent(with_choices(text_of_question(row, question), options), gold)
 
 
 _CHOICE_ANSWERS = ("answerkey", "answer", "correct", "label", "target")
