@@ -45,11 +45,11 @@ _NAMES = {
 }  # fmt: skip
 _METHODS = {
     "lower": "upper", "upper": "lower", "lstrip": "strip", "rstrip": "strip", "strip": "lstrip", "find": "rfind",
-    "rfind": "find", "append": "extend", "popleft": "pop", "isalpha": "isalnum", "isalnum": "isalpha",
+    "rfind": "find", "popleft": "pop", "isalpha": "isalnum", "isalnum": "isalpha",
     "isdigit": "isalnum", "partition": "rpartition", "rpartition": "partition", "startswith": "endswith",
     "endswith": "startswith", "union": "intersection", "intersection": "union", "rsplit": "split", "index": "rindex",
 }  # fmt: skip
-_IDENTITY = frozenset(("sorted", "set", "reversed", "abs", "list", "int", "str", "round"))
+_IDENTITY = frozenset(("sorted", "set", "reversed", "abs", "list", "int", "round"))
 """Functions of one argument that a mistake leaves out."""
 _DROPPED = frozenset(("lower", "upper", "strip", "lstrip", "rstrip", "casefold", "title", "capitalize", "copy"))
 """Methods that a mistake leaves out."""
