@@ -369,3 +369,36 @@ def test_an_environment_of_published_rows(sandbox: Sandbox) -> None:
             assert env.step("```python\ndef add(a, b): return a + b\n```")[1] == 1.0
             env.reset(options={"index": index})
             assert env.step("```python\ndef add(a, b): return a\n```")[1] == 0.0
+
+
+FOREIGN = {
+    "AceCode": {"question": "Add.", "test_cases": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]},
+    "KodCode": {
+        "question": "Add, of numbers alone.",
+        "solution": "def add(a, b): …",
+        "test": "import pytest\nfrom solution import add\n\n@pytest.mark.parametrize('a, b', [(1, 2), (0, 0)])\n"
+        "def test_add(a, b):\n    assert add(a, b) == a + b\n\ndef test_text():\n    with pytest.raises(TypeError):\n"
+        "        add('a', 1)\n",
+        "test_info": [{"function_name": "add", "function_declaration": "def add(a, b):"}],
+    },
+    "BigCodeBench": {
+        "complete_prompt": "def add(a, b):\n",
+        "instruct_prompt": "Write add, of numbers alone.",
+        "code_prompt": "def add(a, b):\n",
+        "entry_point": "add",
+        "test": "import unittest\n\nclass TestCases(unittest.TestCase):\n    def test_add(self):\n"
+        "        self.assertEqual(add(1, 2), 3)\n        self.assertAlmostEqual(add(0.1, 0.2), 0.3)\n"
+        "    def test_text(self):\n        with self.assertRaises(TypeError):\n            add('a', 1)\n",
+    },
+}
+
+
+def test_rows_of_other_sets_are_judged() -> None:
+    """In their published columns: a right program earns 1, one that adds wrongly or never raises earns 0."""
+    with CodeEnv(dataset=list(FOREIGN.values()), eval=True) as env:
+        for index in range(len(FOREIGN)):
+            assert "Write a Python function `add`" in str(env.reset(options={"index": index})[0])
+            assert env.step("```python\ndef add(a, b): return a + b\n```")[1] == 1.0
+            env.reset(options={"index": index})
+            wrong = "def add(a, b): return a if b == 0 else a - b" if index == 0 else "def add(a, b): return 3"
+            assert env.step(f"```python\n{wrong}\n```")[1] == 0.0

@@ -27,7 +27,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from gem_questions.schemas import UNANSWERABLE, ChoiceGold, chosen_option
+from gem_envs_qa.instructions import follows
+from gem_questions.schemas import UNANSWERABLE, ChoiceGold, InstructionGold, chosen_option
 
 __all__ = ["exact_match", "f1", "golds_of", "is_too_long", "normalised", "scores", "words_of"]
 
@@ -95,7 +96,14 @@ def f1(answer: str, golds: Iterable[str]) -> float:
 
 
 def scores(answer: str, golds: Iterable[str]) -> tuple[bool, float]:
-    """Return the results of :func:`exact_match` and :func:`f1`. An option is chosen or not, so its F1 is 1.0 or 0.0."""
+    """Return the results of :func:`exact_match` and :func:`f1`.
+
+    An option is chosen or not, so its F1 is 1.0 or 0.0. Of instructions, all must be followed for an exact match, and
+    the F1 is the share that is.
+    """
+    if isinstance(golds, InstructionGold):
+        followed = follows(answer, golds)
+        return all(followed), sum(followed) / len(followed)
     if isinstance(golds, ChoiceGold):
         right = chosen_option(answer, golds.options) == golds.letter
         return right, float(right)

@@ -6,8 +6,9 @@ from typing import Any
 
 from gem.errors import DatasetError
 from gem_envs_qa.grading import is_too_long, scores, words_of
+from gem_envs_qa.instructions import check_instructions
 from gem_questions.rewards import GoldReading, GradeResult
-from gem_questions.schemas import ChoiceGold, qa_golds
+from gem_questions.schemas import ChoiceGold, InstructionGold, qa_golds
 
 __all__ = ["QaGrader"]
 
@@ -23,6 +24,8 @@ class QaGrader:
         """Return the right answers in a gold, in their normal form."""
         golds = _golds(gold)
         texts = list(dict.fromkeys(" ".join(words_of(text)) or text.strip() for text in golds))
+        if isinstance(golds, InstructionGold):
+            return GoldReading(", ".join(golds), "instructions", True)
         if isinstance(golds, ChoiceGold):
             return GoldReading(f"{golds.letter} of {', '.join(golds.options)}", "option", True)
         kind = "nothing" if not golds else "yes or no" if set(texts) <= {"yes", "no", "true", "false"} else "text"
@@ -41,6 +44,9 @@ class QaGrader:
 
 def _golds(gold: Any) -> list[str]:
     try:
-        return qa_golds({"answer": gold}, "answer")
+        golds = qa_golds({"answer": gold}, "answer")
+        if isinstance(golds, InstructionGold):
+            check_instructions(golds)
     except DatasetError:
         return []
+    return golds

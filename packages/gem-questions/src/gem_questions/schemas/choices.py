@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -15,8 +16,9 @@ __all__ = ["CHOICE_KEYS", "ChoiceGold", "choices_of", "chosen_option", "gold_of_
 CHOICE_KEYS = ("choices", "options")
 """Columns that hold the options, in order of precedence, in any capitals."""
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_LETTERED = re.compile(r"^\s*\(?([A-Z])\s*[).:]\s*")
-_INLINE = re.compile(r"(?:^|\s)\(?([A-Z])[).]\s")
+_LETTERED = re.compile(r"^\s*\(?([A-Za-z])\s*[).:]\s*")
+_INLINE = re.compile(r"(?:^|\s)\(?([A-Za-z])\s?[).]\s")
+_LIST_OF_TEXTS = re.compile(r"\s*\[\s*['\"].*['\"]\s*\]\s*", re.DOTALL)
 
 _LONGEST_CHOICE = 4000
 """Characters of an answer that can be an option beside the length of the options themselves."""
@@ -61,12 +63,17 @@ def choices_of(row: Mapping[str, Any]) -> dict[str, str] | None:
     """Return the options of a row by their letters; None if it has none.
 
     Forms: a list of texts, with letters before them or without; an object from letters to texts; ARC's object of two
-    lists, ``text`` and ``label``; one text ``"A) … B) …"``.
+    lists, ``text`` and ``label``, or its list of such objects; one text ``"A) … B) …"``, also with MathQA's small
+    letters, or as Python writes a list.
     """
     column = column_of(row, CHOICE_KEYS)
     value = None if column is None else plain_value(row[column])
+    if isinstance(value, str) and _LIST_OF_TEXTS.fullmatch(value):
+        value = _python_list(value)
     if isinstance(value, str):
         return _inline(value)
+    if isinstance(value, Sequence) and len(value) > 1 and all(_is_labelled(item) for item in value):
+        return {str(item["label"]): str(item["text"]) for item in value}
     if isinstance(value, Mapping):
         texts, labels = plain_value(value.get("text")), plain_value(value.get("label"))
         if isinstance(texts, Sequence) and isinstance(labels, Sequence) and len(texts) == len(labels) > 1:
@@ -198,9 +205,21 @@ def _number(text: str) -> Fraction | None:
 _FORMS: tuple[Callable[[str], Any], ...] = (_spaced, lambda text: _spaced(text).casefold(), _number)
 
 
+def _is_labelled(item: Any) -> bool:
+    return isinstance(item, Mapping) and {"label", "text"} <= item.keys()
+
+
+def _python_list(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+
+
 def _inline(text: str) -> dict[str, str] | None:
     parts = _INLINE.split(f" {text}")
-    letters, texts = parts[1::2], parts[2::2]
+    letters, texts = [letter.upper() for letter in parts[1::2]], parts[2::2]
     if len(letters) < 2 or letters != list(_LETTERS[: len(letters)]):
         return None
-    return {letter: option.strip() for letter, option in zip(letters, texts, strict=True)}
+    # MathQA separates its options by commas.
+    return {letter: option.strip().rstrip(",").rstrip() for letter, option in zip(letters, texts, strict=True)}

@@ -111,7 +111,7 @@ def json_value(text: Any) -> Any:
 
 
 def text_of_question(row: Mapping[str, Any], column: str) -> str:
-    """Return the question in a column: a text, ``{"text": …}``, or the last message of the user in a chat.
+    """Return the question in a column: a text, ``{"text": …}``, ARC's ``{"stem": …}``, or a chat's last user message.
 
     Raises:
         DatasetError: if there is none.
@@ -120,8 +120,10 @@ def text_of_question(row: Mapping[str, Any], column: str) -> str:
     if type(value) is str and value.strip():  # nearly always
         return value
     value = plain_value(value)
+    if isinstance(value, Mapping) and value.get("role", value.get("from")) in _USER:
+        value = [value]
     if isinstance(value, Mapping):
-        value = value.get("text", value)
+        value = value.get("text", value.get("stem", value))
     elif isinstance(value, Sequence) and not isinstance(value, str):
         said = [turn for turn in value if isinstance(turn, Mapping) and turn.get("role", turn.get("from")) in _USER]
         value = said[-1].get("content", said[-1].get("value")) if said else value

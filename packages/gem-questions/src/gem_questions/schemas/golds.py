@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -17,7 +17,7 @@ from gem.text import extract_last_boxed_answer
 from gem_questions.schemas.choices import ChoiceGold
 from gem_questions.schemas.content import is_missing, json_value, plain_value, row_name
 
-__all__ = ["UNANSWERABLE", "math_gold", "qa_golds", "solution_gold"]
+__all__ = ["UNANSWERABLE", "InstructionGold", "math_gold", "qa_golds", "solution_gold"]
 
 UNANSWERABLE = "unanswerable"
 """The right answer where the text of a question does not answer it. An empty answer says the same; it is what SQuAD
@@ -36,6 +36,21 @@ _ANSWERS = ("value", "text", "answer", "ground_truth", "aliases", "humananswers"
 
 
 _VERDICTS = {1: "yes", 0: "no", "yes": "yes", "no": "no"}
+
+
+class InstructionGold(list[str]):
+    """What an answer must follow instead of being some text: the names of IFEval's instructions, as a list.
+
+    Args:
+        instructions: name and arguments of each.
+    """
+
+    def __init__(self, instructions: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        self.instructions = tuple((name, dict(arguments)) for name, arguments in instructions)
+        super().__init__(name for name, _ in self.instructions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InstructionGold, (self.instructions,)
 
 
 def math_gold(row: Mapping[str, Any], column: str) -> Any:
@@ -66,7 +81,7 @@ def qa_golds(row: Mapping[str, Any], column: str) -> list[str]:
         DatasetError: if the column has no usable answer.
     """
     value = row[column]
-    if isinstance(value, ChoiceGold):
+    if isinstance(value, (ChoiceGold, InstructionGold)):
         return value
     golds = _qa_golds(value, row, column)
     return golds if len(golds) == 1 else list(dict.fromkeys(golds))

@@ -2,7 +2,8 @@ r"""Shapes of published sets of mathematics.
 
 Sources of the shapes: GSM8K (Cobbe et al. 2021, github.com/openai/grade-school-math), MATH (Hendrycks et al. 2021,
 github.com/hendrycks/math), OCWCourses, known as Minerva (Lewkowycz et al. 2022), OlympiadBench (He et al. 2024,
-github.com/OpenBMB/OlympiadBench), SVAMP, ASDiv and MAWPS as github.com/QwenLM/Qwen2.5-Math has them, MMLU and AQuA.
+github.com/OpenBMB/OlympiadBench), SVAMP, ASDiv and MAWPS as github.com/QwenLM/Qwen2.5-Math has them, MMLU, AQuA, MathQA
+(Amini et al. 2019), and Open-Reasoner-Zero (Hu et al. 2025), whose rows are two turns of a chat.
 """
 
 from __future__ import annotations
@@ -120,7 +121,21 @@ class _Held(dict[str, Any]):
         self.index = getattr(row, "index", None)
 
 
+def _orz(row: Mapping[str, Any]) -> RowContent:
+    gold = math_gold(_Held(row, answer=row["1"]["ground_truth"]), "answer")
+    return RowContent(text_of_question(row, "0"), gold)
+
+
 MATH_SCHEMAS = (
+    RowSchema(
+        "Open-Reasoner-Zero",
+        "math",
+        "0",
+        "1",
+        lambda row: all(isinstance(row.get(turn), Mapping) for turn in "01") and "ground_truth" in row["1"],
+        _orz,
+        frozenset("01"),
+    ),
     RowSchema(
         "OlympiadBench",
         "math",
