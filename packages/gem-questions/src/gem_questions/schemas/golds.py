@@ -26,6 +26,12 @@ UNANSWERABLE = "unanswerable"
 _GSM8K = "####"
 _FEW_WORDS = 8
 """Up to this number of words, a solution without a mark is the answer itself."""
+_LONGEST_ANSWER = 20
+"""Words of prose in an answer; with more it is a worked solution or a proof."""
+_NO_ANSWERS = frozenset(("proof", "notfound", "not found"))
+"""What NuminaMath-1.5 has in place of an answer."""
+_FORMULA = re.compile(r"\$[^$]*\$|\\[A-Za-z]+")
+_PROSE_WORD = re.compile(r"[^\W\d_]{2,}")
 _BARE_BOX = re.compile(r"\\boxed\s+([^\s$.,{}]+)")
 """A box without braces, ``\\boxed 2``, as TeX allows it for one sign."""
 _NUMBER = (int, float, Fraction, Decimal)
@@ -95,6 +101,10 @@ def _math_golds(value: Any, row: Mapping[str, Any], column: str) -> list[Any]:
             return _math_golds(json_value(value), row, column)
         if _has_mark(value):
             return [_solution_gold(value, row, column)]
+        if value.strip().lower() in _NO_ANSWERS or len(_PROSE_WORD.findall(_FORMULA.sub(" ", value))) > _LONGEST_ANSWER:
+            raise _unusable(
+                row, column, value, "it is a proof or a solution that marks no answer, so nobody can earn it"
+            )
         return [value.strip()]
     if isinstance(value, _NUMBER):
         if isinstance(value, (float, Decimal)) and not math.isfinite(value):
