@@ -101,12 +101,13 @@ def scores(answer: str, golds: Iterable[str]) -> tuple[bool, float]:
     An option is chosen or not, so its F1 is 1.0 or 0.0. Of instructions, all must be followed for an exact match, and
     the F1 is the share that is.
     """
-    if isinstance(golds, InstructionGold):
-        followed = follows(answer, golds)
-        return all(followed), sum(followed) / len(followed)
-    if isinstance(golds, ChoiceGold):
-        right = chosen_option(answer, golds.options) == golds.letter
-        return right, float(right)
+    if type(golds) is not list:  # nearly always it is
+        if isinstance(golds, InstructionGold):
+            followed = follows(answer, golds)
+            return all(followed), sum(followed) / len(followed)
+        if isinstance(golds, ChoiceGold):
+            right = chosen_option(answer, golds.options) == golds.letter
+            return right, float(right)
     said, best = words_of(answer), 0.0
     for gold in golds:
         if len(gold) == 1 and gold.isalpha() and gold.isascii():
