@@ -48,6 +48,7 @@ SECTIONS = (
             "docs/guides/trainers.md",
             "docs/guides/curricula.md",
             "docs/guides/rewards.md",
+            "docs/grader-errors.md",
             "docs/guides/trajectories.md",
             "docs/guides/data-sets.md",
             "docs/guides/scale.md",

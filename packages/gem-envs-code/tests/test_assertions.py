@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gem.errors import DatasetError
 from gem_envs_code import CodeEnv
-from gem_envs_code.assertions import _CODEC
+from gem_envs_code.assertion_programs import CODEC
 from gem_envs_code.judge import RUNTIME_ERROR, TIME_LIMIT, WRONG_ANSWER, judge
 from gem_envs_code.suite import Suite, read_suite
 from gem_tools.sandbox import Limits, Sandbox
@@ -152,6 +152,156 @@ def test_objects_of_the_setup_go_there_and_back(sandbox: Sandbox) -> None:
     assert verdict("def flip(n): return n", tests, sandbox) == (0, WRONG_ANSWER)
 
 
+EXPECTING = {
+    "try and except": """
+try:
+    candidate('a', 1)
+    assert False
+except TypeError as error:
+    assert 'str' in str(error)""",
+    "try, except and else": """
+try:
+    add('a', 1)
+except (TypeError, KeyError):
+    raised = True
+else:
+    raised = False
+assert raised""",
+    "a bare except": """
+raised = False
+try:
+    candidate('a', 1)
+except:
+    raised = True
+assert raised""",
+    "pytest.raises": """
+import pytest
+with pytest.raises(TypeError, match='str') as caught:
+    add('a', 1)
+assert caught.type is TypeError and caught.value.args""",
+    "pytest.raises with a function": """
+from pytest import raises
+raises(TypeError, add, 'a', b=1)""",
+    "assertRaises": """
+import unittest
+class Tests(unittest.TestCase):
+    def test_it(self):
+        with self.assertRaises(TypeError) as context:
+            add('a', 1)
+        self.assertIn('str', str(context.exception))
+        self.assertEqual(add(1, 2), 3)
+run_unittest(Tests, 'test_it')""",
+    "assertRaises with a function": """
+import unittest
+class Tests(unittest.TestCase):
+    def setUp(self):
+        self.one = 'a'
+    def test_it(self):
+        self.assertRaises(TypeError, add, self.one, 1)
+        self.assertRaisesRegex(TypeError, 'str', add, 'a', 1)
+run_unittest(Tests, 'test_it')""",
+    "after other calls": """
+assert add(1, 2) == 3
+try:
+    add(add('a', 'b'), 1)
+    assert False
+except TypeError:
+    pass
+assert add(add(1, 1), 1) == 3""",
+    "many inputs": """
+for one, other in (('a', 1), (None, 1), ([], 2)):
+    try:
+        add(one, other)
+        assert False, 'should fail'
+    except Exception as error:
+        assert type(error) is TypeError""",
+    "contextlib.suppress": """
+import contextlib
+done = False
+with contextlib.suppress(TypeError):
+    add('a', 1)
+    done = True
+assert not done""",
+}
+
+
+def test_an_expected_exception_is_right(sandbox: Sandbox) -> None:
+    """In each of the ways in which tests expect one, the right program passes, and no other does."""
+    tests = suite(list(EXPECTING.values()))
+    count = len(EXPECTING)
+    assert verdict("def add(a, b): return a + b", tests, sandbox) == (count, None)
+    raising = "\n    if isinstance(a, int) and isinstance(b, int): return a + b\n    raise {}"
+    bare = sum("except:" in test for test in EXPECTING.values())
+    for wrong, passed in (
+        ("def add(a, b): return 3 if a == 1 else 'ab'", 0),
+        ("def add(a, b):" + raising.format("ValueError('str')"), bare),
+        ("class TypeError(Exception): pass\ndef add(a, b):" + raising.format("TypeError('str')"), bare),
+    ):
+        assert verdict(wrong, tests, sandbox, every=True)[0] == passed, wrong
+
+
+def test_an_exception_of_the_setup_or_the_library_keeps_its_class(sandbox: Sandbox) -> None:
+    """With its text, and what its class inherits; a class of the program counts as what it inherits."""
+    setup = (
+        "import json\nclass Empty(ValueError):\n    def __init__(self, name):\n        super().__init__(f'no {name}')"
+    )
+    tests = suite(
+        [
+            "try:\n    get('')\n    assert False\nexcept Empty as error:\n    assert str(error) == 'no name'",
+            "try:\n    get('{')\n    assert False\nexcept json.JSONDecodeError as e:\n    assert 'line 1' in str(e)",
+            "try:\n    get('own')\n    assert False\nexcept LookupError as error:\n    assert str(error) == 'own'",
+            "try:\n    list(get('lazy'))\n    assert False\nexcept ZeroDivisionError:\n    pass",
+        ],
+        "get",
+        setup,
+    )
+    right = (
+        "class Own(LookupError):\n    def __str__(self): return 'own'\ndef lazy():\n    yield 1 / 0\ndef get(text):\n"
+        "    if not text: raise Empty('name')\n    if text == 'own': raise Own(text)\n"
+        "    return lazy() if text == 'lazy' else json.loads(text)"
+    )
+    assert verdict(right, tests, sandbox) == (4, None)
+
+
+def test_an_exception_that_nobody_expects_is_a_runtime_error(sandbox: Sandbox) -> None:
+    """Also within an assertion, and a test that swallows everything does not pass without its calls."""
+    assert verdict("def add(a, b): raise ValueError", suite(ADD), sandbox) == (0, RUNTIME_ERROR)
+    swallowing = suite(["try:\n    assert add(add(1, 2), 3) == 6\nexcept TypeError:\n    pass"])
+    assert verdict("def add(a, b): return a - b", swallowing, sandbox) == (0, WRONG_ANSWER)
+
+
+def test_what_pytest_brings_to_tests(sandbox: Sandbox) -> None:
+    """Near numbers with pytest's own tolerances, parameters, marks; and functions imported from the solution."""
+    source = """
+import pytest
+from solution import mean, spread
+
+@pytest.mark.slow
+@pytest.mark.parametrize('values, wanted', [([1, 2], 1.5), pytest.param([3], 3, id='one')])
+def test_mean(values, wanted):
+    assert mean(values) == pytest.approx(wanted)
+
+@pytest.mark.parametrize('n', range(3))
+def test_spread(n):
+    assert spread([0, n]) == pytest.approx(n, abs=1e-9)
+    assert [mean([n])] == pytest.approx([n], abs=1e-9)
+
+"""
+    tests = read_suite(
+        {
+            "assertions": [f"{source}test_mean()", f"{source}test_spread()"],
+            "entry_point": "mean",
+            "others": ["spread"],
+        }
+    )
+    right = "def mean(v): return sum(v) / len(v)\ndef spread(v): return max(v) - min(v)"
+    assert verdict(right, tests, sandbox) == (2, None)
+    assert verdict(right.replace("/ len(v)", "/ len(v) + 1e-5"), tests, sandbox) == (0, WRONG_ANSWER)
+    assert verdict(right.replace("- min(v)", ""), tests, sandbox, every=True)[0] == 2  # min is 0 in all of them
+    assert verdict(right.replace("max(v) - min(v)", "sum(v) + 1"), tests, sandbox, every=True) == (1, WRONG_ANSWER)
+    assert verdict(right.partition("\n")[0], tests, sandbox, every=True) == (1, RUNTIME_ERROR)
+
+
 VALUES = st.recursive(
     st.none()
     | st.booleans()
@@ -177,7 +327,7 @@ def test_values_of_python_survive_the_way(value: Any) -> None:
     """The types of Python's literals, nested, come back equal and of the same type."""
     names: dict[str, Any] = {"_CLASSES": {}}
     # Without the two lines that lift limits, which are for the process of the program.
-    code = _CODEC.replace("sys.setrecursionlimit(20_000)", "").replace("sys.set_int_max_str_digits(0)", "pass")
+    code = CODEC.replace("sys.setrecursionlimit(20_000)", "").replace("sys.set_int_max_str_digits(0)", "pass")
     exec(code, names)
     back = names["_decode"](json.loads(json.dumps(names["_encode"](value))))
     assert (back, type(back)) == (value, type(value))
@@ -219,3 +369,36 @@ def test_an_environment_of_published_rows(sandbox: Sandbox) -> None:
             assert env.step("```python\ndef add(a, b): return a + b\n```")[1] == 1.0
             env.reset(options={"index": index})
             assert env.step("```python\ndef add(a, b): return a\n```")[1] == 0.0
+
+
+FOREIGN = {
+    "AceCode": {"question": "Add.", "test_cases": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]},
+    "KodCode": {
+        "question": "Add, of numbers alone.",
+        "solution": "def add(a, b): …",
+        "test": "import pytest\nfrom solution import add\n\n@pytest.mark.parametrize('a, b', [(1, 2), (0, 0)])\n"
+        "def test_add(a, b):\n    assert add(a, b) == a + b\n\ndef test_text():\n    with pytest.raises(TypeError):\n"
+        "        add('a', 1)\n",
+        "test_info": [{"function_name": "add", "function_declaration": "def add(a, b):"}],
+    },
+    "BigCodeBench": {
+        "complete_prompt": "def add(a, b):\n",
+        "instruct_prompt": "Write add, of numbers alone.",
+        "code_prompt": "def add(a, b):\n",
+        "entry_point": "add",
+        "test": "import unittest\n\nclass TestCases(unittest.TestCase):\n    def test_add(self):\n"
+        "        self.assertEqual(add(1, 2), 3)\n        self.assertAlmostEqual(add(0.1, 0.2), 0.3)\n"
+        "    def test_text(self):\n        with self.assertRaises(TypeError):\n            add('a', 1)\n",
+    },
+}
+
+
+def test_rows_of_other_sets_are_judged() -> None:
+    """In their published columns: a right program earns 1, one that adds wrongly or never raises earns 0."""
+    with CodeEnv(dataset=list(FOREIGN.values()), eval=True) as env:
+        for index in range(len(FOREIGN)):
+            assert "Write a Python function `add`" in str(env.reset(options={"index": index})[0])
+            assert env.step("```python\ndef add(a, b): return a + b\n```")[1] == 1.0
+            env.reset(options={"index": index})
+            wrong = "def add(a, b): return a if b == 0 else a - b" if index == 0 else "def add(a, b): return 3"
+            assert env.step(f"```python\n{wrong}\n```")[1] == 0.0

@@ -196,3 +196,33 @@ def test_a_random_action_is_well_formed_for_every_kind_of_problem() -> None:
         assert env.step(action)[4]["action_status"] == "legal"
     env.reset(options={"index": 2})
     assert "def add(" in str(env.sample_random_action())
+
+
+PUBLISHED_ROWS: dict[str, dict[str, Any]] = {
+    "code:CodeContest": {
+        "name": "1_A",
+        "description": "Print the sum.",
+        "public_tests": {"input": ["1 2\n"], "output": ["3\n"]},
+        "private_tests": {"input": [], "output": []},
+        "generated_tests": {"input": ["5 7\n"], "output": ["12\n"]},
+    },
+    "code:Taco8k": {"question": "Print the sum.", "solutions": "[]", "input_output": json.dumps(SUM), "url": "u"},
+    "code:PrimeIntellect15k": {
+        "source": "s",
+        "prompt": "Print the sum.",
+        "verification_info": json.dumps(
+            {"language": "python", "test_cases": [{"type": "stdin_stdout", "input": "1 2\n", "output": "3\n"}]}
+        ),
+    },
+}
+"""A row of each set as its authors publish it."""
+PUBLISHED_ROWS["eval:CodeContest"] = PUBLISHED_ROWS["code:CodeContest"]
+
+
+@pytest.mark.parametrize("env_id", PUBLISHED)
+def test_an_id_takes_the_published_rows(env_id: str) -> None:
+    """Under the columns of the authors, beside those of the copies that the id names."""
+    with gem.make(env_id, dataset=[PUBLISHED_ROWS[env_id]]) as env:
+        for code, paid in ((ANSWERS[0], 1.0), (ANSWERS[1], 0.0)):
+            assert "Print the sum." in str(env.reset(seed=0)[0])
+            assert env.step(f"```python\n{code}\n```")[1] == paid

@@ -37,6 +37,10 @@ def test_a_right_program_passes_everything(judged: Judge) -> None:
     for workers in (1, 2, 6, None):
         assert judged("print(sum(map(int, input().split())))", workers=workers) == JudgeResult(6, 6)
     assert judged("def add(a, b): return a + b", ADD).accepted
+    count = Suite((Case("[3]", "[0, 1, 2]"), Case("[0]", "[]")), "count")
+    for result in ("list(range(n))", "range(n).__iter__()", "(i for i in range(n))", "map(int, range(n))"):
+        assert judged(f"def count(n): return {result}", count).accepted
+    assert not judged("def count(n):\n    while True: yield 0", count).accepted
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import gem_envs_math
 from gem.discovery.manifest import read_specs
 from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
 from gem_envs_math import MathEnv, MathVisualEnv
+from gem_envs_math.math_reward import MathReward
 
 ROWS = [
     {"problem": "What is half of three?", "answer": "\\frac{3}{2}"},
@@ -217,3 +218,64 @@ def test_what_is_no_picture_is_a_dataset_error(bad: Any) -> None:
     """Broken pictures raise DatasetError, nothing else."""
     with pytest.raises(DatasetError, match="picture"):
         MathVisualEnv(dataset=[{"problem": "x", "answer": "1", "images": [bad]}]).reset()
+
+
+@pytest.mark.parametrize("letter", "ABC")
+def test_an_option_is_compared_as_an_option(letter: str) -> None:
+    """By its letter in any form or by its own text, in the environment and by the reward that grades it anew."""
+    rows = [{"question": "5 - 10?", "options": ["5", "-5", "15"], "answer": letter}]
+    env, reward = MathEnv(dataset=rows), MathReward()
+    text = rows[0]["options"]["ABC".index(letter)]
+    for said, right in (
+        (f"({letter})", True), (f"{letter}.", True), (letter.lower(), True), (f"\\textbf{{({letter}) }}{text}", True),
+        (text, True), ("A, B", False), ("25", False), (f"{letter} or D", False),
+    ):  # fmt: skip
+        env.reset(options={"index": 0})
+        assert env.step(f"\\boxed{{{said}}}")[1] == float(right), said
+        assert reward.grade(said, reward.gold_of(env, env.row)).value == float(right)
+    reward.close()
+    env.close()
+
+
+PUBLISHED_ROWS: dict[str, tuple[dict[str, Any], str]] = {
+    "math:GSM8K": ({"question": "6 * 8 - 5?", "answer": "6 * 8 = <<6*8=48>>48\n#### 43"}, "43"),
+    "math:Math12K": (
+        {"problem": "6 * 8 - 5?", "level": "Level 1", "type": "Algebra", "solution": "$\\boxed{43}$"},
+        "43",
+    ),
+    "math:Math8K-3to5": ({"problem": "6 * 8 - 5?", "level": "Level 3", "solution": "$\\boxed{43}$"}, "43"),
+    "math:ASDiv2K": (
+        {"body": "6 rows of 8 pears, 5 rotten.", "question": "How many left?", "answer": "43 (pears)"},
+        "43",
+    ),
+    "math:Orz57K": ({"0": {"from": "human", "value": "6 * 8 - 5?"}, "1": {"ground_truth": {"value": "43"}}}, "43"),
+    "math:DeepScaleR40K": ({"problem": "6 * 8 - 5?", "answer": "43", "solution": "It is 43."}, "43"),
+    "eval:MATH500": (
+        {"problem": "6 * 8 - 5?", "solution": "$\\boxed{43}$", "answer": "43", "subject": "Algebra"},
+        "43",
+    ),
+    "eval:AMC": ({"id": 0, "problem": "6 * 8 - 5?", "answer": 43.0, "url": "u"}, "43"),
+    "eval:AIME24": ({"ID": "2024-I-1", "Problem": "6 * 8 - 5?", "Solution": "long", "Answer": 43}, "043"),
+    "eval:Minerva": ({"problem": "6 * 8 - 5?", "type": "Physics (8.01 Fall 1999)", "solution": "\\boxed{43}"}, "43.2"),
+    "eval:OlympiadBench": (
+        {"question": "6 * 8 - 5?", "final_answer": ["43"], "is_multiple_answer": False, "unit": None, "error": None},
+        "43",
+    ),
+}
+"""A row of each set as its authors publish it, and a right answer to it."""
+
+
+@pytest.mark.parametrize("identity", PUBLISHED_ROWS)
+def test_an_id_takes_the_published_rows(identity: str) -> None:
+    """Under the columns of the authors, beside those of the copies that the id names."""
+    row, right = PUBLISHED_ROWS[identity]
+    for rows in ([row], [{"problem": "6 * 8 - 5?", "answer": "43"}]):
+        with gem.make(identity, dataset=rows) as env:
+            for answer, paid in ((right, 1.0), ("44", 0.0)):
+                env.reset(seed=0)
+                assert env.step(f"\\boxed{{{answer}}}")[1] == paid
+
+
+def test_every_id_with_a_data_set_takes_the_published_rows() -> None:
+    """No id is left out of the test above but the one with pictures."""
+    assert {spec.id for spec in PUBLISHED} - {"math:Geometry3K"} == set(PUBLISHED_ROWS)

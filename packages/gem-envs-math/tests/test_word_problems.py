@@ -776,3 +776,13 @@ def test_a_broken_template_is_refused(template: str) -> None:
     """A bracket without a partner, or a slot that is none, is an error that shows the template."""
     with pytest.raises(ValueError, match="template"):
         read_template(template)
+
+
+def test_a_distance_there_and_back_says_that_it_is_the_whole() -> None:
+    """A way of "80 kilometres through Riverton and back" may be read as 160, so each such wording says "in all"."""
+    text = DATA.joinpath("rates.toml").read_text("utf-8")
+    choices = re.findall(r"\{distance\} <km> \[([^\]]*\band back\b[^\]]*)\]", text)
+    assert len(choices) >= 3
+    for wording in "|".join(choices).split("|"):
+        assert "and back" not in wording or wording.startswith("in all, "), wording
+    assert not re.search(r"\{distance\} <km> (?!\[)[^.\[]*\band back\b(?! \[?(?:up|against))", text)

@@ -49,9 +49,9 @@ def rows_for(env_id: str) -> list[dict[str, Any]]:
 
 
 def test_every_published_id_is_there_with_its_arguments() -> None:
-    """Ids, data sets, splits and columns are the original's; logic takes boxed answers."""
-    for env_id, (name, split, question_key) in PUBLISHED.items():
-        expected = {"dataset_name": name, "split": split, "question_key": question_key, "answer_key": "answer"}
+    """Ids, data sets and splits are the original's, and columns are recognised; logic takes boxed answers."""
+    for env_id, (name, split, _) in PUBLISHED.items():
+        expected = {"dataset_name": name, "split": split}
         if env_id.startswith("logic"):
             expected["extract_boxed"] = True  # type: ignore[assignment]
         assert SPECS[env_id].kwargs == expected
@@ -270,3 +270,47 @@ def test_a_function_maps_rows() -> None:
     assert whole.reset(options={"index": 1})[0].startswith("Where?")
     with pytest.raises(DatasetError, match="must return a dict, or a pair"):
         QaEnv(dataset=rows, map_row=lambda row: row["q"])  # type: ignore[arg-type,return-value]
+
+
+HOTPOT = {
+    "id": "1",
+    "question": "Who wrote it?",
+    "answer": "Ann Lee",
+    "supporting_facts": {"title": ["A"]},
+    "level": "easy",
+}
+NATURAL = {
+    "id": "1",
+    "document": {"title": "A"},
+    "question": {"text": "Who wrote it?"},
+    "annotations": {"short_answers": [{"text": ["Ann Lee"]}], "yes_no_answer": [-1]},
+}
+RULES = {"context": "Ann is kind.", "question": "Ann is kind.", "label": "entailment", "config": "depth-0"}
+PUBLISHED_ROWS: dict[str, tuple[dict[str, Any], str]] = {
+    "qa:NaturalQuestions": (NATURAL, "Ann Lee"),
+    "eval:NaturalQuestions": (NATURAL, "Ann Lee"),
+    "qa:HotpotQA": (HOTPOT, "Ann Lee"),
+    "eval:HotpotQA": (HOTPOT, "Ann Lee"),
+    "eval:2Wiki": ({**HOTPOT, "evidences": [], "type": "comparison"}, "ann lee"),
+    "eval:Musique": (
+        {"question": "Who wrote it?", "paragraphs": [], "answer": "Ann Lee", "answer_aliases": ["A. Lee"]},
+        "A. Lee",
+    ),
+    "eval:QaOpen": ({"question": "Who wrote it?", "answer": ["Ann Lee", "A. Lee"]}, "A. Lee"),
+    "eval:TriviaQA": ({"question": "Who wrote it?", "answer": {"value": "Ann Lee", "aliases": ["A. Lee"]}}, "A. Lee"),
+    "eval:PopQA": ({"question": "Who wrote it?", "possible_answers": '["Ann Lee", "A. Lee"]', "obj": "x"}, "A. Lee"),
+    "eval:Bamboogle": ({"Question": "Who wrote it?", "Answer": "Ann Lee"}, "Ann Lee"),
+    **{f"logic:RuleTaker-d{depth}": (RULES, "True") for depth in (0, 1, 2, 3, 5)},
+}
+"""A row of each set as its authors, or Hugging Face, publish it, and a right answer to it."""
+
+
+@pytest.mark.parametrize("env_id", PUBLISHED)
+def test_an_id_takes_the_published_rows(env_id: str) -> None:
+    """Under the columns of the authors, beside those of the copies that the id names."""
+    row, right = PUBLISHED_ROWS[env_id]
+    form = "\\boxed{{{}}}" if env_id.startswith("logic") else "<answer>{}</answer>"
+    with gem.make(env_id, dataset=[row]) as env:
+        for answer, paid in ((right, 1.0), ("False", 0.0)):
+            env.reset(seed=0)
+            assert env.step(form.format(answer))[1] == paid

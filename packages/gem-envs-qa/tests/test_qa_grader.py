@@ -12,6 +12,7 @@ from gem_envs_qa import QaEnv
 from gem_envs_qa.qa_reward import QaExactMatchReward
 from gem_questions import QuestionEnv
 from gem_questions.rewards import GoldReading, Grader, make_grader, make_reward
+from gem_questions.schemas import ChoiceGold
 
 
 @pytest.mark.parametrize(
@@ -36,11 +37,13 @@ def test_a_verdict_and_how_it_was_reached(answer: Any, gold: Any, verdict: str, 
 
 
 def test_how_a_gold_is_read() -> None:
-    """All right answers in their normal form; one that the normal form would empty stays as it is."""
+    """All right answers in the words that are compared; one without words stays as it is; of options the right one."""
     grader = make_grader("qa")
+    assert grader.read("?") == GoldReading("?", "text", True)
+    assert grader.read(ChoiceGold("B", {"A": "3", "B": "4"})) == GoldReading("B of A, B", "option", True)
     assert grader.read(["The Who", "who"]) == GoldReading("who", "text", True)
     assert grader.read("Yes.") == GoldReading("yes", "yes or no", True)
-    assert grader.read(["A", "B"]) == GoldReading("A | b", "text", True)
+    assert grader.read(["A", "B"]) == GoldReading("a | b", "text", True)
     assert grader.read(float("nan")) == GoldReading("", "nothing", False)
 
 

@@ -62,7 +62,7 @@ def test_a_malformed_answer_is_asked_again_with_the_reason() -> None:
     client = ScriptedClient(["It is good.", '{"score": "x"}', '{"score": 4}'])
     assert ask(Judge(client=client)) == JudgeAnswer(4, "scripted", False, 3)
     assert client.prompts[1][2] == {"role": "assistant", "content": "It is good."}
-    assert "no JSON object" in client.prompts[1][3]["content"]
+    assert "one JSON object" in client.prompts[1][3]["content"]
     assert len(client.prompts[2]) == 4  # only the latest attempt, so that the conversation does not grow
 
 
@@ -357,5 +357,6 @@ def test_a_fault_that_passes_costs_nothing() -> None:
     lasting = ("payment-required", "unauthorized", "model-missing")
     passing = [kind for kind in KINDS if not FAULTS[kind].deadly and kind not in lasting]
     for fault, score in scores_with([f"{kind}@1" for kind in passing]).items():
-        # After a refusal the fake judge, asked in words, answers any number.
-        assert score.readable if fault == "bad-request@1" else score.value == 1.0, (fault, score.reasons)
+        # After a refusal the fake judge is asked in words, and gives a score without the criterion's name.
+        lost = score.metadata.get("unreadable") == "malformed"
+        assert lost if fault == "bad-request@1" else score.value == 1.0, (fault, score.reasons)

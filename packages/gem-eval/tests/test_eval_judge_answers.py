@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_eval.rewards.criteria import Criterion, CriterionScore, read_scores, rubric_schema
-from gem_eval.rewards.judge_answers import MalformedAnswerError, bool_of, number_of, read_answer, value_of
+from gem_eval.rewards.judge_answers import MalformedAnswerError, bool_of, number_of, read_answer, reason_of, value_of
 
 ANSWER = {"style": {"reason": "fine", "score": 4}, "facts": {"reason": "wrong", "score": 1}}
 CRITERIA = Criterion.all_of(["style", {"name": "facts", "weight": 2}])
@@ -34,30 +33,26 @@ def scores(text: str) -> dict[str, float]:
         json.dumps(ANSWER),
         f"```json\n{json.dumps(ANSWER, indent=2)}\n```",
         f"```\n{json.dumps(ANSWER)}```",
-        f"Here is my verdict:\n{json.dumps(ANSWER)}\nI hope this helps.",
         f'<think>Is it {{"style": 1, "facts": 5}}?</think>{json.dumps(ANSWER)}',
-        f"First {{see}} this {{}}: {json.dumps(ANSWER)}",
-        f"{json.dumps(ANSWER)}\n\nTo repeat: {json.dumps(ANSWER)}",
+        f"<think>So:</think>\n```json\n{json.dumps(ANSWER)}\n```\n",
         json.dumps({"Style": 4, "FACTS": "1"}),
-        json.dumps({"scores": {"style": "4/5", "facts": "1 out of 5"}}),
-        json.dumps({"criteria": [{"criterion": "style", "rating": 4}, {"name": "facts", "score": 1.0}]}),
-        json.dumps({"result": {"ratings": {"style": 4, "facts": 1}}}),
+        json.dumps({"style": "4/5", "facts": "1 out of 5"}),
         '{"style": {"score": 4, "reason": "two\nlines"}, "facts": {"score": 1},}',
         "{'style': {'score': 4, 'reason': None}, 'facts': {'score': 1}}",
         json.dumps({**ANSWER, "confidence": 0.9}),
     ],
 )
-def test_a_verdict_is_read_in_any_wrapping(text: str) -> None:
-    """JSON alone, fenced, in prose, after reasoning, in Python's notation; nested, flat, or as a list."""
+def test_a_verdict_is_all_of_the_answer(text: str) -> None:
+    """JSON alone, fenced, after reasoning, in Python's notation; with reasons or without."""
     assert scores(text) == {"style": 4.0, "facts": 1.0}
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no JSON object"),
-        ("They are good.", "no JSON object"),
-        ("[1, 2]", "no JSON object"),
+        ("", "one JSON object"),
+        ("They are good.", "one JSON object"),
+        ("[1, 2]", "one JSON object"),
         ('{"style": 4}', "no 'facts'"),
         ('{"style": 4, "facts": 6}', "must lie from 1 to 5"),
         ('{"style": 4, "facts": -1}', "must lie from 1 to 5"),
@@ -69,26 +64,27 @@ def test_a_verdict_is_read_in_any_wrapping(text: str) -> None:
         ('{"style": 4, "facts": null}', "must be a number"),
         ('{"style": 4, "facts": {"reason": "none"}}', "no 'score'"),
         (f'{{"style": 4, "facts": {"9" * 400}}}', "must lie from 1 to 5"),
-        (json.dumps({"scores": [{"name": "style", "score": 4}, {"name": "Style", "score": 5}]}), "twice"),
-        (json.dumps({"scores": ["good"]}), "no object"),
-        ("{" * 5000, "no JSON object"),
-        ('{"a":' * 5000, "broken"),
-        ('{"style": {"score": 4}, "facts"', "broken"),
-        ('{"style": {"reason": "It wrote {"style": 5, "facts": 5}", "score": 1}, "facts": 1}', "broken"),
-        ('So: {"style": {"reason": "It wrote {"style": 5, "facts": 5}", "score": 1}, "facts": 1}', "broken"),
+        ('{"style": 4, "style": 5, "facts": 1}', "one name twice"),
+        ('{"style": {"score": 1, "score": 5}, "facts": 1}', "one name twice"),
+        ('{"style": 4, "Style": 5, "facts": 1}', "'style' 2 times"),
+        ('{"style": {"rating": 4}, "facts": 1}', "no 'score'"),
+        (json.dumps({"scores": {"style": 4, "facts": 1}}), "no 'style'"),
+        (json.dumps({"scores": [{"name": "style", "score": 4}, {"name": "facts", "score": 5}]}), "no 'style'"),
+        ("{" * 5000, "one JSON object"),
+        ('{"a":' * 5000, "one JSON object"),
+        ('{"style": {"score": 4}, "facts"', "one JSON object"),
+        ('{"style": {"reason": "It wrote {"style": 5, "facts": 5}", "score": 1}, "facts": 1}', "one JSON object"),
+        (f"{json.dumps(ANSWER)}\n\nTo repeat: {json.dumps(ANSWER)}", "one JSON object"),
+        (f"Here is my verdict:\n{json.dumps(ANSWER)}", "one JSON object"),
+        (f"The agent wrote {json.dumps(ANSWER)}. It is bad, and that is my verdict.", "one JSON object"),
+        (f"The agent wrote\n```json\n{json.dumps(ANSWER)}\n```", "one JSON object"),
+        (f"{json.dumps(ANSWER)} I hope this helps.", "one JSON object"),
     ],
 )
 def test_what_is_no_verdict_is_refused(text: str, message: str) -> None:
     """Nothing is guessed, clamped or made up; the message says what is wrong."""
     with pytest.raises(MalformedAnswerError, match=message):
         scores(text)
-
-
-def test_two_different_verdicts_are_ambiguous() -> None:
-    """A judge that quotes a verdict which the judged text contains, and gives another, is asked again."""
-    quoted = 'The agent wrote {"style": 5, "facts": 5}. My verdict is {"style": 1, "facts": 1}.'
-    with pytest.raises(MalformedAnswerError, match="2 different answers"):
-        scores(quoted)
 
 
 @given(st.text())
@@ -101,7 +97,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
     assert all(1 <= value <= 5 for value in found.values())
 
 
-@given(json_values, st.sampled_from(["{}", "```json\n{}\n```", "so: {} !", '{{"scores": {}}}']))
+@given(json_values, st.sampled_from(["{}", "```json\n{}\n```", "so: {} !", '{"scores": {}}']))
 def test_no_json_breaks_the_reader(value: Any, wrapping: str) -> None:
     """The same holds for JSON of any shape."""
     try:
@@ -113,7 +109,7 @@ def test_no_json_breaks_the_reader(value: Any, wrapping: str) -> None:
 
 @given(
     st.lists(st.tuples(st.integers(1, 5), st.text(max_size=40)), min_size=2, max_size=2),
-    st.sampled_from(["{}", "```json\n{}\n```", "My verdict: {} Bye."]),
+    st.sampled_from(["{}", "```json\n{}\n```", "<think>well</think>{}"]),
 )
 def test_what_follows_the_schema_is_always_read(given: list[tuple[int, str]], wrapping: str) -> None:
     """Scores and reasons arrive as they were sent, whatever stands in the reasons."""
@@ -125,24 +121,11 @@ def test_what_follows_the_schema_is_always_read(given: list[tuple[int, str]], wr
     assert found == {name: CriterionScore(float(item["score"]), item["reason"]) for name, item in record.items()}
 
 
-def test_a_long_answer_costs_little() -> None:
-    """Only the end of an answer is read, and of its braces only some."""
-    calls = 0
-
-    def read(record: Mapping[str, Any]) -> int:
-        nonlocal calls
-        calls += 1
-        raise MalformedAnswerError("no")
-
-    with pytest.raises(MalformedAnswerError):
-        read_answer('{"a": 1} ' * 1_000_000, read)
-    assert calls <= 200
-
-
-def test_what_is_lost_in_a_flood_is_not_looked_for() -> None:
-    """An answer that stands before a flood of text is none."""
-    with pytest.raises(MalformedAnswerError, match="no JSON object"):
-        scores(json.dumps(ANSWER) + " and so on" * 10_000)
+def test_a_flood_is_no_answer() -> None:
+    """An answer of a megabyte is refused unread, wherever in it an object stands."""
+    for flood in (json.dumps(ANSWER) + " and so on" * 100_000, '{"a": 1} ' * 100_000 + json.dumps(ANSWER)):
+        with pytest.raises(MalformedAnswerError, match="longer than"):
+            scores(flood)
 
 
 @pytest.mark.parametrize(
@@ -168,9 +151,10 @@ def test_numbers_are_read(value: Any) -> None:
 
 
 def test_names_are_found_in_any_spelling() -> None:
-    """Case and separators do not count."""
+    """Case and separators do not count; the reason is whatever stands there, or nothing."""
     assert value_of({"Final Verdict": 1}, "final_verdict") == 1
-    assert value_of({3: 1, "a-b": 2}, "x", "aB") == 2
+    assert value_of({3: 1, "a-b": 2}, "aB") == 2
+    assert (reason_of({"Reason": 3}), reason_of({"why": "x"})) == ("3", "")
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ class OddReader:
         return GoldReading(f"<{gold}>", "number", str(gold).isdigit() and int(gold) % 2 == 1)
 
     def grade(self, answer: Any, gold: Any, question: str | None = None) -> GradeResult:
-        return GradeResult("unreadable", "never asked")
+        return GradeResult("same" if answer == gold and answer != "7" else "different", "itself")
 
 
 def rows_of(count: int = 40) -> list[dict[str, Any]]:
@@ -68,6 +68,8 @@ def test_every_figure_of_a_report_is_that_of_a_hand_count() -> None:
     golds = [n for n in range(40) if n not in (3, 4)] + [7, 1]
     assert report.unreadable == sum(n % 2 == 0 for n in golds)
     assert report.unreadable_share == report.unreadable / 40
+    assert report.unearnable == 2  # the seven, which the grader reads and calls wrong, and its copy
+    assert report.faults[2].startswith("row 7 cannot be earned: its own answer '7' is wrong")
     assert report.gold_kinds == {"number": 40}
     assert [(gold.row, gold.gold, gold.reads_as, gold.readable) for gold in report.golds][:2] == [
         (0, "0", "<0>", False),
@@ -241,3 +243,23 @@ def test_hostile_rows_reach_no_terminal(tmp_path: Path) -> None:
     output = gem("data", "check", written(tmp_path / "a.jsonl", [row])).output
     assert "\x1b" not in output
     assert "\x07" not in output
+
+
+PROOF = (
+    "Suppose that there are only finitely many primes. Then their product plus one has a prime divisor, which divides "
+    "the difference, that is one, so it is none of them, which contradicts the assumption."
+)
+
+
+@pytest.mark.parametrize("row", [{"answer": PROOF}, {"answer": "proof"}, {"answer": "notfound"}, {"solution": PROOF}])
+def test_proofs_are_rows_that_nobody_can_earn(row: dict[str, str], tmp_path: Path) -> None:
+    """Whatever column they stand in; a long answer in formulas, and a short one in words, are answers."""
+    question = "Prove that there are infinitely many primes."
+    rows = [{"problem": question, **row} for _ in range(3)]
+    assert check_rows(rows, "math").unusable == 3
+    good = ["$x \\in (-\\infty, 2) \\cup (3, \\infty)$ " * 9, "the set of all primes that are one more than a square"]
+    assert check_rows([{"problem": question, "answer": answer} for answer in good], "math").unusable == 0
+    output = gem("data", "check", written(tmp_path / "t.jsonl", rows), "--grader", "math", code=1).output
+    assert "unusable rows     3 (100.0%)" in output
+    if "answer" in row:
+        assert "nobody can earn it" in output

@@ -135,6 +135,97 @@ VERL = {
 }
 
 
+GPQA = {
+    "Record ID": "rec1",
+    "Question": "Which is a noble gas?\n",
+    "Correct Answer": "Neon\n",
+    "Incorrect Answer 1": "Nitrogen",
+    "Incorrect Answer 2": "Oxygen",
+    "Incorrect Answer 3": "Iron",
+    "Explanation": "Group 18.",
+}
+HELLA_SWAG = {
+    "ind": 4,
+    "activity_label": "Baking",
+    "ctx_a": "She stirs the dough.",
+    "ctx_b": "then she",
+    "ctx": "She stirs the dough. then she",
+    "endings": ["puts it into the oven.", "eats the oven."],
+    "label": "0",
+}
+WINO = {"sentence": "The cup fits the box since the _ is small.", "option1": "cup", "option2": "box", "answer": "1"}
+OPEN_BOOK = {
+    "id": "1",
+    "question_stem": "The sun is",
+    "choices": {"text": ["a planet", "a star"], "label": ["A", "B"]},
+    "answerKey": "B",
+}
+ARC = {
+    "id": "1",
+    "question": {"stem": "The sun is", "choices": []},
+    "choices": [{"text": "a planet", "label": "1"}, {"text": "a star", "label": "2"}],
+    "answerKey": "2",
+}
+MATH_QA = {
+    "Problem": "2 + 2 ?",
+    "Rationale": "explanation",
+    "options": "a ) 3 , b ) 1,004 , c ) 4 , d ) 5 , e ) none of these",
+    "correct": "c",
+    "annotated_formula": "add(2,2)",
+}
+DROP = {
+    "section_id": "1",
+    "query_id": "1",
+    "passage": "Ann and Bea scored.",
+    "question": "Who scored?",
+    "answer": {"number": "", "date": {"day": "", "month": "", "year": ""}, "spans": ["Ann", "Bea"]},
+    "validated_answers": {
+        "number": ["", "2"],
+        "date": [{"day": "1", "month": "May", "year": ""}, {"day": "", "month": "", "year": ""}],
+        "spans": [[], []],
+    },
+}
+IF_EVAL = {
+    "key": 1,
+    "prompt": "No commas.",
+    "instruction_id_list": ["punctuation:no_comma"],
+    "kwargs": [{"num_words": None}],
+}
+RULES = {"context": "Ann is kind.", "question": "Ann is not kind.", "label": "not entailment", "config": "depth-0"}
+ORZ = {"0": {"from": "human", "value": "2 + 3?"}, "1": {"from": "assistant", "ground_truth": {"value": "5"}}}
+ACE_CODE = {"id": "a", "source": "oss", "question": "Add.", "test_cases": ["assert add(1, 2) == 3"], "inferences": []}
+KOD_TEST = (
+    "from solution import add\n\ndef test_small():\n    assert add(1, 2) == 3\n\n"
+    "def test_zero():\n    assert add(0, 0) == 0"
+)
+KOD_CODE = {
+    "version": "v1.0",
+    "style": "instruct",
+    "question": "Add.",
+    "solution": "def add(a, b): return a + b",
+    "test": KOD_TEST,
+    "test_info": [{"function_name": "add", "function_declaration": "def add(a, b):", "parameter_list": "(a, b)"}],
+}
+BIG_TEST = (
+    "import unittest\nclass TestCases(unittest.TestCase):\n    def test_one(self):\n"
+    "        self.assertEqual(task_func(1), 2)\n    def test_two(self):\n"
+    "        with self.assertRaises(TypeError):\n            task_func('a')"
+)
+BIG_CODE_BENCH = {
+    "task_id": "BigCodeBench/0",
+    "complete_prompt": 'import math\ndef task_func(n):\n    """Next."""',
+    "instruct_prompt": "Write task_func.",
+    "canonical_solution": "    return n + 1",
+    "code_prompt": "import math\ndef task_func(n):\n",
+    "test": BIG_TEST,
+    "entry_point": "task_func",
+    "libs": "['math']",
+}
+
+NO_ANSWER = "If the text does not answer the question, answer: unanswerable"
+
+LETTER = "Answer with the letter of the right option."
+
 PUBLISHED: list[tuple[dict[str, Any], Kind, str, Any, Any]] = [
     (GSM8K, "math", "GSM8K", GSM8K["question"], "18"),
     (MATH, "math", "MATH", MATH["problem"], "\\frac{1}{2}"),
@@ -153,7 +244,14 @@ PUBLISHED: list[tuple[dict[str, Any], Kind, str, Any, Any]] = [
         "3",
     ),
     (VERL, "math", "prompt, reward_model", "2 + 3?", "5"),
-    (SQUAD, "qa", "SQuAD", "Ann lives in Bonn.\n\nWhere does Ann live?", ["Bonn", "in Bonn"]),
+    (SQUAD, "qa", "SQuAD", f"Ann lives in Bonn.\n\nWhere does Ann live?\n\n{NO_ANSWER}", ["Bonn", "in Bonn"]),
+    (
+        {**SQUAD, "answers": {"text": [], "answer_start": []}},
+        "qa",
+        "SQuAD",
+        f"Ann lives in Bonn.\n\nWhere does Ann live?\n\n{NO_ANSWER}",
+        ["unanswerable"],
+    ),
     (TRIVIA, "qa", "TriviaQA", "Who wrote it?", ["Ann Lee", "A. Lee"]),
     (HOTPOT, "qa", "HotpotQA", "Were both poets?", ["yes"]),
     (NQ, "qa", "Natural Questions", "who is it", ["Ann", "yes"]),
@@ -162,6 +260,94 @@ PUBLISHED: list[tuple[dict[str, Any], Kind, str, Any, Any]] = [
     ({"question": "Who?", "possible_answers": '["Ann"]', "obj": "A"}, "qa", "PopQA", "Who?", ["Ann"]),
     ({"question": "Who?", "answer": "Ann", "answer_aliases": ["A."]}, "qa", "MuSiQue", "Who?", ["Ann", "A."]),
     ({"question": "Is it?", "answer": True, "passage": "…"}, "qa", "question, answer", "Is it?", ["True", "yes"]),
+    (
+        HELLA_SWAG,
+        "qa",
+        "HellaSwag",
+        "Baking: She stirs the dough. then she\n\nWhich ending continues the text?\n\n"
+        f"A) puts it into the oven.\nB) eats the oven.\n\n{LETTER}",
+        ["A", "puts it into the oven."],
+    ),
+    (
+        WINO,
+        "qa",
+        "WinoGrande",
+        "The cup fits the box since the _ is small.\n\nWhat belongs in the place of the underscore?\n\n"
+        f"A) cup\nB) box\n\n{LETTER}",
+        ["A", "cup"],
+    ),
+    (OPEN_BOOK, "qa", "multiple choice", f"The sun is\n\nA) a planet\nB) a star\n\n{LETTER}", ["B", "a star"]),
+    (ARC, "qa", "multiple choice", f"The sun is\n\n1) a planet\n2) a star\n\n{LETTER}", ["2", "a star"]),
+    (
+        MATH_QA,
+        "math",
+        "multiple choice",
+        f"2 + 2 ?\n\nA) 3\nB) 1,004\nC) 4\nD) 5\nE) none of these\n\n{LETTER}",
+        "C",
+    ),
+    (
+        {**MATH_QA, "options": "['a ) 3', 'b ) 1,004', 'c ) 4']"},
+        "qa",
+        "multiple choice",
+        f"2 + 2 ?\n\nA) 3\nB) 1,004\nC) 4\n\n{LETTER}",
+        ["C", "4"],
+    ),
+    (
+        DROP,
+        "qa",
+        "DROP",
+        "Ann and Bea scored.\n\nWho scored?",
+        ["Ann, Bea", "Ann and Bea", "Bea, Ann", "Bea and Ann", "1 May", "2"],
+    ),
+    (
+        {"passage": "P", "question": "Q?", "answers_spans": {"spans": ["4"], "types": ["number"]}},
+        "qa",
+        "DROP",
+        "P\n\nQ?",
+        ["4"],
+    ),
+    (IF_EVAL, "qa", "IFEval", "No commas.", ["punctuation:no_comma"]),
+    (
+        RULES,
+        "qa",
+        "RuleTaker",
+        "Ann is kind.\n\nDoes this follow? Ann is not kind.\nAnswer True or False.",
+        ["False", "no"],
+    ),
+    (ORZ, "math", "Open-Reasoner-Zero", "2 + 3?", "5"),
+    (
+        ACE_CODE,
+        "code",
+        "AceCode",
+        "Add.",
+        {"assertions": ["assert add(1, 2) == 3"], "setup": "", "entry_point": "add"},
+    ),
+    (
+        KOD_CODE,
+        "code",
+        "KodCode",
+        "Add.\n\nThe tests call:\ndef add(a, b):",
+        {
+            "assertions": [f"{KOD_TEST}\n\ntest_small()", f"{KOD_TEST}\n\ntest_zero()"],
+            "setup": "",
+            "entry_point": "add",
+            "others": [],
+        },
+    ),
+    (
+        BIG_CODE_BENCH,
+        "code",
+        "BigCodeBench",
+        "Write task_func.",
+        {
+            "assertions": [
+                f"{BIG_TEST}\n\nrun_unittest(TestCases, 'test_one')",
+                f"{BIG_TEST}\n\nrun_unittest(TestCases, 'test_two')",
+            ],
+            "setup": "import math\n",
+            "entry_point": "task_func",
+        },
+    ),
     (APPS, "code", "APPS, TACO", "Add.", APPS["input_output"]),
     (CONTEST, "code", "CodeContests", "Add.", {"inputs": ["1 2\n", "4 5\n"], "outputs": ["3\n", "9\n"]}),
     ({"problem": "Add.", "tests": "[…]"}, "code", "DeepCoder", "Add.", "[…]"),
@@ -179,6 +365,54 @@ def test_a_published_shape_is_read(row: Any, kind: Kind, name: str, question: st
         assert schema.name == name
         content = read_row(shuffled, kind)
         assert (content.question, content.gold) == (question, gold)
+
+
+def test_the_order_of_options_depends_on_the_row_alone() -> None:
+    """GPQA publishes the right answer first; the options get another order, always the same, and letters vary."""
+    content = read_row(GPQA, "qa")
+    assert content == read_row(dict(reversed(GPQA.items())), "qa")
+    assert recognise(GPQA, "qa").name == "GPQA"  # type: ignore[union-attr]
+    letters = {read_row({**GPQA, "Question": f"Question {n}?"}, "qa").gold.letter for n in range(30)}
+    assert letters == set("ABCD")
+    assert content.gold.options[content.gold.letter] == content.gold[1] == "Neon"
+    assert sorted(content.gold.options.values()) == ["Iron", "Neon", "Nitrogen", "Oxygen"]
+    with pytest.raises(DatasetError, match="no four different answers"):
+        read_row({**GPQA, "Incorrect Answer 1": "Neon"}, "qa")
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({**HELLA_SWAG, "label": ""}, "no usable answer in 'label'"),
+        ({**HELLA_SWAG, "endings": []}, "no endings"),
+        ({**WINO, "answer": ""}, "no usable answer in 'answer'"),
+        ({**DROP, "answer": {}, "validated_answers": {}}, "no usable answer"),
+    ],
+)
+def test_a_held_back_label_is_an_error(row: dict[str, Any], message: str) -> None:
+    """Rows of test sets without labels name their column."""
+    with pytest.raises(DatasetError, match=message):
+        read_row(row, "qa")
+
+
+@pytest.mark.parametrize(
+    ("test", "message"),
+    [
+        ("from solution import add\nimport os\ndef test_a(): assert add(1, 2) == 3", "more with the program .*: os"),
+        ("from solution import add\ndef test_a(capsys): assert add(1, 2) == 3", ": capsys"),
+        ("from solution import add\nfrom unittest.mock import patch\ndef test_a(): pass", "patch, unittest.mock"),
+        ("from solution import add\n@patch('x.y')\ndef test_a(m): pass", "patch"),
+        ("from solution import add\nimport random\ndef test_a(): random.seed(1)", ": seed"),
+        ("from solution import add\ndef test_a(): open('x')", ": open"),
+        ("from solution import Stack\ndef test_a(): pass", "something else than functions"),
+        ("from solution import add\nx = 1", "has no tests"),
+        ("def test_a(:", "no Python"),
+    ],
+)
+def test_tests_that_share_more_than_results_are_refused(test: str, message: str) -> None:
+    """Files, patches, captured output, seeds, fixtures, classes: apart from the program they would judge it wrong."""
+    with pytest.raises(DatasetError, match=message):
+        read_row({**KOD_CODE, "test": test}, "code")
 
 
 @pytest.mark.parametrize(("row", "kind"), [(row, kind) for row, kind, *_ in PUBLISHED])
@@ -397,6 +631,18 @@ def test_no_gold_crashes(gold: Any) -> None:
                 "possible_answers",
                 "error",
                 "unit",
+                *GPQA,
+                *HELLA_SWAG,
+                *WINO,
+                *OPEN_BOOK,
+                *MATH_QA,
+                *DROP,
+                *IF_EVAL,
+                *RULES,
+                *ORZ,
+                *KOD_CODE,
+                *BIG_CODE_BENCH,
+                "answers_spans",
             ]
         ),
         st.none()

@@ -76,7 +76,7 @@ _LONGEST_RESULTS = 1 << 22
 _PASSED = "passed"
 _ACCEPTED = "accepted"
 
-# The function's prints are discarded, so that the output is its return value alone.
+# The function's prints are discarded, so that the output is its return value alone. What it yields counts as a list.
 _CALL = """
 import json as _json, os as _os, sys as _sys
 _arguments = _json.loads(_sys.stdin.read())
@@ -95,7 +95,8 @@ if hasattr(_sys, "set_int_max_str_digits"):
     _sys.set_int_max_str_digits(0)
 _sys.stdout.flush()
 with _os.fdopen(_out, "w") as _out:
-    _out.write(_json.dumps(_result, default=repr))
+    _listed = lambda value: list(value) if hasattr(value, "__next__") else repr(value)
+    _out.write(_json.dumps(_result, default=_listed))
 """
 
 # What the checker prints is discarded as well: its verdict is what it returns. Its annotations may name anything, since

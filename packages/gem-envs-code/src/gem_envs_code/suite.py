@@ -50,6 +50,8 @@ class Suite:
     setup: str | None = None
     """Code that stands before each test, such as imports, if the tests are assertions: then the inputs of the cases are
     assertions about the function, or about the name ``candidate``, and the outputs are empty."""
+    others: tuple[str, ...] = ()
+    """Further functions that assertions call."""
 
     def longest(self, count: int | None) -> Suite:
         """Return the suite with only the ``count`` longest inputs, in their order; with all of them for None."""
@@ -71,8 +73,9 @@ def read_suite(value: Any, name: str = "tests") -> Suite:
     * the tests of LiveCodeBench and DeepCoder: entries with ``"testtype": "functional"`` are calls of the function that
       ``"func_name"`` in their ``"metadata"``, or in the object around them, names; LiveCodeBench's private tests may be
       packed (see :mod:`gem_questions.schemas.packed_text`);
-    * ``{"assertions": […], "entry_point": …}``, with ``"setup"`` where they need one: assertions about a function, as
-      :mod:`gem_questions.schemas` makes them of the rows of MBPP, HumanEval and LeetCodeDataset;
+    * ``{"assertions": […], "entry_point": …}``, with ``"setup"`` where they need one, and ``"others"``, the names of
+      further functions: assertions about functions, as :mod:`gem_questions.schemas` makes them of the rows of MBPP,
+      HumanEval, LeetCodeDataset, AceCode, KodCode and BigCodeBench;
     * an optional ``"checker"`` beside them.
 
     Raises:
@@ -140,7 +143,11 @@ def _assertions(value: Mapping[str, Any], name: str) -> Suite:
         except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
             raise DatasetError(f"{name} are no Python: {error} in {source!r:.60}") from error
     # LeetCode's entry points are methods: Solution().add
-    return Suite(tuple(Case(test, "") for test in tests), entry.rpartition(".")[2], setup=setup)
+    others = value.get("others", ())
+    if not all(isinstance(other, str) and other.isidentifier() for other in others):
+        raise DatasetError(f"{name} must name the other functions as 'others', got {others!r:.60}")
+    cases = tuple(Case(test, "") for test in tests)
+    return Suite(cases, entry.rpartition(".")[2], setup=setup, others=tuple(others))
 
 
 def _function_of(value: Mapping[str, Any]) -> Any:

@@ -19,14 +19,14 @@ from gem.errors import ArgumentTypeError, DatasetError
 from gem.text import extract_last_boxed_answer
 from gem_questions import Grade, QuestionEnv, open_dataset
 from gem_questions.question import RowMap
-from gem_questions.schemas import RowContent, read_row
+from gem_questions.schemas import RowContent, chosen_option, read_row
 
 if TYPE_CHECKING:
     from gem_envs_math.grader import AnswerJudge, Done
     from gem_processes import ProcessPool, ResourceHandle
     from gem_questions.rewards import GradeResult, RewardLike
 
-__all__ = ["ANSWER_FORMAT", "MALFORMED_REWARD", "BoxedMathEnv", "MathEnv"]
+__all__ = ["ANSWER_FORMAT", "MALFORMED_REWARD", "BoxedMathEnv", "MathEnv", "option_result"]
 
 ANSWER_FORMAT = "Put the final answer in \\boxed{}."
 MALFORMED_REWARD = -0.1
@@ -88,6 +88,9 @@ class BoxedMathEnv(QuestionEnv):
         """Return the verdict on the content of the box."""
         from gem_envs_math import grader
 
+        options = self.options_of(row)
+        if options:
+            return option_result(answer, self.gold_of(row), options)
         if self._workers is None:
             self._workers = grader.workers()
         _ = self._workers.value  # counts as a user of the processes that the grader calls
@@ -105,6 +108,10 @@ class BoxedMathEnv(QuestionEnv):
     def done_of(self, row: Mapping[str, Any]) -> Done:
         """Return what counts as a finished answer to a row."""
         return self.done
+
+    def options_of(self, row: Mapping[str, Any]) -> Mapping[str, str] | None:
+        """Return the options of a multiple-choice question by their letters; None for any other question."""
+        return None
 
     def tolerances_of(self, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
         """Return the relative and the absolute tolerance of a row; None: numbers are exact."""
@@ -205,6 +212,10 @@ class MathEnv(BoxedMathEnv):
     def gold_of(self, row: Mapping[str, Any]) -> Any:
         return self.content(row).gold
 
+    def options_of(self, row: Mapping[str, Any]) -> Mapping[str, str] | None:
+        options: Mapping[str, str] | None = self.content(row).extras.get("options")
+        return options
+
     def tolerances_of(self, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
         extras = self.content(row).extras
         tolerance = extras.get("tolerance") if self.tolerance is None else self.tolerance
@@ -212,6 +223,13 @@ class MathEnv(BoxedMathEnv):
 
     def check_row(self, row: Mapping[str, Any]) -> None:
         self.content(row)
+
+
+def option_result(answer: str, letter: str, options: Mapping[str, str]) -> GradeResult:
+    """Return the verdict on an answer to a multiple-choice question; ``how`` is ``"option"``."""
+    from gem_questions.rewards import GradeResult
+
+    return GradeResult("same" if chosen_option(answer, options) == letter else "different", "option")
 
 
 def _number(row: Mapping[str, Any], key: str) -> float | None:

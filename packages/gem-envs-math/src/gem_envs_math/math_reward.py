@@ -10,6 +10,7 @@ from gem.arguments import choice
 from gem.text import action_text
 from gem_envs_math import grader
 from gem_envs_math.answer_judge import answer_judge
+from gem_envs_math.math_env import option_result
 from gem_questions.rewards import AnswerReward, RewardLike, Score
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class _RowGold:
     tolerance: float | None
     error: float | None
     done: Done = "equal"
+    options: Mapping[str, str] | None = None
 
 
 class MathReward(AnswerReward):
@@ -68,7 +70,7 @@ class MathReward(AnswerReward):
         if not hasattr(env, "text_of") or not hasattr(env, "tolerances_of"):
             return gold
         tolerance, error = env.tolerances_of(row)
-        return _RowGold(gold, env.text_of(row), tolerance, error, env.done_of(row))
+        return _RowGold(gold, env.text_of(row), tolerance, error, env.done_of(row), env.options_of(row))
 
     def grade_episode(self, trajectory: Trajectory, said: str, gold: Any) -> Score:
         if not isinstance(gold, _RowGold) and self.answer is None and trajectory.transitions:
@@ -79,15 +81,18 @@ class MathReward(AnswerReward):
     def grade(self, said: str, gold: Any) -> Score:
         self._workers.acquire()  # counts as a user of the processes that the grader calls
         known = gold if isinstance(gold, _RowGold) else _RowGold(gold, "", None, None)
-        result = grader.grade(
-            said,
-            known.gold,
-            question=known.question or None,
-            tolerance=known.tolerance if self.tolerance is None else self.tolerance,
-            error=known.error,
-            judge=self._judge,
-            done=self.done or known.done,
-        )
+        if known.options:
+            result = option_result(said, known.gold, known.options)
+        else:
+            result = grader.grade(
+                said,
+                known.gold,
+                question=known.question or None,
+                tolerance=known.tolerance if self.tolerance is None else self.tolerance,
+                error=known.error,
+                judge=self._judge,
+                done=self.done or known.done,
+            )
         if not result.readable:
             return Score.unreadable(f"the grader cannot tell whether {said!r:.200} is right: {result.how}", result.how)
         verdict = "right" if result.correct else "not right"

@@ -1,8 +1,12 @@
 r"""Questions of a data set with short answers: ``qa:HotpotQA``, ``logic:RuleTaker-d3``, ``eval:TriviaQA`` and the like.
 
 The answer is the content of the last ``<answer>…</answer>``, or with ``extract_boxed`` of the last ``\boxed{…}``; the
-question states which. Answers are compared as in SQuAD; see :mod:`gem_envs_qa.grading`. The reward is 1.0 or 0.0, or
+question states which. Prose is compared as in SQuAD, numbers as numbers, and of multiple choice the option; see
+:mod:`gem_envs_qa.grading`. The reward is 1.0 or 0.0, or
 with ``metric="f1"`` the share of right words; ``info`` has both: ``correct`` and ``f1``.
+
+To a prompt of IFEval the whole response is the answer: 1.0 if it follows all instructions, or with ``metric="f1"`` the
+share of them; ``info`` has ``followed`` and ``followed_loosely``, for each instruction.
 """
 
 from __future__ import annotations
@@ -12,12 +16,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem.arguments import boolean, choice, string
-from gem.core import Observation
-from gem.text import extract_last_boxed_answer, extract_last_tagged_answer
+from gem.core import Action, Observation
+from gem.errors import NotSupportedError
+from gem.text import action_text, extract_last_boxed_answer, extract_last_tagged_answer
 from gem_envs_qa.grading import is_too_long, scores
+from gem_envs_qa.instructions import check_instructions, follows, follows_loosely
 from gem_questions import Grade, QuestionEnv, open_dataset
 from gem_questions.question import RowMap
-from gem_questions.schemas import RowContent, read_row
+from gem_questions.schemas import InstructionGold, RowContent, read_row
 
 __all__ = ["EXACT_MATCH", "F1", "QaEnv", "ShortAnswerEnv", "extract_boxed"]
 
@@ -50,20 +56,33 @@ class ShortAnswerEnv(QuestionEnv):
         raise NotImplementedError
 
     def question(self, row: Mapping[str, Any]) -> Observation:
+        if isinstance(self.golds(row), InstructionGold):
+            return self.text_of(row)  # the response itself is judged
         return f"{self.text_of(row)}\n\n{_BOXED if self.extract_boxed else _TAGGED}"
 
     def grade(self, action: Any, row: Mapping[str, Any]) -> Grade:
+        golds = self.golds(row)
+        if isinstance(golds, InstructionGold):
+            return self._followed(action_text(action) or "", golds)
         answer = extract_boxed(action) if self.extract_boxed else extract_last_tagged_answer(action)
         if answer is None:
             return Grade(0.0, correct=False, well_formed=False, info={"f1": 0.0})
-        golds = self.golds(row)
         if is_too_long(answer, golds):
             return Grade(0.0, correct=False, info={"f1": 0.0}, verdict="different")
         correct, shared = scores(answer, golds)
         paid = shared if self.metric == F1 else float(correct)
         return Grade(paid, correct, True, {"f1": shared}, "same" if correct else "different")
 
+    def _followed(self, response: str, gold: InstructionGold) -> Grade:
+        strict, loose = follows(response, gold), follows_loosely(response, gold)
+        share = sum(strict) / len(strict)
+        info = {"f1": share, "followed": strict, "followed_loosely": loose}
+        paid = share if self.metric == F1 else float(all(strict))
+        return Grade(paid, all(strict), True, info, "same" if all(strict) else "different")
+
     def reference_answer(self, row: Mapping[str, Any]) -> str:
+        if isinstance(self.golds(row), InstructionGold):
+            raise NotSupportedError("no reference answer is known to a prompt with instructions")
         answer = next(iter(self.golds(row)), "")
         return f"\\boxed{{{answer}}}" if self.extract_boxed else f"<answer>{answer}</answer>"
 
@@ -121,7 +140,10 @@ class QaEnv(ShortAnswerEnv):
     def content(self, row: Mapping[str, Any]) -> RowContent:
         """Return what a row says: its question and its right answers."""
         if self._content is None or self._content[0] is not row:
-            self._content = row, read_row(row, "qa", self.question_key, self.answer_key)
+            content = read_row(row, "qa", self.question_key, self.answer_key)
+            if isinstance(content.gold, InstructionGold):
+                check_instructions(content.gold)
+            self._content = row, content
         return self._content[1]
 
     def text_of(self, row: Mapping[str, Any]) -> str:
@@ -133,6 +155,12 @@ class QaEnv(ShortAnswerEnv):
 
     def check_row(self, row: Mapping[str, Any]) -> None:
         self.content(row)
+
+    def sample_random_action(self) -> Action:
+        if isinstance(self.golds(self.row), InstructionGold):
+            words = self.text_of(self.row).split()
+            return " ".join(self.action_rng.choices(words, k=self.action_rng.randint(1, 100)))
+        return super().sample_random_action()
 
 
 def extract_boxed(action: Any) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gem.errors import DatasetError
 from gem_questions.overlap import NgramIndex
-from gem_questions.schemas import KINDS, Kind, RowContent, read_row, recognise
+from gem_questions.schemas import KINDS, InstructionGold, Kind, RowContent, read_row, recognise
 from gem_questions.schemas.content import is_missing, plain_value
 from gem_questions.tables import Row, Rows
 
@@ -75,6 +75,8 @@ class DataReport:
     """The grader's name; None if none was given, and nothing is known of readings."""
     unreadable: int = 0
     """Gold answers that the grader cannot read."""
+    unearnable: int = 0
+    """Rows that nobody can earn: the grader reads the gold answer, and calls that same answer wrong."""
     gold_kinds: dict[str, int] = field(default_factory=dict)
     """The grader's word for the kind of a gold → gold answers."""
     unusable: int = 0
@@ -168,6 +170,12 @@ def check_rows(
             reading = grader.read(content.gold, content.question)
             kinds[reading.kind] += 1
             report.unreadable += not reading.readable
+            if kind != "code" and reading.readable and not _earns(grader, content):
+                report.unearnable += 1
+                if len(report.faults) < _FAULTS_SHOWN:
+                    report.faults.append(
+                        f"row {index} cannot be earned: its own answer {_short(content.gold)!r} is wrong"
+                    )
             if index in shown:
                 report.golds.append(
                     GoldShown(index, _short(content.gold), _short(reading.text), reading.kind, reading.readable)
@@ -278,6 +286,15 @@ def _count_duplicates(report: DataReport, seen: dict[int, int], content: RowCont
         report.contradictions += seen[question] != gold
     else:
         seen[question] = gold
+
+
+def _earns(grader: Grader, content: RowContent) -> bool:
+    """Return whether a row's own answer is right, where it has one: instructions have none."""
+    gold = content.gold
+    if isinstance(gold, InstructionGold):
+        return True
+    first = gold[0] if isinstance(gold, list) and gold else gold
+    return grader.grade(first, gold, content.question).correct
 
 
 def _spread(count: int, wanted: int) -> set[int]:

@@ -9,7 +9,7 @@ from typing import Any
 from gem.arguments import boolean, real, string
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem_eval.rewards.judge import JudgeError
-from gem_eval.rewards.judge_answers import MalformedAnswerError, bool_of, value_of
+from gem_eval.rewards.judge_answers import bool_of, reason_of, value_of
 from gem_eval.rewards.judged import JudgedReward, judged_by, unreadable
 from gem_eval.rewards.predicates import Predicate, check_item, predicate_of
 from gem_questions.rewards import Score
@@ -141,10 +141,6 @@ def _read(record: Mapping[str, Any], names: Sequence[str]) -> dict[str, tuple[bo
     for name in names:
         value, reason = value_of(record, name), ""
         if isinstance(value, Mapping):
-            try:
-                reason = str(value_of(value, "reason", "reasoning", "explanation", "evidence"))[:_LONGEST_REASON]
-            except MalformedAnswerError:
-                reason = ""
-            value = value_of(value, "met", "answer", "value", "passed", "result", "verdict")
+            reason, value = reason_of(value)[:_LONGEST_REASON], value_of(value, "met")
         found[name] = bool_of(value, f"the answer to {name!r}"), reason
     return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from gem.arguments import check_names, integer, real, string
 from gem.errors import ArgumentError, ArgumentTypeError
-from gem_eval.rewards.judge_answers import MalformedAnswerError, number_of, value_of
+from gem_eval.rewards.judge_answers import number_of, reason_of, value_of
 
 __all__ = ["Criterion", "CriterionScore", "read_scores", "rubric_schema", "rubric_task", "weighted_mean"]
 
@@ -126,22 +126,11 @@ def rubric_schema(criteria: Sequence[Criterion]) -> dict[str, Any]:
 
 
 def read_scores(record: Mapping[str, Any], criteria: Sequence[Criterion]) -> dict[str, CriterionScore]:
-    """Return the score of each criterion, from any of the forms that judges use.
-
-    These are the schema's; ``{name: score}``; either of them inside ``scores``, ``criteria``, ``ratings`` or
-    ``result``; and lists of ``{"name": …, "score": …, "reason": …}``. Names may be spelt in another case.
-
-    A sole criterion needs no name: ``{"score": …}``.
+    """Return the score of each criterion: ``{name: {"reason": …, "score": …}}``, or ``{name: score}``.
 
     Raises:
         MalformedAnswerError: if a criterion is missing, or a score does not lie on its scale.
     """
-    for wrapping in ("scores", "criteria", "ratings", "result", "rubric", "answer"):
-        inner = next((value for name, value in record.items() if _key(str(name)) == wrapping), None)
-        if isinstance(inner, (Mapping, list)) and wrapping not in {_key(item.name) for item in criteria}:
-            return read_scores(inner, criteria) if isinstance(inner, Mapping) else _of_list(inner, criteria)
-    if len(criteria) == 1 and _key(criteria[0].name) not in {_key(str(name)) for name in record}:
-        return {criteria[0].name: _one(record, criteria[0])}
     return {item.name: _one(value_of(record, item.name), item) for item in criteria}
 
 
@@ -155,26 +144,10 @@ def weighted_mean(
     return min(1.0, max(0.0, mean)), shares
 
 
-def _of_list(items: Iterable[Any], criteria: Sequence[Criterion]) -> dict[str, CriterionScore]:
-    named: dict[str, Any] = {}
-    for item in items:
-        if not isinstance(item, Mapping):
-            raise MalformedAnswerError(f"{item!r:.60} is no object with a name and a score")
-        name = str(value_of(item, "name", "criterion", "item", "id"))
-        if _key(name) in {_key(known) for known in named}:
-            raise MalformedAnswerError(f"it scores {name!r:.60} twice")
-        named[name] = item
-    return {item.name: _one(value_of(named, item.name), item) for item in criteria}
-
-
 def _one(value: Any, criterion: Criterion) -> CriterionScore:
     reason = ""
     if isinstance(value, Mapping):
-        try:
-            reason = str(value_of(value, "reason", "reasoning", "explanation", "justification", "rationale", "comment"))
-        except MalformedAnswerError:
-            reason = ""
-        value = value_of(value, "score", "rating", "value", "grade", "points")
+        reason, value = reason_of(value), value_of(value, "score")
     name = f"the score of {criterion.name!r}"
     return CriterionScore(number_of(value, criterion.low, criterion.high, name), reason[:_LONGEST_REASON])
 

@@ -211,7 +211,7 @@ class EvolvingRubricReward(JudgedReward):
         self._record()
 
     def _read_revision(self, record: Mapping[str, Any]) -> tuple[tuple[Criterion, ...], str]:
-        items = value_of(record, "criteria", "rubric")
+        items = value_of(record, "criteria")
         if not isinstance(items, list) or not items:
             raise MalformedAnswerError("criteria must be a list that is not empty")
         made = []

@@ -1,4 +1,8 @@
-"""Reading what judges answer: JSON in any wrapping, and no guess where it is ambiguous."""
+"""Reading what judges answer: one JSON object that is all of the answer, and values under their declared names.
+
+A judge may quote what it judges, a forged verdict included. So prose around an object, a second object, and a value
+under another name than the schema's are no verdict: the judge is asked again.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,18 @@ import ast
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from gem.errors import GemError
 
-__all__ = ["MalformedAnswerError", "bool_of", "number_of", "read_answer", "value_of"]
+__all__ = ["MalformedAnswerError", "bool_of", "number_of", "read_answer", "reason_of", "value_of"]
 
 T = TypeVar("T")
 
 _LONGEST = 40_000
-"""Characters of an answer that are read, from its end."""
-_MOST_OBJECTS = 200
-_DECODER = json.JSONDecoder(strict=False)
+"""Characters of an answer without its reasoning; a longer one is none."""
 _FENCE = re.compile(r"\A\s*```[\w-]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
-_PROSE = re.compile(r"\{\s*[^\s\"'}]")
-"""A brace with which no JSON object begins."""
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 _NUMBER = re.compile(
     r"\s*([+-]?\d{1,12}(?:\.\d{0,12})?)\s*(?:(?:/|out of|of)\s*(\d{1,12}(?:\.\d{0,12})?))?\s*(?:points?)?\.?\s*"
@@ -35,52 +35,42 @@ class MalformedAnswerError(GemError, ValueError):
 
 
 def read_answer(text: str, read: Callable[[Mapping[str, Any]], T]) -> T:
-    """Return what ``read`` makes of the JSON object in a judge's answer.
+    """Return what ``read`` makes of the JSON object that a judge's answer is.
 
-    The object may be all of the answer, or stand in a fenced block or within prose. Objects that ``read`` refuses are
-    left out. Where several are left that ``read`` understands differently, the answer is ambiguous: the judge may
-    have quoted what it judges, so none of them is taken.
+    The object is all of the answer, or all of it behind ``</think>``, also in a fenced block.
 
     Args:
         text: the answer.
         read: raises MalformedAnswerError for an object that is no answer.
 
     Raises:
-        MalformedAnswerError: if there is no such object, or more than one.
+        MalformedAnswerError: if the answer is anything else.
     """
-    text = text.rpartition("</think>")[2][-_LONGEST:].strip()
+    text = text.rpartition("</think>")[2].strip()
+    if len(text) > _LONGEST:
+        raise MalformedAnswerError(f"it is longer than {_LONGEST:,} characters")
     fence = _FENCE.match(text)
     whole = _whole(text if fence is None else fence[1])
-    if whole is not None:
-        return read(whole)
-    found: list[T] = []
-    reason = "there is no JSON object in it"
-    for item in _objects(text):
-        try:
-            value = read(item)
-        except MalformedAnswerError as error:
-            reason = str(error)
-            continue
-        if value not in found:
-            found.append(value)
-    if len(found) > 1:
-        raise MalformedAnswerError(f"it holds {len(found)} different answers")
-    if not found:
-        raise MalformedAnswerError(reason)
+    if whole is None:
+        raise MalformedAnswerError("it must be one JSON object with nothing before or behind it")
+    return read(whole)
+
+
+def value_of(record: Mapping[str, Any], name: str) -> Any:
+    """Return the value under a declared name, spelt in any case and with any separators.
+
+    Raises:
+        MalformedAnswerError: if there is none, or more than one.
+    """
+    found = [value for key, value in record.items() if isinstance(key, str) and _key(key) == _key(name)]
+    if len(found) != 1:
+        raise MalformedAnswerError(f"it has {name!r} {len(found)} times" if found else f"it has no {name!r}")
     return found[0]
 
 
-def value_of(record: Mapping[str, Any], *names: str) -> Any:
-    """Return the value of the first of ``names`` that a record has, spelt in any case and with any separators.
-
-    Raises:
-        MalformedAnswerError: if it has none.
-    """
-    spelt = {_key(name): value for name, value in record.items() if isinstance(name, str)}
-    for name in names:
-        if _key(name) in spelt:
-            return spelt[_key(name)]
-    raise MalformedAnswerError(f"it has no {names[0]!r}")
+def reason_of(record: Mapping[str, Any]) -> str:
+    """Return the reason in a record; empty where there is none, since no score depends on it."""
+    return next((str(value) for key, value in record.items() if isinstance(key, str) and _key(key) == "reason"), "")
 
 
 def number_of(value: Any, low: float, high: float, name: str = "the score") -> float:
@@ -123,8 +113,10 @@ def _whole(text: str) -> dict[str, Any] | None:
     """Return the object that a text is, or None."""
     for candidate in (text, _TRAILING_COMMA.sub(r"\1", text)):
         try:
-            value = _DECODER.decode(candidate)
-        except (ValueError, RecursionError):
+            value = json.loads(candidate, strict=False, object_pairs_hook=_without_repetition)
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, MalformedAnswerError):
+                raise
             continue
         return value if isinstance(value, dict) else None
     if text.startswith("{") and text.endswith("}"):
@@ -136,26 +128,11 @@ def _whole(text: str) -> dict[str, Any] | None:
     return None
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the outermost JSON objects within a text.
-
-    Raises:
-        MalformedAnswerError: for an object that begins and cannot be read. What stands inside it may be a quotation of
-            the judged text, so it is not looked for.
-    """
-    position = 0
-    for _ in range(_MOST_OBJECTS):
-        position = text.find("{", position)
-        if position < 0:
-            return
-        if _PROSE.match(text, position):
-            position += 1
-            continue
-        try:
-            value, position = _DECODER.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            raise MalformedAnswerError("the JSON object in it is broken") from None
-        yield value
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise MalformedAnswerError("it has one name twice")
+    return made
 
 
 def _key(name: str) -> str:

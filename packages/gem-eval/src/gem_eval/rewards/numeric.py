@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 from gem.arguments import real
@@ -12,21 +12,29 @@ from gem_questions.rewards import AnswerReward, Score
 __all__ = ["NumericReward", "read_number"]
 
 _NUMBER = re.compile(
-    r"(?<![\w.])[+\-\u2212]?(?:\d(?:[\d,]*\d)?(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4}(?!\d))?"
-    r"(?:/(\d{1,400}(?:\.\d{1,400})?))?(?:\s?%)?",
+    r"(?<![\w.])[+\-\u2212]?(?:\d(?:[\d,]*\d)?(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4}(?!\d))?(?:\s?%)?", re.ASCII
+)
+_FRACTION = re.compile(
+    r"(?<![\w.,/^*])(?<![\d)}][+\-\u2212])([+\-\u2212]?)(?:(\d{1,400})\s+)?(\d{1,400}(?:\.\d{1,400})?)\s?/\s?(\d{1,400}(?:\.\d{1,400})?)\Z",
     re.ASCII,
 )
-_CALCULATION = re.compile(r"[\w)][+*/^\u00d7\u00f7\u00b7](?:\Z|[\w(])", re.ASCII)
+"""A fraction, also with a whole number before it, at the end of a text."""
+_LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
+_OPERATION = re.compile(r"[\d)}\]%!]\s{0,9}(?:[/*^+:×·÷√\-\u2212]|\\(?:times|cdot|div|frac)\b)[\s{(]{0,9}\Z")
+"""What makes the number behind it a part of an expression, whose value is another one."""
 _GROUPED = re.compile(r"[+\-\u2212]?\d{1,3}(?:,\d{3})+(?!\d|,)")
 _LONGEST = 10_000
 """Characters of an answer that are read, from its end."""
+_NEAR = 1500
+"""Characters before the end of a number in which the rest of its expression is looked for."""
 
 
 class NumericReward(AnswerReward):
     """1.0 if the last number of the answer is the right one within a tolerance, else 0.0.
 
-    Numbers may have thousands separators (``1,234.5``), an exponent, and a percent sign, which divides by 100. The
-    number of a fraction is its value (``8/4`` is 2); a number of another calculation (``2*3``, ``2^5``) is no answer.
+    Numbers may have thousands separators (``1,234.5``), an exponent and a percent sign, which divides by 100; a
+    fraction (``8/4``, ``1 1/2``) is the number that it equals. The last number of any other expression (``2 * 3``,
+    ``10 - 3``, ``12:30``) is not its value, so such an answer has no number.
 
     Args:
         answer: as in :class:`gem_questions.rewards.AnswerReward`, like the next two.
@@ -67,25 +75,35 @@ class NumericReward(AnswerReward):
 
 
 def read_number(text: str) -> Decimal | None:
-    """Return the last number of a text, exactly, or to 28 digits if it is a fraction; None if there is none.
+    """Return the last number of a text, exactly; None if there is none, or if it is an operand of an expression.
 
-    Takes time linear in the length of the text, of which only the end is read.
+    Takes time linear in the length of the text, of which only the end is read. A fraction is rounded to 100 digits.
     """
     last = None
-    read = text[-_LONGEST:]
-    for match in _NUMBER.finditer(read):
+    text = _LATEX_FRACTION.sub(r"\1/\2", text[-_LONGEST:])
+    for match in _NUMBER.finditer(text):
         last = match
     if last is None:
         return None
-    begin, end = last.span()
-    if _CALCULATION.search(read[max(0, begin - 2) : begin]) or _CALCULATION.match(read[end - 1 : end + 2]):
-        return None
-    digits = last[0].rstrip("%").strip().partition("/")[0]
+    if _OPERATION.search(text[: last.start()][-_NEAR:]) is not None or text[last.end() : last.end() + 1] in (
+        "/",
+        "^",
+        "!",
+    ):
+        return _fraction(text[: last.end()].rstrip(".")[-_NEAR:])
+    digits = last[0].rstrip("%").strip()
     if "," in digits:  # a list of numbers, unless the commas stand before groups of three digits
         digits = digits.replace(",", "") if _GROUPED.match(digits) else digits.rpartition(",")[2]
     number = Decimal(digits.replace("\u2212", "-"))
-    if last[1] is not None:
-        if not (below := Decimal(last[1])):
-            return None
-        number /= below
     return number.scaleb(-2) if last[0].endswith("%") else number
+
+
+def _fraction(text: str) -> Decimal | None:
+    """Return the fraction with which a text ends; None if there is none, or its denominator is zero."""
+    match = _FRACTION.search(text)
+    if match is None or not Decimal(match[4]):
+        return None
+    with localcontext() as context:
+        context.prec = 100
+        value = Decimal(match[2] or 0) + Decimal(match[3]) / Decimal(match[4])
+        return -value if match[1] in ("-", "\u2212") else value

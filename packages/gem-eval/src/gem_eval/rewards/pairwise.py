@@ -13,7 +13,7 @@ from gem.errors import ArgumentError
 from gem_eval.rewards.episode_source import EpisodeSource, open_episodes
 from gem_eval.rewards.episode_text import episode_text
 from gem_eval.rewards.judge import JudgeError
-from gem_eval.rewards.judge_answers import MalformedAnswerError, value_of
+from gem_eval.rewards.judge_answers import MalformedAnswerError, reason_of, value_of
 from gem_eval.rewards.judged import JudgedReward, unreadable
 from gem_eval.runs.episode_row import EpisodeRow
 from gem_questions.rewards import RewardContext, Score
@@ -27,11 +27,7 @@ _SCHEMA: dict[str, Any] = {
     "required": ["reason", "better"],
     "additionalProperties": False,
 }
-_WORDS = {
-    "first": 1.0, "1": 1.0, "a": 1.0, "one": 1.0, "record 1": 1.0, "the first": 1.0,
-    "second": 0.0, "2": 0.0, "b": 0.0, "two": 0.0, "record 2": 0.0, "the second": 0.0,
-    "tie": 0.5, "draw": 0.5, "equal": 0.5, "both": 0.5, "neither": 0.5, "same": 0.5,
-}  # fmt: skip
+_WORDS = {"first": 1.0, "second": 0.0, "tie": 0.5}
 _LONGEST_REASON = 1000  # characters
 
 
@@ -152,12 +148,8 @@ class PairwiseReward(JudgedReward):
 
 
 def _read(record: Mapping[str, Any]) -> tuple[float, str]:
-    better = value_of(record, "better", "winner", "preferred", "answer", "choice", "verdict")
+    better = value_of(record, "better")
     word = str(better).strip().strip(".").casefold()
     if word not in _WORDS:
         raise MalformedAnswerError(f"'better' must be first, second or tie, not {better!r:.60}")
-    try:
-        reason = str(value_of(record, "reason", "reasoning", "explanation"))
-    except MalformedAnswerError:
-        reason = ""
-    return _WORDS[word], reason[:_LONGEST_REASON]
+    return _WORDS[word], reason_of(record)[:_LONGEST_REASON]

@@ -57,7 +57,7 @@ def check_command(
     read, unusable rows, missing values and duplicates. --against counts the questions of an evaluation set that occur
     in the set, by n-grams of 8 to 13 words (Brown et al. 2020, appendix C).
 
-    The exit code is 1 if rows are unusable or questions of an evaluation set occur.
+    The exit code is 1 if rows are unusable or cannot be earned, or questions of an evaluation set occur.
 
     \b
     Examples:
@@ -98,7 +98,7 @@ def check_command(
         print_json({"name": name, "split": split, "note": note, **report.to_dict()})
     else:
         _print(name, report, note, is_id=known is not None)
-    if report.unusable or any(overlap.overlapping for overlap in report.overlaps):
+    if report.unusable or report.unearnable or any(overlap.overlapping for overlap in report.overlaps):
         raise SystemExit(1)
 
 
@@ -178,8 +178,9 @@ def _print(name: str, report: DataReport, note: str | None, is_id: bool) -> None
     _print_shape(name, report, is_id)
     for fault in report.faults:
         click.echo(f"  {_line(fault, 300)}")
-    if report.unusable > len(report.faults) > 0:
-        click.echo(f"  … and {report.unusable - len(report.faults):,} more unusable rows")
+    more = report.unusable + report.unearnable - len(report.faults)
+    if more > 0 and report.faults:
+        click.echo(f"  … and {more:,} more such rows")
     if report.golds:
         click.echo()
         table = Table(("row", "gold", "read as", "kind", "readable"), right=("row",))
@@ -209,6 +210,7 @@ def _print_shape(path: str, report: DataReport, is_id: bool) -> None:
         "use": f"{_CLASSES[report.kind]}(dataset={path!r})" if known and not is_id else "",
         "unusable rows": _share(report.unusable, report.checked),
         "unreadable golds": "" if report.grader is None else _share(report.unreadable, report.readable_golds),
+        "not to be earned": _share(report.unearnable, report.readable_golds) if report.unearnable else "",
         "kinds of golds": ", ".join(f"{_line(kind, 30)} {count:,}" for kind, count in report.gold_kinds.items()),
         "missing values": ", ".join(f"{_line(column, 40)} {count:,}" for column, count in report.nulls.items())
         or "none",

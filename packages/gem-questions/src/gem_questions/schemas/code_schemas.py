@@ -3,8 +3,9 @@
 Sources of the shapes: APPS (Hendrycks et al. 2021, github.com/hendrycks/apps), TACO (Li et al. 2023), CodeContests
 (Li et al. 2022, github.com/google-deepmind/code_contests), MBPP (Austin et al. 2021,
 github.com/google-research/google-research), HumanEval (Chen et al. 2021, github.com/openai/human-eval), LiveCodeBench
-(Jain et al. 2024, github.com/LiveCodeBench/LiveCodeBench), LeetCodeDataset (Xia et al. 2025), DeepCoder and
-PrimeIntellect as they are at Hugging Face.
+(Jain et al. 2024, github.com/LiveCodeBench/LiveCodeBench), LeetCodeDataset (Xia et al. 2025), AceCode (Zeng et al.
+2025, github.com/TIGER-AI-Lab/AceCoder), KodCode (Xu et al. 2025, github.com/KodCode-AI/kodcode), BigCodeBench (Zhuo et
+al. 2024, github.com/bigcode-project/bigcodebench), DeepCoder and PrimeIntellect as they are at Hugging Face.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from gem_questions.schemas.content import (
     text_of_question,
 )
 from gem_questions.schemas.packed_text import is_packed, unpacked
+from gem_questions.schemas.unit_tests import cases_of, parsed
 
 __all__ = ["CODE_SCHEMAS", "STATEMENT_KEYS", "TEST_KEYS", "code_tests"]
 
@@ -170,6 +172,68 @@ def _human_eval(row: Mapping[str, Any]) -> RowContent:
     )
 
 
+def _ace_code(row: Mapping[str, Any]) -> RowContent:
+    asserts = _asserts(row["test_cases"])
+    return RowContent(
+        text_of_question(row, "question"),
+        {"assertions": asserts, "setup": "", "entry_point": _tested_function(row, asserts)},
+    )
+
+
+def _asserts(value: Any) -> list[str]:
+    """Return a list of assertions; none for any other value."""
+    listed = _listed(json_value(plain_value(value)))
+    return listed if all(isinstance(test, str) and test.lstrip().startswith("assert") for test in listed) else []
+
+
+def _kod_code(row: Mapping[str, Any]) -> RowContent:
+    source, names = str(row["test"] or ""), _names_under_test(row)
+    return RowContent(
+        _with_declarations(row, text_of_question(row, "question")),
+        {"assertions": cases_of(row, source), "setup": "", "entry_point": names[0], "others": names[1:]},
+    )
+
+
+def _names_under_test(row: Mapping[str, Any]) -> list[str]:
+    """Return the functions that KodCode's tests import from the solution.
+
+    Raises:
+        DatasetError: if they import none, or something else than functions.
+    """
+    tree = parsed(row, str(row["test"] or ""))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "solution"]
+    names = list(dict.fromkeys(alias.name for node in imports for alias in node.names))
+    if names == ["*"] or not names:
+        names = [str(about.get("function_name")) for about in _declared(row)]
+    if not names or not all(name.isidentifier() and not name[0].isupper() for name in names):
+        raise DatasetError(f"{row_name(row)} has tests of something else than functions: {names!r:.80}; remove the row")
+    return names
+
+
+def _declared(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [about for about in _listed(json_value(plain_value(row.get("test_info")))) if isinstance(about, Mapping)]
+
+
+def _with_declarations(row: Mapping[str, Any], statement: str) -> str:
+    """Return a problem with the declarations of the functions that the tests call."""
+    lines = [
+        str(about["function_declaration"]).strip() for about in _declared(row) if about.get("function_declaration")
+    ]
+    missing = [line for line in lines if line not in statement]
+    return f"{statement.rstrip()}\n\nThe tests call:\n" + "\n".join(missing) if missing else statement
+
+
+def _big_code_bench(row: Mapping[str, Any]) -> RowContent:
+    described = next(name for name in ("instruct_prompt", "complete_prompt") if not is_missing(row.get(name)))
+    start = str(row.get("code_prompt") or row["complete_prompt"])
+    statement = text_of_question(row, described)
+    if described == "complete_prompt":
+        statement = f"Complete this function:\n{statement.rstrip()}"
+    setup = "".join(f"{line}\n" for line in start.splitlines() if line.startswith(("import ", "from ")))
+    tests = cases_of(row, str(row["test"] or ""))
+    return RowContent(statement, {"assertions": tests, "setup": setup, "entry_point": str(row["entry_point"])})
+
+
 def _has(*columns: str) -> Any:
     return lambda row: all(column in row for column in columns)
 
@@ -206,6 +270,23 @@ CODE_SCHEMAS = (
         "test",
         _has("prompt", "entry_point", "test", "problem_description"),
         _human_eval,
+    ),
+    RowSchema(
+        "BigCodeBench",
+        "code",
+        "instruct_prompt",
+        "test",
+        _has("complete_prompt", "entry_point", "test"),
+        _big_code_bench,
+    ),
+    RowSchema("KodCode", "code", "question", "test", _has("question", "solution", "test", "test_info"), _kod_code),
+    RowSchema(
+        "AceCode",
+        "code",
+        "question",
+        "test_cases",
+        lambda row: "question" in row and "test_cases" in row and bool(_asserts(row["test_cases"])),
+        _ace_code,
     ),
     RowSchema("HumanEval", "code", "prompt", "test", _has("prompt", "entry_point", "test"), _human_eval),
     RowSchema(

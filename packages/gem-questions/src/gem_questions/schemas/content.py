@@ -38,7 +38,8 @@ class RowContent:
     """The gold answer: for mathematics a str, a number or a list of alternatives; for short answers a list of str;
     for code the tests, in a form that ``gem_envs_code.suite.read_suite`` reads."""
     extras: Mapping[str, Any] = field(default_factory=dict)
-    """What else the row says: ``tolerance`` (relative) and ``error`` (absolute) of a numeric answer, ``unit`` …"""
+    """What else the row says: ``tolerance`` (relative) and ``error`` (absolute) of a numeric answer, ``unit``, and for
+    multiple choice in mathematics ``options``, letter → text."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def json_value(text: Any) -> Any:
 
 
 def text_of_question(row: Mapping[str, Any], column: str) -> str:
-    """Return the question in a column: a text, ``{"text": …}``, or the last message of the user in a chat.
+    """Return the question in a column: a text, ``{"text": …}``, ARC's ``{"stem": …}``, or a chat's last user message.
 
     Raises:
         DatasetError: if there is none.
@@ -119,8 +120,10 @@ def text_of_question(row: Mapping[str, Any], column: str) -> str:
     if type(value) is str and value.strip():  # nearly always
         return value
     value = plain_value(value)
+    if isinstance(value, Mapping) and value.get("role", value.get("from")) in _USER:
+        value = [value]
     if isinstance(value, Mapping):
-        value = value.get("text", value)
+        value = value.get("text", value.get("stem", value))
     elif isinstance(value, Sequence) and not isinstance(value, str):
         said = [turn for turn in value if isinstance(turn, Mapping) and turn.get("role", turn.get("from")) in _USER]
         value = said[-1].get("content", said[-1].get("value")) if said else value

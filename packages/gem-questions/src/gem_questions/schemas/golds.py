@@ -7,20 +7,31 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from gem.errors import DatasetError
 from gem.text import extract_last_boxed_answer
+from gem_questions.schemas.choices import ChoiceGold
 from gem_questions.schemas.content import is_missing, json_value, plain_value, row_name
 
-__all__ = ["math_gold", "qa_golds", "solution_gold"]
+__all__ = ["UNANSWERABLE", "InstructionGold", "math_gold", "qa_golds", "solution_gold"]
+
+UNANSWERABLE = "unanswerable"
+"""The right answer where the text of a question does not answer it. An empty answer says the same; it is what SQuAD
+2.0's official evaluation expects."""
 
 _GSM8K = "####"
 _FEW_WORDS = 8
 """Up to this number of words, a solution without a mark is the answer itself."""
+_LONGEST_ANSWER = 20
+"""Words of prose in an answer; with more it is a worked solution or a proof."""
+_NO_ANSWERS = frozenset(("proof", "notfound", "not found"))
+"""What NuminaMath-1.5 has in place of an answer."""
+_FORMULA = re.compile(r"\$[^$]*\$|\\[A-Za-z]+")
+_PROSE_WORD = re.compile(r"[^\W\d_]{2,}")
 _BARE_BOX = re.compile(r"\\boxed\s+([^\s$.,{}]+)")
 """A box without braces, ``\\boxed 2``, as TeX allows it for one sign."""
 _NUMBER = (int, float, Fraction, Decimal)
@@ -31,6 +42,21 @@ _ANSWERS = ("value", "text", "answer", "ground_truth", "aliases", "humananswers"
 
 
 _VERDICTS = {1: "yes", 0: "no", "yes": "yes", "no": "no"}
+
+
+class InstructionGold(list[str]):
+    """What an answer must follow instead of being some text: the names of IFEval's instructions, as a list.
+
+    Args:
+        instructions: name and arguments of each.
+    """
+
+    def __init__(self, instructions: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        self.instructions = tuple((name, dict(arguments)) for name, arguments in instructions)
+        super().__init__(name for name, _ in self.instructions)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InstructionGold, (self.instructions,)
 
 
 def math_gold(row: Mapping[str, Any], column: str) -> Any:
@@ -60,7 +86,10 @@ def qa_golds(row: Mapping[str, Any], column: str) -> list[str]:
     Raises:
         DatasetError: if the column has no usable answer.
     """
-    golds = _qa_golds(row[column], row, column)
+    value = row[column]
+    if isinstance(value, (ChoiceGold, InstructionGold)):
+        return value
+    golds = _qa_golds(value, row, column)
     return golds if len(golds) == 1 else list(dict.fromkeys(golds))
 
 
@@ -72,6 +101,10 @@ def _math_golds(value: Any, row: Mapping[str, Any], column: str) -> list[Any]:
             return _math_golds(json_value(value), row, column)
         if _has_mark(value):
             return [_solution_gold(value, row, column)]
+        if value.strip().lower() in _NO_ANSWERS or len(_PROSE_WORD.findall(_FORMULA.sub(" ", value))) > _LONGEST_ANSWER:
+            raise _unusable(
+                row, column, value, "it is a proof or a solution that marks no answer, so nobody can earn it"
+            )
         return [value.strip()]
     if isinstance(value, _NUMBER):
         if isinstance(value, (float, Decimal)) and not math.isfinite(value):

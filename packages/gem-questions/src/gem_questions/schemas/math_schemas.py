@@ -2,7 +2,8 @@ r"""Shapes of published sets of mathematics.
 
 Sources of the shapes: GSM8K (Cobbe et al. 2021, github.com/openai/grade-school-math), MATH (Hendrycks et al. 2021,
 github.com/hendrycks/math), OCWCourses, known as Minerva (Lewkowycz et al. 2022), OlympiadBench (He et al. 2024,
-github.com/OpenBMB/OlympiadBench), SVAMP, ASDiv and MAWPS as github.com/QwenLM/Qwen2.5-Math has them, MMLU and AQuA.
+github.com/OpenBMB/OlympiadBench), SVAMP, ASDiv and MAWPS as github.com/QwenLM/Qwen2.5-Math has them, MMLU, AQuA, MathQA
+(Amini et al. 2019), and Open-Reasoner-Zero (Hu et al. 2025), whose rows are two turns of a chat.
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ def _choices(row: Mapping[str, Any]) -> RowContent:
     question, answer = column_of(row, QUESTION_KEYS), column_of(row, _CHOICE_ANSWERS)
     assert question is not None
     assert answer is not None
-    return RowContent(with_choices(text_of_question(row, question), options), gold_of_choice(row, answer, options))
+    letter = gold_of_choice(row, answer, options)
+    return RowContent(with_choices(text_of_question(row, question), options), letter, {"options": options})
 
 
 _CHOICE_ANSWERS = ("answer", "correct", "correct_option", "label", "answerkey", "target")
@@ -119,7 +121,21 @@ class _Held(dict[str, Any]):
         self.index = getattr(row, "index", None)
 
 
+def _orz(row: Mapping[str, Any]) -> RowContent:
+    gold = math_gold(_Held(row, answer=row["1"]["ground_truth"]), "answer")
+    return RowContent(text_of_question(row, "0"), gold)
+
+
 MATH_SCHEMAS = (
+    RowSchema(
+        "Open-Reasoner-Zero",
+        "math",
+        "0",
+        "1",
+        lambda row: all(isinstance(row.get(turn), Mapping) for turn in "01") and "ground_truth" in row["1"],
+        _orz,
+        frozenset("01"),
+    ),
     RowSchema(
         "OlympiadBench",
         "math",

@@ -1,0 +1,163 @@
+"""The errors of graders on material that others labelled, with 95 % intervals (Wilson 1927).
+
+    python benchmarks/grader_errors.py --qa-eval EVOUNA --human-eval HumanEval.jsonl.gz --quixbugs QuixBugs [--ifeval]
+
+Each option names a checkout or a file; what is not named keeps its rows in ``grader_errors.json``, which
+``docs/grader-errors.md`` shows. Sources:
+
+* EVOUNA (Wang et al., "Evaluating Open-QA Evaluation", 2023, github.com/wangcunxiang/QA-Eval): answers to Natural
+  Questions and TriviaQA, each judged by people. Of its five models FiD answers with a span, as GEM asks for.
+* HumanEval (Chen et al. 2021, github.com/openai/human-eval): its solutions are right.
+* QuixBugs (Lin et al. 2017, github.com/jkoppel/QuixBugs): a right and a wrong version of each program.
+* ``--ifeval``: IFEval's own checkers as the package if-verifiable has them, on EVOUNA's long answers; without the two
+  instructions for which they need data of NLTK.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gem_questions.rewards import make_grader
+from gem_questions.schemas import InstructionGold, read_row
+
+RESULTS = Path(__file__).with_suffix(".json")
+
+Labelled = tuple[str, bool]
+"""A verdict of the grader, and the label."""
+
+
+def row(grader: str, material: str, labelled: Sequence[Labelled]) -> dict[str, Any]:
+    """Return the counts of one grader on one set."""
+    readable = [(verdict == "same", label) for verdict, label in labelled if verdict != "unreadable"]
+    return {
+        "grader": grader,
+        "material": material,
+        "right": sum(label for _, label in labelled),
+        "right_refused": sum(label and not paid for paid, label in readable),
+        "wrong": sum(not label for _, label in labelled),
+        "wrong_paid": sum(paid and not label for paid, label in readable),
+        "unreadable": len(labelled) - len(readable),
+    }
+
+
+def qa_eval(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the errors of the grader ``qa`` on spans and on sentences."""
+    grader = make_grader("qa")
+    for name, title in (("NQ", "Natural Questions"), ("TQ", "TriviaQA")):
+        entries = json.loads((folder / f"{name}.json").read_text("utf-8"))
+        proper = [entry for entry in entries if not entry["improper"] and entry["judge_fid"] is not None]
+        labelled = [
+            (grader.grade(entry["answer_fid"], entry["golden_answer"].split("/")).verdict, bool(entry["judge_fid"]))
+            for entry in proper
+        ]
+        yield row("qa", f"EVOUNA, spans for {title}", labelled)
+
+
+def human_eval(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the errors of the grader ``code`` on the solutions of HumanEval."""
+    grader, labelled = make_grader("code"), []
+    for line in gzip.decompress(path.read_bytes()).splitlines():
+        problem = json.loads(line)
+        code = problem["prompt"] + problem["canonical_solution"]
+        labelled.append((grader.grade(f"```python\n{code}\n```", read_row(problem, "code").gold).verdict, True))
+    yield row("code", "HumanEval, its solutions", labelled)
+
+
+def quixbugs(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the errors of the grader ``code`` on programs with a bug, and without."""
+    grader, labelled = make_grader("code"), []
+    for path in sorted((folder / "json_testcases").glob("*.json")):
+        cases = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+        tests = {
+            "fn_name": path.stem,
+            "inputs": [given if isinstance(given, list) else [given] for given, _ in cases],
+            "outputs": [[wanted] for _, wanted in cases],
+        }
+        for kind, label in (("correct_python_programs", True), ("python_programs", False)):
+            code = (folder / kind / f"{path.stem}.py").read_text()
+            labelled.append((grader.grade(f"```python\n{code}\n```", tests).verdict, label))
+    yield row("code", "QuixBugs, programs with JSON tests", labelled)
+
+
+def ifeval(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the errors of IFEval's checkers, measured by the published ones on long answers of models."""
+    from if_verifiable.ifeval.instructions_registry import INSTRUCTION_DICT
+
+    rng = random.Random(0)
+    entries = json.loads((folder / "NQ.json").read_text("utf-8"))
+    texts = [entry[f"answer_{model}"] for entry in entries[:600] for model in ("gpt4", "newbing")]
+    grader, labelled = make_grader("qa"), []
+    for text in texts:
+        if not text or not text.strip():
+            continue
+        words = text.split()
+        for name, arguments in _instructions(rng, words):
+            published = INSTRUCTION_DICT[name](name)
+            published.build_description(**arguments)
+            label = bool(published.check_following(text))
+            labelled.append((grader.grade(text, InstructionGold([(name, arguments)])).verdict, label))
+    yield row("qa, IFEval", "EVOUNA, long answers, by IFEval's own checkers", labelled)
+
+
+def _instructions(rng: random.Random, words: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield instructions whose arguments lie near what a text has."""
+    relation, word = rng.choice(("less than", "at least")), rng.choice(words).strip(".,()[]?*+\\\"':;")
+    plain = word if word.isalnum() else "the"
+    near = max(1, len(words) + rng.randint(-3, 3))
+    yield "keywords:existence", {"keywords": [plain, rng.choice(("the", "zebra"))]}
+    yield "keywords:frequency", {"keyword": plain, "frequency": rng.randint(1, 3), "relation": relation}
+    yield "keywords:forbidden_words", {"forbidden_words": [rng.choice((plain, "never", "and"))]}
+    yield "keywords:letter_frequency", {"letter": "e", "let_frequency": near // 2 or 1, "let_relation": relation}
+    yield "length_constraints:number_words", {"num_words": near, "relation": relation}
+    yield "length_constraints:number_paragraphs", {"num_paragraphs": rng.randint(1, 2)}
+    yield (
+        "length_constraints:nth_paragraph_first_word",
+        {
+            "num_paragraphs": rng.randint(1, 2),
+            "nth_paragraph": 1,
+            "first_word": rng.choice((words[0].strip("."), "the")),
+        },
+    )
+    yield "detectable_content:number_placeholders", {"num_placeholders": rng.randint(1, 2)}
+    yield "detectable_content:postscript", {"postscript_marker": rng.choice(("P.S.", "P.P.S"))}
+    yield "detectable_format:number_bullet_lists", {"num_bullets": rng.randint(1, 3)}
+    yield "detectable_format:number_highlighted_sections", {"num_highlights": 1}
+    yield "detectable_format:multiple_sections", {"section_spliter": "Section", "num_sections": 1}
+    yield "startend:end_checker", {"end_phrase": rng.choice((words[-1], "the end."))}
+    for name in (
+        "detectable_format:constrained_response", "detectable_format:json_format", "detectable_format:title",
+        "combination:two_responses", "startend:quotation", "change_case:english_capital",
+        "change_case:english_lowercase", "punctuation:no_comma",
+    ):  # fmt: skip
+        yield name, {}
+
+
+def main() -> None:
+    """Measure what the options name, and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for option in ("--qa-eval", "--human-eval", "--quixbugs"):
+        parser.add_argument(option, type=Path)
+    parser.add_argument("--ifeval", action="store_true", help="with --qa-eval")
+    given = parser.parse_args()
+    rows = {(old["grader"], old["material"]): old for old in json.loads(RESULTS.read_text()) if RESULTS.exists()}
+    measured: list[dict[str, Any]] = []
+    if given.qa_eval:
+        measured += [*qa_eval(given.qa_eval), *(ifeval(given.qa_eval) if given.ifeval else ())]
+    if given.human_eval:
+        measured += human_eval(given.human_eval)
+    if given.quixbugs:
+        measured += quixbugs(given.quixbugs)
+    for new in measured:
+        rows[new["grader"], new["material"]] = new
+        print(json.dumps(new))
+    RESULTS.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

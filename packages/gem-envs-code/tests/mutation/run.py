@@ -1,0 +1,211 @@
+"""The mutation run over every bundled problem: which mutants of the reference solutions pass all hidden tests?
+
+``python packages/gem-envs-code/tests/mutation/run.py [IDENTITY ...]`` writes ``survivors.json`` beside this file: for
+each problem the number of its mutants, and those that pass. A mutant that passes is then tried on inputs that the hidden
+tests lack: those of other seeds, and neighbours of known inputs. An input on which it answers wrongly is a test that is
+missing; it is printed, to be read and put into ``boundary_inputs.json`` of the problems. The others are listed with
+the reason why no input can tell them from a right solution (``equivalent.json``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import multiprocessing
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from mutants import mutants
+from neighbours import Neighbours
+
+from gem_envs_code.compare import same_text, same_value
+from gem_envs_code.problems import CodeProblem, all_problems
+
+HERE = Path(__file__).parent
+SEEDS = range(1, 9)
+"""Of the inputs on which survivors are tried."""
+NEIGHBOURS = 250
+LONGEST = 1500
+"""Characters of an input whose neighbours are tried."""
+
+
+class OverTimeError(Exception):
+    """A call that takes far longer than the reference solution."""
+
+
+def _stop(*_: object) -> None:
+    raise OverTimeError
+
+
+def outcome(function: Callable[..., Any], problem: CodeProblem, given: Any, seconds: float) -> str | None:
+    """Return the output as the judge sees it; None for an exception or a call over its time."""
+    arguments = (given,) if problem.is_program else json.loads(json.dumps(given))
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            made = function(*arguments)
+        return str(made) if problem.is_program else json.dumps(made, default=repr)
+    except (Exception, SystemExit):
+        return None
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+def accepts(problem: CodeProblem, given: Any, expected: str, said: str | None) -> bool:
+    """Return whether the judge accepts an output."""
+    if said is None:
+        return False
+    if problem.check is None:
+        return same_text(said, expected) if problem.is_program else same_value(said, expected)
+    if problem.is_program:
+        return bool(problem.check(given, said, expected))
+    try:
+        return bool(problem.check(json.loads(json.dumps(given)), json.loads(said), json.loads(expected)))
+    except Exception:
+        return False
+
+
+def compiled(problem: CodeProblem, source: str) -> Callable[..., Any]:
+    """Return the function of a source."""
+    names: dict[str, Any] = {"__name__": "solution"}
+    exec(compile(source, "mutant.py", "exec", dont_inherit=True), names)  # mutants of our own solutions
+    function: Callable[..., Any] = names[problem.name]
+    return function
+
+
+def source_of(problem: CodeProblem) -> str:
+    """Return the reference solution without the lines that read and print."""
+    source = problem.solution()
+    return source.rpartition("\nimport sys\n")[0] if problem.is_program else source
+
+
+def run_problem(problem: CodeProblem, search: bool = True) -> dict[str, Any]:
+    """Return the mutants of a problem that pass every hidden test, and inputs that would tell them."""
+    inputs = [*problem.examples, *problem.inputs()]
+    cases = []
+    for given in inputs:
+        start = time.process_time()
+        expected = problem.case(given).output
+        cases.append((given, expected, max(0.05, 10 * (time.process_time() - start))))
+    cases.sort(key=lambda case: len(json.dumps(case[0])))  # short inputs refuse most mutants
+    survivors = []
+    count = 0
+    for words, source in mutants(source_of(problem)):
+        count += 1
+        try:
+            function = compiled(problem, source)
+        except Exception:
+            continue
+        if all(
+            accepts(problem, given, right, outcome(function, problem, given, limit)) for given, right, limit in cases
+        ):
+            survivors.append((words, source, function))
+    found: list[Any] = []
+    untold = []
+    if survivors and search:
+        extra = list(_further_inputs(problem))
+        for words, source, function in survivors:
+            told = next(
+                (
+                    given
+                    for given, right in extra
+                    if not accepts(problem, given, right, outcome(function, problem, given, 0.5))
+                ),
+                None,
+            )
+            if told is None:
+                untold.append({"change": words, "source": source})
+            else:
+                found.append({"change": words, "input": told})
+    return {
+        "id": problem.id,
+        "mutants": count,
+        "survivors": [words for words, _, _ in survivors],
+        "told": found,
+        "untold": untold,
+    }
+
+
+def _further_inputs(problem: CodeProblem) -> Iterator[tuple[Any, str]]:
+    """Yield inputs that the hidden tests lack, each with its right output, the short ones first."""
+    drawn = [given for seed in SEEDS for given in problem.inputs(seed)]
+    known = {json.dumps(given) for given in problem.inputs()}
+    made = [given for given in drawn if len(json.dumps(given)) <= LONGEST]
+    if not problem.is_program:
+        made += list(Neighbours([*problem.examples, *problem.inputs(), *drawn], NEIGHBOURS, problem.id))
+    unique = {key: given for given in made if (key := json.dumps(given)) not in known}
+    for _, given in sorted(unique.items(), key=lambda item: len(item[0])):
+        right = outcome(problem.solve, problem, given, 1.0)
+        if right is None:
+            continue
+        if problem.second is not None:
+            second = outcome(problem.second, problem, given, 1.0)
+            same = second is not None and (same_text if problem.is_program else same_value)(second, right)
+            if not same:
+                continue  # an input that the statement does not allow
+        yield given, right
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+    sys.setrecursionlimit(3000)
+    signal.signal(signal.SIGVTALRM, _stop)
+
+
+def _child(place: int, search: bool, connection: Any) -> None:
+    _limit()
+    connection.send(run_problem(all_problems()[place], search))
+
+
+def run_all(places: list[int], search: bool = True, seconds: float = 180.0) -> Iterator[dict[str, Any]]:
+    """Yield the result of each problem, from a process of its own; without survivors where it ran out of time."""
+    context = multiprocessing.get_context("fork")
+    for place in places:
+        ours, theirs = context.Pipe()
+        child = context.Process(target=_child, args=(place, search, theirs))
+        child.start()
+        theirs.close()
+        try:
+            if ours.poll(seconds):
+                yield ours.recv()
+            else:
+                yield {"id": all_problems()[place].id, "unfinished": True}
+        except EOFError:
+            yield {"id": all_problems()[place].id, "unfinished": True}
+        finally:
+            child.kill()
+            child.join()
+
+
+def main() -> None:
+    """Run all problems, or those that the command line names."""
+    named = set(sys.argv[1:])
+    places = [place for place, problem in enumerate(all_problems()) if not named or problem.id in named]
+    results = []
+    for result in run_all(places):
+        results.append(result)
+        if result.get("survivors") or result.get("unfinished"):
+            print(json.dumps({key: value for key, value in result.items() if key != "untold"}), flush=True)
+        if not named:
+            (HERE / "survivors.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+    count = sum(result.get("mutants", 0) for result in results)
+    print(
+        len(results),
+        "problems,",
+        count,
+        "mutants,",
+        sum(len(result.get("survivors", ())) for result in results),
+        "pass",
+    )
+
+
+if __name__ == "__main__":
+    main()
