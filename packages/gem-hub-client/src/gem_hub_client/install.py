@@ -90,9 +90,8 @@ def plan(names: Sequence[str], hubs: Sequence[Hub]) -> Installation:
     resolution = resolve(wanted, index, core_version(), _installed_version)
     items = tuple(_item(choice) for choice in resolution.choices)
     others = tuple(other for other in resolution.others if not _is_met(Requirement(other)))
-    unchecked = check_recorded(item.release for item in items if item.action != KEEP)
-    notes = [*index.notes, *unchecked, *_clashes(items)]
-    return Installation(items, others, tuple(notes))
+    check_recorded(item.release for item in items)
+    return Installation(items, others, tuple(_clashes(items)))
 
 
 def missing_environments(items: Sequence[Item]) -> list[str]:

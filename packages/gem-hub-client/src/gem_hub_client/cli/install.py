@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -81,7 +82,9 @@ def _origin(item: Item) -> str:
     release = item.release
     if not release.url:
         return release.hub.name
-    return f"{release.hub.name}, {release.size / 1000:,.1f} kB, sha256 {release.sha256[:12]}…"
+    host = urlsplit(release.url).netloc
+    elsewhere = f" (file from {host})" if host and host != urlsplit(release.hub.location).netloc else ""
+    return f"{release.hub.name}{elsewhere}, {release.size / 1000:,.1f} kB, sha256 {release.sha256[:12]}…"
 
 
 def _because(wanted_by: tuple[str, ...]) -> str:
