@@ -69,7 +69,12 @@ def find_page(name: str, hubs: Sequence[Hub], *, offline: bool = False) -> Verif
     name = checked_name(name)
     for hub in hubs:
         # The snapshot inside this package is as new as it is; reading it is no installation.
-        found = verified_page(hub, name, fresh=not (offline or hub.embedded))
+        fresh = not (offline or hub.embedded)
+        try:
+            found = verified_page(hub, name, fresh=fresh)
+        except HubError as error:
+            advice = "; --offline shows what was read before" if fresh and hub.remote else ""
+            raise type(error)(f"{error}{advice}") from error
         if found is not None and not found.removed:
             return found
     where = ", ".join(hub.name for hub in hubs)
