@@ -228,7 +228,7 @@ def _entitled(hub: HubView, policy: HubPolicy) -> set[str]:
 
 
 def _check_public(wheel: Wheel, hub: HubView, findings: GateFindings) -> None:
-    if wheel.name in hub.packages or wheel.name in OFFICIAL:
+    if wheel.name in hub.packages or wheel.name in OFFICIAL or wheel.name in PACKAGES:
         return
     objection = hub.public.objection(wheel.name, wheel.archive.sha256)
     if objection:

@@ -189,7 +189,10 @@ def _publish(upload: _Upload) -> dict[str, str]:
 def _examined(upload: _Upload) -> tuple[Attempt, Destination]:
     services = upload.services
     destination = Destination(
-        services.store, upload.credential.account, services.policy(), public_index=services.settings.public_index
+        services.store,
+        upload.credential.account,
+        services.policy(),
+        public_index=services.settings.public_index or services.fallback,
     )
     content = upload.file.read_bytes()
     (attempt,) = examine_all([(upload.form.filename, content, upload.file)], destination)

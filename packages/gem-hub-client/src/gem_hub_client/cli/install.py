@@ -48,7 +48,9 @@ def install_command(names: tuple[str, ...], address: str | None, dry_run: bool, 
     if not as_json:
         _show(installation, installer.name if installer is not None else "")
     missing: list[str] = []
-    if installer is not None and not dry_run:
+    if installer is not None and dry_run:
+        installation.check()
+    elif installer is not None:
         installation.run(installer)
     if not dry_run:
         missing = missing_environments(installation.items)
