@@ -170,3 +170,6 @@ def test_lookalikes_are_found_as_by_comparing_with_each(name: str, others: list[
         or ("-" in name and words(other) == words(name))
     }
     assert lookalikes(name, others) == sorted(expected - {name})
+    swaps = {name[:i] + name[i + 1] + name[i] + name[i + 2 :] for i in range(len(name) - 1)}
+    near = {swap for swap in swaps if one_edit_apart(ultranormalised(name), ultranormalised(swap))} - {name}
+    assert near <= set(lookalikes(name, swaps))

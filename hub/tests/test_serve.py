@@ -583,6 +583,28 @@ def test_connections_are_capped_and_freed(hub: Path) -> None:
             thread.join()
 
 
+def test_one_address_does_not_take_every_connection(hub: Path) -> None:
+    """The connections of one address are counted by themselves, and its neighbour is answered."""
+    with HubServer(hub, most=10, most_of_one=2) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
+            for connection in held:  # each is counted before the next one is answered
+                connection.sendall(b"GET /root.json HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert connection.recv(100).startswith(b"HTTP/1.1 200")
+            with socket.create_connection(("127.0.0.1", server.port)) as refused:
+                assert refused.recv(100).startswith(b"HTTP/1.1 503")
+            with socket.create_connection(("127.0.0.1", server.port), source_address=("127.0.0.2", 0)) as neighbour:
+                neighbour.sendall(b"GET /root.json HTTP/1.0\r\n\r\n")
+                assert neighbour.recv(100).startswith(b"HTTP/1.1 200")
+            for connection in held:
+                connection.close()
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 def test_a_request_that_drips_is_ended(hub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time limit is for the whole request: a byte now and then does not prolong it."""
     with HubServer(hub) as server:

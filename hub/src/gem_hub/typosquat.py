@@ -55,9 +55,9 @@ class Lookalikes:
         """
         plain, words = ultranormalised(name), _words(name)
         middle = len(plain) // 2
-        candidates = (
-            {plain[: middle - 1] + plain[middle - 1 : middle + 1][::-1] + plain[middle + 1 :]} if middle else set()
-        )
+        candidates: set[str] = set()
+        if middle:
+            candidates.add(plain[: middle - 1] + plain[middle] + plain[middle - 1] + plain[middle + 1 :])
         for length in range(max(0, len(plain) - 1), len(plain) + 2):
             for key in _halves(plain, length):
                 candidates.update(self._halves.get(key, ()))
