@@ -180,7 +180,9 @@ def test_lists_that_grow_are_those_that_are_written_whole(names: list[str]) -> N
     for number, name in enumerate(names):
         known = sorted(names[:number])
         successor = next((other for other in known if other > name), "")
-        pages = dict(extended_lists(pages, name, successor))
+        before, pages = pages, dict(extended_lists(pages, name, successor))
+        for path in pages:  # a kill came between the two files
+            assert extended_lists({**before, path: pages[path]}, name, successor) == {}
         assert pages == list_pages(sorted([*known, name]))
     assert extended_lists(dict.fromkeys(pages, b""), "x", "") == {}
     assert all(extended_lists(pages, name, "") == {} for name in names)

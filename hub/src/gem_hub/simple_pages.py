@@ -105,8 +105,9 @@ def extended_lists(pages: Mapping[str, bytes | None], name: str, successor: str)
     else:
         comma = "" if b'"projects":[]' in document else ","
         spliced = _before(html, "</body>", _listed(name)), _before(document, "]}", f"{comma}{entry}")
-    complete = all(spliced) and entry.encode() not in document
-    return dict(zip(LISTS, spliced, strict=True)) if complete else {}
+    # After a kill one of the two may have the name already.
+    is_new = entry.encode() not in document and _listed(name).encode() not in html
+    return dict(zip(LISTS, spliced, strict=True)) if all(spliced) and is_new else {}
 
 
 def _before(content: bytes, mark: str, text: str) -> bytes:
