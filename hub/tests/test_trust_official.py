@@ -131,7 +131,7 @@ def test_without_a_network_the_snapshot_answers(embedded: Path) -> None:
 
 
 def test_update_loads_the_current_index(published: Published) -> None:
-    """After one command search, info and install see what the project publishes now; then an hour is an hour."""
+    """After one command search, info and install see what the project publishes now."""
     assert found("maze") == []
     code, output = run("update")
     assert code == 0, output

@@ -146,7 +146,7 @@ def test_a_folder_is_looked_at_every_time(hub_folder: HubFolder, monkeypatch: py
 
 
 def test_a_search_asks_a_server_only_when_that_is_due(hub_folder: HubFolder, hub_server: HubServer) -> None:
-    """Within an hour a search that finds something asks nobody; later, one conditional request."""
+    """For some minutes a search that finds something asks nobody; later, one conditional request."""
     search_hubs("mazes")
     hub_server.requests.clear()
     search_hubs("mazes")

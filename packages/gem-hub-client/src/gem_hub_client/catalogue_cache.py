@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenedCatalogue", "ago", "current_catalogue", "forget", "open_catalogue"]
 
-FRESH = 3600.0
+FRESH = 300.0
 """Seconds before a server is asked again."""
 _RETRY = 300.0
 """The same after a missing or invalid answer."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FoundPackage", "HubStatus", "SearchResults", "query_catalogue", "search_hubs"]
 
-_AGAIN = 60.0
+_AGAIN = 5.0
 """Seconds; a search that finds nothing asks a server again whose answer is older, for what was published just now."""
 
 T = TypeVar("T")
