@@ -27,6 +27,7 @@ from gem_hub.hosting import SIMPLE_JSON, Settings, headers, nginx
 from gem_hub.installer_index import installer_index
 from gem_hub.negotiation import FORMS, SIMPLE_HTML, chosen_form
 from gem_hub.serve import HubServer
+from gem_hub.static_answers import StaticAnswers
 from gem_hub.store import Store
 
 ELSEWHERE = "http://127.0.0.1:9/simple/"
@@ -556,6 +557,14 @@ def test_without_any_index_the_option_is_asked_for(nobody: Path, monkeypatch: py
     monkeypatch.setattr(asking, "_pip_index", lambda: "")
     with pytest.raises(HubRefusal, match="name one with --fallback URL"):
         installer_index()
+
+
+def test_a_hub_without_pages_says_how_to_write_them(store: Store) -> None:
+    """A person who opens its address gets a sentence, and not a bare 404."""
+    store.rebuild()
+    answer = StaticAnswers(store.folder).answer("/", lambda name: [])
+    assert answer.status == 404
+    assert b"gem hub site" in answer.body.read()
 
 
 def test_connections_are_capped_and_freed(hub: Path) -> None:
