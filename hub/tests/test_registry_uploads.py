@@ -531,10 +531,10 @@ def test_a_source_archive_beside_the_wheel_is_passed_over(
 
 
 def test_the_address_that_hatch_prints_leads_to_the_package(registry: RunningRegistry) -> None:
-    """It prints /project/NAME/VERSION/ on whatever index it published to."""
-    answer = registry.stranger.send("GET", "/project/My_Envs/0.1.0/")
+    """It prints NAME/VERSION/ after the address that it uploaded to."""
+    answer = registry.stranger.send("GET", "/upload/My_Envs/0.1.0/")
     assert (answer.status, answer.fields["Location"]) == (302, "/p/my-envs/")
-    assert registry.stranger.send("GET", "/project/%0d%0a/0.1.0/").status == 404
+    assert registry.stranger.send("GET", "/upload/%0d%0a/0.1.0/").status == 404
 
 
 def test_static_files_are_those_of_the_static_server(

@@ -77,10 +77,10 @@ def test_a_linked_file_lies_where_the_hub_says() -> None:
     [
         (
             {"mode": "link", "url": f"https://files.example/{FILE}"},
-            "https://hub.example/gem/ (file from files.example), ",
+            f"{WEB.name} (file from files.example), ",
         ),
-        ({"mode": "link", "url": f"https://hub.example/{FILE}"}, "https://hub.example/gem/, "),
-        ({}, "https://hub.example/gem/, "),
+        ({"mode": "link", "url": f"https://hub.example/{FILE}"}, f"{WEB.name}, "),
+        ({}, f"{WEB.name}, "),
     ],
 )
 def test_the_host_that_a_file_comes_from_is_named(changes: dict[str, Any], shown: str) -> None:

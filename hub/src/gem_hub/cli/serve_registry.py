@@ -52,6 +52,7 @@ def _serve(services: RegistryServices, listener: socket.socket, host: str, certi
     settings = services.settings
     services.conformance_note = no_kit_because(services)
     recover(services)
+    services.store.taken()  # reading a large hub's names takes seconds, which no upload should wait for
     services.counters.sweep()
     worker = ConformanceWorker(services, lambda what: click.secho(what, dim=True, err=True))
     if not services.conformance_note:

@@ -14,13 +14,11 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gem.ids import normalized_distribution
 from gem_hub.errors import HubRefusal
-from gem_hub.records import NAME
 from gem_hub.registry.account_api import account_routes
 from gem_hub.registry.operator_api import operator_routes
 from gem_hub.registry.package_api import package_routes
@@ -60,7 +58,6 @@ def registry_app(
             *account_routes(services),
             *package_routes(services),
             *operator_routes(services),
-            Route("/project/{name}/{rest:path}", _project, methods=["GET"]),
             Route("/api/{rest:path}", _no_such_endpoint, methods=["GET", "POST", "PUT", "DELETE"]),
             Route("/{path:path}", static, methods=["GET"]),
         ],
@@ -124,14 +121,6 @@ class _Observed:
             await answer(scope, receive, observed)
             return
         await self._app(scope, receive, observed)
-
-
-async def _project(request: Request) -> Response:
-    """Lead to a package's page from the address that hatch prints after a publication."""
-    name = normalized_distribution(request.path_params["name"])
-    if NAME.fullmatch(name) is None:
-        raise Problem(HTTPStatus.NOT_FOUND, "there is no such package")
-    return RedirectResponse(f"/p/{name}/", HTTPStatus.FOUND)
 
 
 async def _no_such_endpoint(request: Request) -> Response:

@@ -25,14 +25,15 @@ import anyio.to_thread
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from gem.ids import normalized_distribution
 from gem_hub.attestations import keep
 from gem_hub.errors import HubRefusal
 from gem_hub.networks import network_of
 from gem_hub.publishing import Attempt, Destination, examine_all, publish
-from gem_hub.records import Release
+from gem_hub.records import NAME, Release
 from gem_hub.refusal import Refusal
 from gem_hub.registry.forms import UploadForm, read_body, read_form
 from gem_hub.registry.problems import Problem
@@ -85,8 +86,17 @@ def upload_routes(services: RegistryServices) -> list[Route]:
     return [
         Route("/upload", upload, methods=["POST"]),
         Route("/upload/", upload, methods=["POST"]),
+        Route("/upload/{name}/{version}/", _published_page, methods=["GET"]),
         Route("/upload/{rest:path}", no_listing, methods=["GET"]),
     ]
+
+
+async def _published_page(request: Request) -> Response:
+    """Lead from the address that hatch prints after a publication to the page of the package."""
+    name = normalized_distribution(request.path_params["name"])
+    if NAME.fullmatch(name) is None:
+        raise Problem(HTTPStatus.NOT_FOUND, "there is no such package")
+    return RedirectResponse(f"/p/{name}/", HTTPStatus.FOUND)
 
 
 async def _receive(request: Request, services: RegistryServices, gate: anyio.CapacityLimiter) -> Response:
