@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gem_hub_client import __version__, catalogue_cache, catalogue_reader, pages, root, sync
+from gem_hub_client import __version__, catalogue_cache, catalogue_reader, root, sync
 from gem_hub_client.catalogue import Catalogue
 from gem_hub_client.catalogue_cache import open_catalogue
 from gem_hub_client.config import Hub, hub_at, hubs
@@ -799,7 +799,7 @@ def test_a_hub_that_is_publishing_is_looked_at_again(
         if len(waited) == 7:
             hub_folder.append(newer)
 
-    monkeypatch.setattr(pages.time, "sleep", wait)
+    monkeypatch.setattr("gem_hub_client.pages.time.sleep", wait)
     with pytest.raises(HubError, match="has serial 4, and the catalogue has 2"):
         page_of("mazes")
     assert len(waited) == 4
