@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
@@ -17,10 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 
 from gem_hub_client import __version__, catalogue_cache, catalogue_reader, root, sync
 from gem_hub_client.catalogue import Catalogue
 from gem_hub_client.catalogue_cache import open_catalogue
+from gem_hub_client.cli.search import search_command
 from gem_hub_client.config import Hub, hub_at, hubs
 from gem_hub_client.errors import HubError
 from gem_hub_client.federated_search import search_hubs
@@ -153,6 +156,19 @@ def test_a_search_asks_a_server_only_when_that_is_due(hub_folder: HubFolder, hub
     assert hub_server.requests == []
     with open_catalogue(client(), max_age=0.0):
         assert hub_server.statuses == [304]
+
+
+def test_an_answer_that_is_not_of_now_says_so(
+    hub_folder: HubFolder, hub_server: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a minute the command names the age of what it has searched, and the command that asks again."""
+    now = time.time
+    runner = CliRunner()
+    assert "was asked" not in runner.invoke(search_command, ["mazes"]).output
+    monkeypatch.setattr("time.time", lambda: now() + 120)
+    assert (
+        "was asked 2 minutes ago; 'gem hub update' loads what is new" in runner.invoke(search_command, ["mazes"]).output
+    )
 
 
 def test_a_search_that_finds_nothing_asks_again(
@@ -873,7 +889,10 @@ class TestSharedCaches:
     ) -> None:
         """A page is verified in memory then, and an update names the folder and the way out."""
         page_of("mazes")
-        monkeypatch.setattr("os.geteuid", lambda: 12345)
+        owner = os.geteuid()
+        monkeypatch.setattr("os.geteuid", lambda: owner + 12345)
+        assert (State.read(client().cache).serial >= 0) == (owner == 0)  # root's folders are as good as one's own
+        monkeypatch.setattr("gem_hub_client.private_folder._ROOT", -1)
         assert page_of("mazes").record["summary"] == mazes["summary"]
         with pytest.raises(HubError, match=r"others may write there.*XDG_CACHE_HOME"):
             update(client())

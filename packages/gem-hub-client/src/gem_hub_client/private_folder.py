@@ -13,10 +13,12 @@ __all__ = ["is_private", "make_private"]
 
 _OTHERS = 0o022
 """The bits of a mode by which a group and everybody else may write."""
+_ROOT = 0
+"""The user who may change everything in any case, and fills the caches of container images."""
 
 
 def is_private(folder: Path) -> bool:
-    """Return whether a folder and the one around it are this user's, and nobody else may write there."""
+    """Return whether a folder and the one around it are this user's or root's, and nobody else may write there."""
     return all(map(_is_own, (folder.parent, folder)))
 
 
@@ -42,4 +44,4 @@ def _is_own(path: Path) -> bool:
         status = path.stat()
     except OSError:
         return True  # there is nothing to believe
-    return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS
+    return status.st_uid in (_ROOT, os.geteuid()) and not status.st_mode & _OTHERS
