@@ -101,7 +101,7 @@ def read_files() -> Iterator[Path]:
     yield from (Path(__file__).resolve(), ROOT / "packages", INDEX)
     for kind in ("releases", "events"):
         yield from (INDEX / kind, *(INDEX / kind).rglob("*"))
-    for project in ROOT.glob("packages/*/pyproject.toml"):
+    for project in (*ROOT.glob("packages/*/pyproject.toml"), ROOT / "hub/pyproject.toml"):
         yield from (project, project.with_name("README.md"), *project.parent.glob("src/*/__init__.py"))
         yield from project.parent.glob(f"src/*/{FILE_NAME}")
     yield RECORDS
@@ -115,8 +115,7 @@ def packages() -> list[WheelPackage]:
     released = list(Truth(HubFolder(INDEX)).packages())
     serial = max((package.last.serial for package in released), default=0)
     names = {package.name for package in released}
-    records = (unreleased(project) for project in projects())
-    fresh = [record for record in records if record is not None and record.name not in names]
+    fresh = [record for record in map(unreleased, [*projects(), *libraries()]) if record.name not in names]
     described = []
     for release in fresh:
         serial += 1
@@ -135,6 +134,11 @@ def projects() -> list[Path]:
     return [
         path for path in sorted(ROOT.glob("packages/*/pyproject.toml")) if any(path.parent.glob(f"src/*/{FILE_NAME}"))
     ]
+
+
+def libraries() -> list[Path]:
+    """Return the ``pyproject.toml`` of every other package of this repository, which people look for as well."""
+    return sorted({*ROOT.glob("packages/*/pyproject.toml"), ROOT / "hub/pyproject.toml"} - {*projects()})
 
 
 def sources(name: str) -> Path:
@@ -165,15 +169,13 @@ def record_of(release: Release) -> Conformance | None:
     return event if is_current else None
 
 
-def unreleased(project: Path) -> Release | None:
-    """Return a record in mode ``source`` of what a project's files say; None if it offers no environments."""
+def unreleased(project: Path) -> Release:
+    """Return a record in mode ``source`` of what a project's files say."""
     document = loads(project.read_text(encoding="utf-8"))
     table: dict[str, Any] = document["project"]
-    namespaces = table.get("entry-points", {}).get("gem.envs", {})
-    if not namespaces:
-        return None
     folder = project.parent
-    (package,) = {folder / "src" / value for value in namespaces.values()}
+    packages = {folder / "src" / value for value in table.get("entry-points", {}).get("gem.envs", {}).values()}
+    manifests = [package / FILE_NAME for package in sorted(packages) if (package / FILE_NAME).is_file()]
     code = (folder / document["tool"]["hatch"]["version"]["path"]).read_text(encoding="utf-8")
     version = re.search(r'^__version__ = "(.+)"$', code, re.MULTILINE)
     if version is None:
@@ -201,7 +203,7 @@ def unreleased(project: Path) -> Release | None:
         mode="source",
         source=folder.relative_to(ROOT).as_posix(),
         metadata=metadata,
-        environments=environments_of(read_specs(package / FILE_NAME)),
+        environments=environments_of(spec for manifest in manifests for spec in read_specs(manifest)),
     )
 
 

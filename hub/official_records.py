@@ -34,7 +34,7 @@ def main(*names: str) -> int:
     failed = []
     for name in names or projects:
         release = official_index.unreleased(projects[name])
-        if release is None or official_index.record_of(release) is not None:
+        if official_index.record_of(release) is not None:
             continue
         print(f"{name}: running the conformance kit", flush=True)  # noqa: T201  # a script
         event, violated = checked(release)

@@ -2,8 +2,8 @@
 
 Arguments: ``random``, ``steps`` or ``bucket``, a scratch folder, and the share of all kills. After every kill it looks
 at the hub as a reader does, and prints one JSON object with what happened. ``random`` kills at any moment of a
-publication; ``steps`` once before each single call that changes the file system; ``bucket`` at any moment of a
-publication into the bucket that the environment leads to.
+publication, and compares the hub with a rebuild each time; ``steps`` once before each single call that changes the file
+system; ``bucket`` at any moment of a publication into the bucket that the environment leads to.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ def random_kills(scratch: Path, share: int) -> dict[str, Any]:
         os.kill(child, signal.SIGKILL)
         killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
         problems += faults(store.files)
+        store.complete()
+        problems += [f"after {wheel.name}: {path} is not what a rebuild gives" for path in store.rebuild(check=True)]
     return {"killed": killed, "problems": problems, **healed(store, scratch / "dist")}
 
 

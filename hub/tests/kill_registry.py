@@ -1,8 +1,8 @@
 """A registry that is killed again and again while two users upload; see ``test_registry_kills.py``. It forks.
 
 Arguments: a scratch folder, the number of kills, and the address of the database. The users repeat each upload until it
-is answered, as people do, and write down what was acknowledged. After each kill a reader looks at the hub. The script
-prints one JSON object with what happened.
+is answered, as people do, and write down what was acknowledged. After each kill a reader looks at the hub, and what the
+beginning of a registry makes of it is compared with a rebuild. The script prints one JSON object with what happened.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ def main(folder: str, kills: str, database: str) -> None:
         os.kill(server, signal.SIGKILL)
         os.waitpid(server, 0)
         problems += faults(HubFolder(hub))
+        problems += unlike_a_rebuild(hub, settings)
     server = fork(lambda: serve(hub, settings, listener))
     stop.touch()
     ends = [os.waitpid(client, 0)[1] for client in clients]
@@ -70,6 +71,15 @@ def main(folder: str, kills: str, database: str) -> None:
     os.waitpid(server, 0)
     listener.close()
     print(json.dumps({"problems": problems, "ends": ends, **outcome(hub, settings, scratch)}))
+
+
+def unlike_a_rebuild(hub: Path, settings: RegistrySettings) -> list[str]:
+    """Do what a registry does when it begins; return what a rebuild of the whole hub would then write otherwise."""
+    services = RegistryServices(Store(hub), settings)
+    recover(services)
+    differing = services.store.rebuild(check=True)
+    services.close()
+    return [f"{path} is not what a rebuild gives" for path in differing]
 
 
 def fork(work: Callable[[], object]) -> int:

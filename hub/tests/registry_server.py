@@ -158,7 +158,12 @@ def running_registry(
     listener = listen("127.0.0.1", 0)
     running = RunningRegistry(services, listener.getsockname()[1])
     app = registry_app(services, lambda *answer: running.answers.append(answer))
-    server = registry_server(app, settings.connections, settings.trusted_proxies)
+    server = registry_server(
+        app,
+        settings.connections,
+        settings.trusted_proxies,
+        connections_per_address=settings.connections_per_address,
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

@@ -112,7 +112,7 @@ def test_uv_installs_where_there_is_no_pip(machine: Machine, store: Store, wheel
         publish_wheel(store, wheel(version="0.2.0", metadata=()))
         tamper(store, "toy-envs", "0.2.0")
         said = machine.refused("hub", "install", "toy-envs==0.2.0", "--without-pip", "--hub", url)
-    assert "uv failed" in said
+    assert "is not the wheel of toy-envs 0.2.0" in said
     assert machine.installed()["toy-envs"]["version"] == "0.1.0"
 
 
@@ -126,12 +126,11 @@ def tamper(store: Store, name: str, version: str) -> None:
     shutil.copy(other, target)
 
 
-def test_a_changed_file_is_refused_by_the_installer(machine: Machine, hub: Path, store: Store) -> None:
+def test_a_changed_file_is_refused(machine: Machine, hub: Path, store: Store) -> None:
     """A wheel that is not the one that was published is never installed, nor is anything else."""
     tamper(store, "toy-envs", "0.2.0")
     said = machine.refused("hub", "install", "toy-envs", hubs=(hub,))
-    assert "pip failed" in said
-    assert "DO NOT MATCH THE HASHES" in said
+    assert "is not the wheel of toy-envs 0.2.0" in said
     assert machine.installed() == {}
 
 

@@ -151,3 +151,25 @@ def test_names_that_look_the_same_are_found() -> None:
     assert lookalikes("gemenvslogik", others) == ["gem-envs-logic"]
     assert lookalikes("gem-envs-magic", others) == []
     assert lookalikes("own", others) == []
+
+
+NEAR = st.text("abl1o0-rnm", min_size=1, max_size=7)
+
+
+@given(NEAR, st.lists(NEAR, max_size=30))
+def test_lookalikes_are_found_as_by_comparing_with_each(name: str, others: list[str]) -> None:
+    """What is filed under halves and words is what a comparison with every name finds."""
+
+    def words(text: str) -> list[str]:
+        return sorted(text.split("-"))
+
+    expected = {
+        other
+        for other in others
+        if one_edit_apart(ultranormalised(name), ultranormalised(other))
+        or ("-" in name and words(other) == words(name))
+    }
+    assert lookalikes(name, others) == sorted(expected - {name})
+    swaps = {name[:i] + name[i + 1] + name[i] + name[i + 2 :] for i in range(len(name) - 1)}
+    near = {swap for swap in swaps if one_edit_apart(ultranormalised(name), ultranormalised(swap))} - {name}
+    assert near <= set(lookalikes(name, swaps))

@@ -20,7 +20,7 @@ from wheel_builder import MANIFEST, Wheel
 
 from gem_hub.cli.publish import publish_command
 from gem_hub.gate import GateResult, HubView, examine
-from gem_hub.name_filter import FILE_NAME, NameFilter
+from gem_hub.name_filter import FILE_NAME, NameFilter, well_known_names
 from gem_hub.name_filter import command as build_filter
 from gem_hub.policy import HubPolicy
 from gem_hub.public_names import PublicIndex, PublicNames
@@ -157,16 +157,63 @@ def test_a_hub_with_a_filter_uses_it(tmp_path: Path) -> None:
     hub = tmp_path / "hub"
     hub.mkdir()
     (hub / "releases").mkdir()
-    wheel = wheel_named("sympy").write(tmp_path / "dist")
+    wheel = wheel_named("rare-sympathy").write(tmp_path / "dist")
     arguments = [str(wheel), "--hub", str(hub), "--no-check", "--dry-run"]
     assert CliRunner().invoke(publish_command, arguments).exit_code == 0
     (hub / "policy.json").write_text('{"guarded": true}', encoding="utf-8")
     assert "may be a project of the public index" in CliRunner().invoke(publish_command, arguments).output
-    (hub / FILE_NAME).write_bytes(NameFilter.of(["sympy"], "2026-11-22").to_bytes())
+    (hub / FILE_NAME).write_bytes(NameFilter.of(["rare-sympathy"], "2026-11-22").to_bytes())
     refused = CliRunner().invoke(publish_command, arguments)
-    assert (refused.exit_code, "is a project of the public index (as of 2026-11-22)" in refused.output) == (1, True)
+    assert (refused.exit_code, "as of 2026-11-22" in refused.output) == (1, True)
     with public_index({"other": []}) as url:
         assert CliRunner().invoke(publish_command, [*arguments, "--public-index", url]).exit_code == 0
+
+
+@pytest.mark.parametrize("name", [*SQUATTED[:6], "yaml", "cv2", "sklearn", "pil", "bs4", "gymnasium", "verl"])
+def test_a_hub_guards_well_known_names_without_any_setting(tmp_path: Path, name: str) -> None:
+    """Projects that everybody installs, and what libraries are imported as, are refused with the line that lifts it."""
+    public = PublicNames.of(Store(tmp_path), guarded=False)
+    (refusal,) = [one for one in judged(name, public).refusals if one.code == "name.public"]
+    assert f'"accepted": {{"{name}": {{"name.public": "REASON"}}}} to policy.json' in refusal.message
+    assert "name.public" not in {one.code for one in judged(f"{name}-quest", public).refusals}
+
+
+def test_well_known_names_are_few_enough_to_leave_others_alone() -> None:
+    """The filter takes next to no other name for one of its own, and does not know those of this project."""
+    known = well_known_names()
+    assert known.names > 15_000
+    assert sum(f"quest-number-{number}" in known for number in range(20_000)) < 20
+    assert [name for name in ("my-envs", "toy-envs", "treasure-envs") if name in known] == []
+
+
+def test_the_index_for_other_names_is_asked(tmp_path: Path) -> None:
+    """A hub that sends installers to another index for unknown names takes none of that index's names."""
+    with public_index({"rare-sympathy": ["0" * 64]}) as url:
+        (tmp_path / "hub.json").write_text(json.dumps({"format": 1, "fallback": f"{url}/"}), encoding="utf-8")
+        public = PublicNames.of(Store(tmp_path), guarded=False)
+        assert "does not list this wheel" in public.objection("rare-sympathy", "1" * 64)
+        assert public.objection("never-there", "1" * 64) == ""
+
+
+def test_a_well_known_import_is_refused_under_any_name_and_policy() -> None:
+    """A package whose name is its own may not bring yaml/, also where its import name was accepted."""
+    wheel = Wheel().named("rare-sympathy", "yaml", "1.0")
+    policy = HubPolicy(accepted={"rare-sympathy": {"content.import-name": "it is known"}})
+    assert "content.foreign" in {one.code for one in examine(*wheel.build(), "x", HubView(), policy).refusals}
+
+
+def test_what_is_installed_here_is_not_another_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A module of this machine's installation is refused, unless the package itself brought it."""
+    site = tmp_path / "site-packages"
+    (site / "rare_sympathy").mkdir(parents=True)
+    (site / "rare_sympathy/__init__.py").touch()
+    monkeypatch.syspath_prepend(str(site))
+    (refusal,) = judged("rare-sympathy", PublicNames()).refusals
+    assert refusal.code == "content.installed"
+    info = site / "rare_sympathy-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rare-sympathy\nVersion: 1.0\n", encoding="utf-8")
+    assert judged("rare-sympathy", PublicNames()).passed
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,28 @@ def test_tokens_are_limited_listed_and_revoked(
     assert limited.upload(toy_wheel(tmp_path, "alpha-envs", "0.1.2")).status == 401
 
 
+def test_a_token_for_one_package_manages_no_other_tokens(registry: RunningRegistry) -> None:
+    """It lists and revokes itself and tokens for its own packages alone; one for all packages may do everything."""
+    whole = registry.account("alice")
+    limited = registry.account("alice", scopes=["manage"], packages=["alpha-envs"])
+    ids = {
+        name: whole.send("POST", "/api/v1/tokens", {"label": name, "scopes": ["publish"], **more}).json["id"]
+        for name, more in (
+            ("all", {}),
+            ("same", {"packages": ["alpha-envs"]}),
+            ("other", {"packages": ["beta-games"]}),
+            ("both", {"packages": ["alpha-envs", "beta-games"]}),
+        )
+    }
+    own = limited.send("GET", "/api/v1/me").json["token"]
+    seen = {token["id"] for token in limited.send("GET", "/api/v1/tokens").json["tokens"]}
+    assert {own, ids["same"]} <= seen
+    assert not seen & {ids["all"], ids["other"], ids["both"], whole.send("GET", "/api/v1/me").json["token"]}
+    for name, status in (("all", 404), ("other", 404), ("both", 404), ("same", 200)):
+        assert limited.send("DELETE", f"/api/v1/tokens/{ids[name]}").status == status, name
+    assert whole.send("DELETE", f"/api/v1/tokens/{own}").status == 200
+
+
 def test_a_token_makes_none_with_more_rights(registry: RunningRegistry) -> None:
     """Scopes, packages and lifetime of a new token stay within those of the one that asks."""
     client = registry.account("alice", scopes=["manage"], packages=["alpha-envs"], seconds=1000)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+import tarfile
+import zipfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,7 +25,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRegist
 
 
 def publish(
-    client: str, registry: RunningRegistry, token: str, wheel: Path, home: Path
+    client: str, registry: RunningRegistry, token: str, files: Sequence[Path], home: Path
 ) -> subprocess.CompletedProcess[str]:
     """Run a client as its users do, in an empty home."""
     address = f"http://127.0.0.1:{registry.port}/upload/"
@@ -39,8 +43,22 @@ def publish(
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "COLUMNS": "500", **secrets}
     if not (programs / client).exists():
         pytest.skip(f"NOT TESTED: {client} is not installed")
-    command = [str(programs / client), *words, str(wheel)]
+    command = [str(programs / client), *words, *map(str, files)]
     return subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, check=False)
+
+
+def source_archive(wheel: Path) -> Path:
+    """Write a source archive with the metadata of a wheel beside it."""
+    name, version = wheel.name.split("-")[:2]
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = archive.read(f"{name}-{version}.dist-info/METADATA")
+    path = wheel.with_name(f"{name}-{version}.tar.gz")
+    with tarfile.open(path, "w:gz") as target:
+        for file, content in (("PKG-INFO", metadata), ("pyproject.toml", b"[project]\n")):
+            entry = tarfile.TarInfo(f"{name}-{version}/{file}")
+            entry.size = len(content)
+            target.addfile(entry, io.BytesIO(content))
+    return path
 
 
 @pytest.mark.slow(reason="starts each client twice")
@@ -48,15 +66,19 @@ def publish(
 def test_the_clients_of_other_indexes_publish_unmodified(
     registry: RunningRegistry, tmp_path: Path, client: str
 ) -> None:
-    """Each publishes a wheel that is then searchable and installable, and shows the gate's reason against another."""
+    """Each publishes a wheel, with a source archive beside it, and shows the gate's reason against another."""
     token = registry.account("alice").token
     wheel = toy_wheel(tmp_path / "dist", f"by-{client}-client")
-    done = publish(client, registry, token, wheel, tmp_path)
+    done = publish(client, registry, token, [source_archive(wheel), wheel], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     index = registry.stranger.send("GET", f"/simple/by-{client}-client/", Accept="text/html").text
     assert wheel.name in index
+    assert ".tar.gz" not in index
+    if client == "hatch":
+        (shown,) = re.findall(rf"http://127\.0\.0\.1:{registry.port}(/upload/by\S+)", done.stdout + done.stderr)
+        assert registry.stranger.send("GET", shown).fields["Location"] == "/p/by-hatch-client/"
     second = toy_wheel(tmp_path / "2", f"by-{client}-client", "0.2.0")
-    refused = publish(client, registry, registry.account("bob").token, second, tmp_path)
+    refused = publish(client, registry, registry.account("bob").token, [second], tmp_path)
     assert refused.returncode != 0
     assert "belongs to alice" in " ".join((refused.stdout + refused.stderr).split())
     assert token not in str(registry.answers)

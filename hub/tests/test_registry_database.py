@@ -15,12 +15,13 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from gem_hub.errors import HubRefusal
+from gem_hub.networks import network_of
 from gem_hub.registry.accounts import Accounts
 from gem_hub.registry.audit_log import AuditLog
 from gem_hub.registry.database import Database
 from gem_hub.registry.problems import Problem
 from gem_hub.registry.queue import LEASE_SECONDS, RETRY_SECONDS, ConformanceQueue
-from gem_hub.registry.quotas import UsageCounters, network_of
+from gem_hub.registry.quotas import UsageCounters
 from gem_hub.registry.settings import RegistrySettings
 from gem_hub.registry.tables import accounts, audit_log, state
 from gem_hub.registry.tokens import Tokens, digest_of
@@ -305,3 +306,44 @@ def test_an_upload_over_http_works_with_either(database_url: str, tmp_path: Path
         assert client.send("PUT", "/api/v1/packages/alpha-envs/0.1.0/yank", {"reason": "bad"}).status == 200
         assert registry.services.queue.counts() == {"queued": 1}
         assert [line["action"] for line in registry.services.audit.lines()] == ["upload", "upload", "package.yank"]
+
+
+def test_the_newest_lines_of_the_audit_log_come_last(database: Database) -> None:
+    """Without a number to begin after, the newest are shown, still in their order."""
+    log = AuditLog(database)
+    for number in range(5):
+        log.add("upload", f"alpha {number}")
+    assert [line["subject"] for line in log.lines(None, 2)] == ["alpha 3", "alpha 4"]
+    assert [line["subject"] for line in log.lines(0, 2)] == ["alpha 0", "alpha 1"]
+
+
+def test_accounts_take_turns_in_the_queue(database: Database) -> None:
+    """One that has queued much, or whose runs hang, holds up nobody who comes later."""
+    now = [1000.0]
+    queue = ConformanceQueue(database, clock=lambda: now[0])
+    for number in range(4):
+        queue.confirm("flood", f"0.{number}", f"f{number}", "mallory")
+    queue.confirm("honest", "0.1", "h1", "alice")
+    queue.confirm("late", "0.1", "l1", "bob")
+    order = []
+    while (check := queue.take()) is not None:
+        order.append(check.name)
+        now[0] += 10
+        if check.sha256 != "f1":  # its run hangs, and another worker goes on
+            queue.finish(check, "done")
+    assert order == ["flood", "honest", "late", "flood", "flood", "flood"]
+
+
+def test_a_database_of_an_earlier_version_gets_the_new_column(tmp_path: Path) -> None:
+    """What was queued before goes on."""
+    url = f"sqlite:///{tmp_path / 'registry.db'}"
+    database = Database(url)
+    ConformanceQueue(database).confirm("alpha", "0.1", "a", "alice")
+    with database.change() as connection:
+        connection.exec_driver_sql("ALTER TABLE conformance_queue DROP COLUMN account")
+    database.close()
+    again = Database(url)
+    taken = ConformanceQueue(again).take()
+    again.close()
+    assert taken is not None
+    assert taken.name == "alpha"

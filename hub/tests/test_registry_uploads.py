@@ -8,6 +8,7 @@ import http.client
 import json
 import re
 import socket
+import sys
 import time
 import zipfile
 from collections.abc import Iterator
@@ -211,7 +212,7 @@ def test_a_password_needs_the_user_of_tokens(alice: RegistryClient, tmp_path: Pa
     [
         ({"_action": "doc_upload"}, 400, ":action"),
         ({"_action": None}, 400, ":action"),
-        ({"filetype": "sdist"}, 400, "is no wheel"),
+        ({"filetype": "bdist_egg"}, 400, "is no wheel"),
         ({"sha256_digest": "0" * 64}, 400, "sha256_digest"),
         ({"blake2_256_digest": "0" * 64}, 400, "blake2_256_digest"),
         ({"md5_digest": "0" * 32}, 400, "md5_digest"),
@@ -485,6 +486,57 @@ def test_connections_beyond_the_limit_are_told_to_come_back(tmp_path: Path) -> N
         finally:
             for connection in held:
                 connection.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one loopback address")
+def test_one_address_does_not_take_every_connection(tmp_path: Path) -> None:
+    """Beyond its share an address is told to come back, and its neighbour is answered; a proxy speaks for many."""
+    from registry_server import GENEROUS
+
+    from gem_hub.registry.settings import RegistrySettings
+
+    def settings(*proxies: str) -> RegistrySettings:
+        return RegistrySettings(
+            connections_per_address=3, conformance=False, quotas=GENEROUS, trusted_proxies=list(proxies)
+        )
+
+    request = b"GET /root.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    for proxies, expected in (((), b"503"), (("127.0.0.1",), b"200")):
+        with running_registry(tmp_path / "hub", settings(*proxies)) as registry:
+            held = [socket.create_connection(("127.0.0.1", registry.port)) for _ in range(3)]
+            try:
+                assert raw(registry.port, request).startswith(b"HTTP/1.1 " + expected)
+                with socket.create_connection(
+                    ("127.0.0.1", registry.port), source_address=("127.0.0.2", 0)
+                ) as neighbour:
+                    neighbour.sendall(request)
+                    assert neighbour.recv(100).startswith(b"HTTP/1.1 200")
+            finally:
+                for connection in held:
+                    connection.close()
+
+
+@pytest.mark.parametrize("order", [("sdist", "wheel"), ("wheel", "sdist")])
+def test_a_source_archive_beside_the_wheel_is_passed_over(
+    registry: RunningRegistry, alice: RegistryClient, tmp_path: Path, order: tuple[str, ...]
+) -> None:
+    """uv, twine and hatch send both, in either order: the wheel is published, and the archive is no failure."""
+    name = f"both-{order[0]}-envs"
+    wheel = toy_wheel(tmp_path, name)
+    archive = tmp_path / f"{name.replace('-', '_')}-0.1.0.tar.gz"
+    archive.write_bytes(b"not looked into")
+    for kind in order:
+        answer = alice.upload(wheel) if kind == "wheel" else alice.upload(archive, filetype="sdist", name=name)
+        assert answer.status == 200, answer.text
+        assert answer.json["state"] == ("published" if kind == "wheel" else "not kept")
+    assert [record.filename for record in registry.services.store.existing(name).records] == [wheel.name]
+
+
+def test_the_address_that_hatch_prints_leads_to_the_package(registry: RunningRegistry) -> None:
+    """It prints NAME/VERSION/ after the address that it uploaded to."""
+    answer = registry.stranger.send("GET", "/upload/My_Envs/0.1.0/")
+    assert (answer.status, answer.fields["Location"]) == (302, "/p/my-envs/")
+    assert registry.stranger.send("GET", "/upload/%0d%0a/0.1.0/").status == 404
 
 
 def test_static_files_are_those_of_the_static_server(

@@ -27,6 +27,7 @@ from gem_hub.hosting import SIMPLE_JSON, Settings, headers, nginx
 from gem_hub.installer_index import installer_index
 from gem_hub.negotiation import FORMS, SIMPLE_HTML, chosen_form
 from gem_hub.serve import HubServer
+from gem_hub.static_answers import StaticAnswers
 from gem_hub.store import Store
 
 ELSEWHERE = "http://127.0.0.1:9/simple/"
@@ -558,6 +559,14 @@ def test_without_any_index_the_option_is_asked_for(nobody: Path, monkeypatch: py
         installer_index()
 
 
+def test_a_hub_without_pages_says_how_to_write_them(store: Store) -> None:
+    """A person who opens its address gets a sentence, and not a bare 404."""
+    store.rebuild()
+    answer = StaticAnswers(store.folder).answer("/", lambda name: [])
+    assert answer.status == 404
+    assert b"gem hub site" in answer.body.read()
+
+
 def test_connections_are_capped_and_freed(hub: Path) -> None:
     """A server with its most connections answers further ones with 503 at once, and takes new ones when some end."""
     with HubServer(hub, most=3) as server:
@@ -578,6 +587,29 @@ def test_connections_are_capped_and_freed(hub: Path) -> None:
                     connection.sendall(b"GET /root.json HTTP/1.0\r\n\r\n")
                     status = int(connection.recv(100).split()[1])
             assert status == 200
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one loopback address")
+def test_one_address_does_not_take_every_connection(hub: Path) -> None:
+    """The connections of one address are counted by themselves, and its neighbour is answered."""
+    with HubServer(hub, most=10, most_of_one=2) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            held = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
+            for connection in held:  # each is counted before the next one is answered
+                connection.sendall(b"GET /root.json HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert connection.recv(100).startswith(b"HTTP/1.1 200")
+            with socket.create_connection(("127.0.0.1", server.port)) as refused:
+                assert refused.recv(100).startswith(b"HTTP/1.1 503")
+            with socket.create_connection(("127.0.0.1", server.port), source_address=("127.0.0.2", 0)) as neighbour:
+                neighbour.sendall(b"GET /root.json HTTP/1.0\r\n\r\n")
+                assert neighbour.recv(100).startswith(b"HTTP/1.1 200")
+            for connection in held:
+                connection.close()
         finally:
             server.shutdown()
             thread.join()

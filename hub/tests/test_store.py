@@ -8,10 +8,17 @@ from typing import Any
 
 import pytest
 from buckets import memory_bucket
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from toy_hub import MOMENT, contents, make_wheel, publish_and_die, publish_wheel, read_wheel, synthetic_release
 
+from gem_hub.derive import list_pages
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Conformance, Deprecate, Lift, Owner, Quarantine, Undeprecate, Unyank, Yank
+from gem_hub.policy import HubPolicy
+from gem_hub.publishing import Destination, examine_all
+from gem_hub.simple_pages import extended_lists
+from gem_hub.storage import HubFolder
 from gem_hub.store import Store, StoreResult
 from gem_hub_client.errors import HubError
 
@@ -163,6 +170,46 @@ def test_ids_that_were_claimed_meanwhile_are_noticed(store: Store) -> None:
     put(other, "beta", "0.1.0", ["toy:Two-v0"])
     with pytest.raises(HubRefusal, match="'toy:Two-v0' belongs to beta"):
         put(store, "alpha", "0.2.0", ["toy:Two-v0"])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.from_regex(r"[a-z]{1,3}(-[a-z]{1,2})?", fullmatch=True), unique=True, max_size=12))
+def test_lists_that_grow_are_those_that_are_written_whole(names: list[str]) -> None:
+    """A new name is put into the pages of all packages where a page of all names would have it."""
+    pages: dict[str, bytes | None] = dict(list_pages([]))
+    for number, name in enumerate(names):
+        known = sorted(names[:number])
+        successor = next((other for other in known if other > name), "")
+        before, pages = pages, dict(extended_lists(pages, name, successor))
+        for path in pages:  # a kill came between the two files
+            assert extended_lists({**before, path: pages[path]}, name, successor) == {}
+        assert pages == list_pages(sorted([*known, name]))
+    assert extended_lists(dict.fromkeys(pages, b""), "x", "") == {}
+    assert all(extended_lists(pages, name, "") == {} for name in names)
+
+
+def test_a_publication_looks_at_its_own_package_alone(
+    tmp_path: Path, wheel: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a process that knows the hub, the gate and the store list no folder of all packages, and read none of them."""
+    store = Store(tmp_path / "hub")
+    for number in range(5):
+        put(store, f"known-{number}{number}{number}", "0.1.0", [f"toy{number}:One-v0"])
+    store.taken()
+    listed: list[str] = []
+    read_paths: list[str] = []
+    real_names, real_read = HubFolder.names, HubFolder.read
+    monkeypatch.setattr(HubFolder, "names", lambda self, path: (listed.append(path), real_names(self, path))[1])
+    monkeypatch.setattr(HubFolder, "read", lambda self, path: (read_paths.append(path), real_read(self, path))[1])
+    for version in ("0.1.0", "0.2.0"):
+        path = wheel("quite-another", version, ids=["another:One-v0"])
+        (attempt,) = examine_all([(path.name, path.read_bytes(), path)], Destination(store, "someone", HubPolicy()))
+        assert not [one for one in attempt.refusals if one.code.startswith(("name", "id"))]
+        publish_wheel(store, path)
+    assert not {"releases", "events"} & set(listed)
+    assert [path for path in read_paths if "known-" in path] == []
+    monkeypatch.undo()
+    assert store.rebuild(check=True) == []
 
 
 def test_a_file_that_is_not_what_the_record_says_is_refused(store: Store, wheel: Callable[..., Path]) -> None:

@@ -6,7 +6,7 @@ together, each of which was only checked against the index before the others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from gem.arguments import nearest
 from gem.discovery import official
@@ -18,9 +18,9 @@ from gem_hub.package import WheelPackage
 from gem_hub.policy import HubPolicy
 from gem_hub.records import Release
 from gem_hub.reserved import OFFICIAL, PACKAGES
-from gem_hub.typosquat import lookalikes, ultranormalised
+from gem_hub.taken_names import TakenNames
 
-__all__ = ["admitted_in_order", "check_event", "check_release", "closed_namespaces", "foreign_ids"]
+__all__ = ["admitted_in_order", "check_event", "check_release", "closed_namespaces"]
 
 Change = Release | Event
 
@@ -109,22 +109,6 @@ def _check_wheel(package: WheelPackage, event: Conformance | Provenance) -> None
         )
 
 
-def foreign_ids(name: str, ids: Iterable[str], taken: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yield each id that another package has, with that package and its id.
-
-    An id belongs to its first package, with its variants, later versions and lookalikes.
-
-    Args:
-        name: the package that wants the ids.
-        ids: the ids.
-        taken: environment id without variant → package.
-    """
-    owners = {_family(env_id): (owner, env_id) for env_id, owner in taken.items() if owner != name}
-    for family, env_id in {_family(env_id): env_id for env_id in reversed(list(ids))}.items():
-        if family in owners:
-            yield (env_id, *owners[family])
-
-
 def closed_namespaces(
     name: str, publisher: str, ids: Iterable[str], policy: HubPolicy, entitled: Collection[str]
 ) -> Iterator[tuple[str, str]]:
@@ -149,11 +133,6 @@ def closed_namespaces(
             yield env_id, f"GEM's own packages ({', '.join(first_party[:3])})"
 
 
-def _family(env_id: str) -> str:
-    parsed = parse_id(env_id)
-    return f"{ultranormalised(parsed.namespace)}:{ultranormalised(parsed.name)}"
-
-
 def admitted_in_order(
     packages: Iterable[WheelPackage], changes: Sequence[Change], policy: HubPolicy
 ) -> tuple[list[Change], list[str]]:
@@ -170,7 +149,7 @@ def admitted_in_order(
         The admitted changes in their order, and a sentence for each of the others.
     """
     state = {package.name: package for package in packages}
-    ids = {env_id: package.name for package in state.values() for env_id in package.claimed_ids}
+    taken = TakenNames(state, {env_id: name for name, package in state.items() for env_id in package.claimed_ids})
     admitted: list[Change] = []
     pending = list(changes)
     while True:
@@ -178,7 +157,7 @@ def admitted_in_order(
         left: list[Change] = []
         for change in pending:
             try:
-                _admit(change, state, ids, policy)
+                _admit(change, state, taken, policy)
             except HubRefusal as error:
                 refused[change.path] = f"{change.path}: {error}"
                 left.append(change)
@@ -189,7 +168,7 @@ def admitted_in_order(
         pending = left
 
 
-def _admit(change: Change, state: dict[str, WheelPackage], ids: dict[str, str], policy: HubPolicy) -> None:
+def _admit(change: Change, state: dict[str, WheelPackage], taken: TakenNames, policy: HubPolicy) -> None:
     package = state.get(change.name)
     if not isinstance(change, Release):
         if package is None:
@@ -199,24 +178,24 @@ def _admit(change: Change, state: dict[str, WheelPackage], ids: dict[str, str], 
         return
     entitled = {*policy.operators, *policy.prefix_owners}
     if package is None:
-        _check_new_name(change.name, change.publisher, state, policy)
+        _check_new_name(change.name, change.publisher, taken, policy)
     ids_of = [environment.id for environment in change.environments]
     for env_id, users in closed_namespaces(change.name, change.publisher, ids_of, policy, entitled):
         raise HubRefusal(f"the namespace of {env_id!r} is for {users}")
     package = package or WheelPackage.of(change.name, (), ())
     if not check_release(change, package):
         raise HubRefusal("is there already")
-    for env_id, owner, owned in foreign_ids(change.name, ids_of, ids):
+    for env_id, owner, owned in taken.foreign_ids(change.name, ids_of):
         raise HubRefusal(f"the environment id {env_id!r} is taken: {owner} has {owned!r}")
     state[change.name] = package.after(change)
-    ids.update(dict.fromkeys(state[change.name].claimed_ids, change.name))
+    taken.add(change.name, state[change.name].claimed_ids)
 
 
-def _check_new_name(name: str, publisher: str, known: Collection[str], policy: HubPolicy) -> None:
+def _check_new_name(name: str, publisher: str, taken: TakenNames, policy: HubPolicy) -> None:
     if name in OFFICIAL and publisher not in {*policy.operators, *policy.prefix_owners}:
         raise HubRefusal(f"{name!r} is a package of GEM itself, and {publisher!r} may not publish it first")
     if name in PACKAGES:
         raise HubRefusal(f"{name!r} is {PACKAGES[name]}")
-    alike = lookalikes(name, {*known, *OFFICIAL, *PACKAGES}) if name not in OFFICIAL else []
+    alike = taken.lookalikes(name) if name not in OFFICIAL else []
     if alike and not policy.accepts(name, "name.similar"):
         raise HubRefusal(f"{name!r} is hard to tell from {', '.join(alike[:3])}")

@@ -10,7 +10,7 @@ import hashlib
 import json
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -33,9 +33,13 @@ __all__ = [
     "line",
     "next_feed",
     "read_feed",
+    "release_tags",
     "snapshot_feed",
     "whole_feed",
 ]
+
+_COMMON = {"agents", "environments", "gem", "language-models", "reinforcement-learning"}
+"""Keywords that tell nothing on a hub of environments."""
 
 EPOCH = "1970-01-01T00:00:00Z"
 """The creation time of a hub without changes."""
@@ -83,7 +87,7 @@ def line(package: WheelPackage) -> dict[str, Any]:
         "name": package.name,
         "version": release.version,
         "summary": release.metadata.summary,
-        "tags": sorted({tag for environment in release.environments for tag in environment.tags}),
+        "tags": release_tags([environment.tags for environment in release.environments], release.metadata.keywords),
         "environments": environments,
         "requires_python": release.metadata.requires_python,
         "requires_gem_core": release.metadata.requires_gem_core,
@@ -216,6 +220,16 @@ def claims(lines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 def _page_digest(package: WheelPackage) -> str:
     """Return the digest of ``envs/NAME.json``, which root.json thereby covers through the catalogue's files."""
     return hashlib.sha256(details(package)).hexdigest()
+
+
+def release_tags(environments: Sequence[Iterable[str]], keywords: Iterable[str]) -> list[str]:
+    """Return the tags of a release; a library, which has no environments, is known by its keywords.
+
+    Args:
+        environments: the tags of each environment.
+        keywords: of the release's metadata.
+    """
+    return sorted({tag for tags in environments for tag in tags} if environments else {*keywords} - _COMMON)
 
 
 def _with_variants(environments: Iterable[Environment]) -> list[dict[str, Any]]:

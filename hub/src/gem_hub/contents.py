@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
+from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
+from gem_hub.name_filter import well_known_names
 from gem_hub.refusal import GateFindings
 from gem_hub.reserved import IMPORTS, OFFICIAL, import_name_of, import_names_of
 from gem_hub.secret_scan import find_token
@@ -28,6 +32,9 @@ _PRIVATE_FOLDERS = {
     *(".git", ".hg", ".svn", ".ssh", ".aws", ".venv", "venv", ".idea", ".vscode", "node_modules"),
     *(".azure", ".docker", ".gcloud", ".gnupg", ".kube"),
 }
+
+_SITE = {"site-packages", "dist-packages"}
+"""The folders that installers write into."""
 
 _SCANNED = 2**20
 """The number of bytes of each file that are searched for keys."""
@@ -83,14 +90,21 @@ def _check_top_level(wheel: Wheel, name: str, packages: Collection[str], finding
     elif f"{name}/__init__.py" not in wheel.archive.entries:
         message = "has no __init__.py, so that other packages could add to it; add one, even if it is empty"
         findings.refuse("content.namespace", f"{name}/", message)
-    elif name not in names:
-        _check_foreign(wheel, name, own, packages, findings)
+    else:
+        if name not in names:
+            _check_foreign(wheel, name, own, packages, findings)
+        if wheel.name not in packages and (place := _installed_by_another(name, wheel.name)):
+            message = f"is what another package is imported as ({place} on this machine); give the package another name"
+            findings.refuse("content.installed", f"{name}/", message)
 
 
 def _check_foreign(wheel: Wheel, name: str, own: str, packages: Collection[str], findings: GateFindings) -> None:
     normalised = canonicalize_name(name)
     needed = {canonicalize_name(requirement.name) for requirement in wheel.requirements}
-    if normalised in packages:
+    if normalised in well_known_names():
+        message = f"is what a well-known library is called or imported as; call it {own}/"
+        findings.refuse("content.foreign", f"{name}/", message)
+    elif normalised in packages:
         findings.refuse(
             "content.foreign", f"{name}/", f"is what the package {normalised} is imported as; call it {own}/"
         )
@@ -100,3 +114,17 @@ def _check_foreign(wheel: Wheel, name: str, own: str, packages: Collection[str],
     else:
         message = f"is not what the name of the package promises, so that somebody else could claim it; call it {own}/"
         findings.refuse("content.import-name", f"{name}/", message)
+
+
+def _installed_by_another(name: str, package: str) -> str:
+    """Return where a module lies that another installed distribution brings; empty if none does. Imports nothing."""
+    spec = find_spec(name)
+    places = [*(spec.submodule_search_locations or ()), spec.origin] if spec is not None else []
+    installed = [str(place) for place in places if place and _SITE & {*Path(place).parts}]
+    if not installed:
+        return ""
+    try:
+        distribution(package)
+    except PackageNotFoundError:
+        return installed[0]
+    return ""  # it is its own earlier installation

@@ -18,7 +18,7 @@ from gem_hub.events import Event
 from gem_hub.hosting import Settings, headers, nginx, redirects
 from gem_hub.package import WheelPackage
 from gem_hub.records import Release
-from gem_hub.simple_pages import project_html, project_json, provenance_path, root_html, root_json
+from gem_hub.simple_pages import LISTS, project_html, project_json, provenance_path, root_html, root_json
 
 __all__ = [
     "derive",
@@ -80,7 +80,7 @@ def package_pages(package: WheelPackage) -> dict[str, bytes]:
 def list_pages(names: Iterable[str]) -> dict[str, bytes]:
     """Return the pages that list all packages."""
     known = list(names)
-    return {"simple/index.html": root_html(known), "simple/index.json": root_json(known)}
+    return dict(zip(LISTS, (root_html(known), root_json(known)), strict=True))
 
 
 def root_bytes(root: Mapping[str, Any]) -> bytes:

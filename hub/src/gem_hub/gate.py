@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from gem.env_spec import EnvSpec
 from gem.errors import GemError
 from gem.ids import parse_id
-from gem_hub.admission import closed_namespaces, foreign_ids
+from gem_hub.admission import closed_namespaces
 from gem_hub.archive import ArchiveLimits
 from gem_hub.contents import check_contents
 from gem_hub.entries import check_entry_points, read_environments, read_hub_requires
@@ -28,8 +29,8 @@ from gem_hub.records import CoreMetadata, Release, environments_of, host_url, no
 from gem_hub.refusal import GateFindings, Refusal
 from gem_hub.reserved import OFFICIAL, PACKAGES, PREFIX
 from gem_hub.store import Store
+from gem_hub.taken_names import TakenNames
 from gem_hub.terms import check_terms
-from gem_hub.typosquat import lookalikes
 from gem_hub.wheel import Wheel, read_wheel
 
 __all__ = ["GateResult", "HubView", "examine"]
@@ -48,13 +49,26 @@ class HubView:
     """The accounts that operate the hub; None if they are unknown, and then official names are not checked."""
     public: PublicNames = field(default_factory=PublicNames)
     """What the hub knows of the names of the public index."""
+    known: TakenNames | None = None
+    """The packages and ids in the form that answers fast; None to make it of the above."""
 
     @classmethod
     def of(cls, store: Store, public: PublicNames = PublicNames()) -> HubView:  # noqa: B008  # frozen
         """Return the current view of a hub."""
-        packages = frozenset(store.packages())
-        owners = {owner for name in packages & OFFICIAL for owner in store.owners(name)}
-        return cls(packages, store.environment_ids(), frozenset(owners), frozenset(store.operators()), public)
+        known = store.taken()
+        owners = {owner for name in OFFICIAL if name in known.packages for owner in store.owners(name)}
+        operators = frozenset(store.operators())
+        return cls(known.packages, known.ids, frozenset(owners), operators, public, known)
+
+    @cached_property
+    def taken(self) -> TakenNames:
+        """The packages and ids in the form that answers fast."""
+        return self.known or TakenNames(self.packages, self.ids)
+
+    def with_package(self, name: str, ids: Iterable[str]) -> HubView:
+        """Return the view with one more package."""
+        own = dict.fromkeys(ids, name)
+        return replace(self, packages={*self.packages, name}, ids={**(self.ids or {}), **own}, known=None)
 
     def with_unreleased(self, snapshot: Path) -> HubView:
         """Return the view with unreleased packages: their ids are taken, and their owners are official.
@@ -68,7 +82,7 @@ class HubView:
             named = {_base(entry["id"]) for release in page["releases"] for entry in release["environments"]}
             ids = {**dict.fromkeys(named, page["name"]), **ids}
             owners |= {*page["owners"]} if page["name"] in OFFICIAL else set()
-        return replace(self, ids=ids, official_owners=frozenset(owners))
+        return replace(self, ids=ids, official_owners=frozenset(owners), known=None)
 
 
 @dataclass(frozen=True)
@@ -216,7 +230,7 @@ def _check_name(name: str, publisher: str, hub: HubView, policy: HubPolicy, find
     if (name.startswith(PREFIX) or name in OFFICIAL) and closed and publisher not in _entitled(hub, policy):
         message = f"begins like the official packages, and {publisher!r} owns none of them; leave out {PREFIX!r}"
         findings.refuse("name.reserved-prefix", name, message)
-    alike = lookalikes(name, {*hub.packages, *OFFICIAL, *PACKAGES}) if name not in OFFICIAL else []
+    alike = hub.taken.lookalikes(name) if name not in OFFICIAL else []
     if alike:
         message = f"is hard to tell from {', '.join(alike[:3])}; choose a name that differs by two letters or more"
         findings.refuse("name.similar", name, message)
@@ -228,7 +242,7 @@ def _entitled(hub: HubView, policy: HubPolicy) -> set[str]:
 
 
 def _check_public(wheel: Wheel, hub: HubView, findings: GateFindings) -> None:
-    if wheel.name in hub.packages or wheel.name in OFFICIAL:
+    if wheel.name in hub.packages or wheel.name in OFFICIAL or wheel.name in PACKAGES:
         return
     objection = hub.public.objection(wheel.name, wheel.archive.sha256)
     if objection:
@@ -236,7 +250,7 @@ def _check_public(wheel: Wheel, hub: HubView, findings: GateFindings) -> None:
 
 
 def _check_ids(name: str, specs: tuple[EnvSpec, ...], hub: HubView, findings: GateFindings) -> None:
-    for env_id, owner, owned in foreign_ids(name, (spec.id for spec in specs), hub.ids or {}):
+    for env_id, owner, owned in hub.taken.foreign_ids(name, (spec.id for spec in specs)):
         what = "belongs to" if _base(env_id) == owned else f"is a version, or looks like one, of {owned} of"
         findings.refuse("id.taken", env_id, f"{what} the package {owner}; choose another name for it")
 

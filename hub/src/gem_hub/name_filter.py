@@ -6,6 +6,11 @@ name; one in ten thousand other names is taken for one. A hub's operator makes t
     python -m gem_hub.name_filter NAMES.txt public_names.bin --date 2026-11-22
 
 The file is one line of JSON (``format``, ``names``, ``bits``, ``hashes``, ``date``) and the bits.
+
+A hub without such a file has ``well_known_names.bin`` in this package: the 15,000 projects of the public index that
+were downloaded most (github.com/hugovk/top-pypi-packages, data of 2026-04-01), the names by which libraries are
+imported that are called otherwise, such as ``yaml`` and ``cv2`` (the table ``mapping`` of github.com/bndr/pipreqs,
+2026-03-01), what the packages of this project depend on, and frameworks of the field.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +29,7 @@ from packaging.utils import canonicalize_name
 
 from gem_hub_client.errors import HubError
 
-__all__ = ["FILE_NAME", "NameFilter"]
+__all__ = ["FILE_NAME", "NameFilter", "well_known_names"]
 
 FILE_NAME = "public_names.bin"
 """The name of the file at a hub's top."""
@@ -105,6 +111,13 @@ class NameFilter:
             return False
         places = _places(canonicalize_name(name), self.bits, self.hashes)
         return all(self.content[place >> 3] >> (place & 7) & 1 for place in places)
+
+
+@lru_cache(maxsize=1)
+def well_known_names() -> NameFilter:
+    """Return the names that everybody knows, of projects and of what is imported; see above."""
+    path = Path(__file__).with_name("well_known_names.bin")
+    return NameFilter.from_bytes(path.read_bytes(), str(path))
 
 
 def _places(name: str, bits: int, hashes: int) -> Iterable[int]:

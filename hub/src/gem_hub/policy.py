@@ -60,7 +60,8 @@ class HubPolicy(Strict):
     """Accounts that may publish new official-looking names, in addition to the owners of the official packages."""
 
     guarded: bool = False
-    """Whether new names are refused of which it is unknown whether the public index has them."""
+    """Whether new names are also refused of which it is unknown whether the public index has them; those of well-known
+    projects and imports always are."""
     operators: list[Person] = Field(default_factory=list)
     """Accounts that operate the hub, and may change any package. Default: the account that owns the hub's folder."""
 

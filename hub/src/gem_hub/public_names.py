@@ -1,7 +1,8 @@
 """Whether a name is that of a project on the public index, from which users install everything else.
 
 A package of a hub with such a name takes that project's place wherever installers ask the hub first. So a hub refuses
-it, unless the project is shown to be the publisher's: the public index must list the very same wheel.
+it, unless the project is shown to be the publisher's: the public index must list the very same wheel. Without an index
+to ask and without a filter of its own, a hub knows the names that everybody knows.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import urllib.request
 from dataclasses import dataclass
 from typing import Any
 
-from gem_hub.name_filter import FILE_NAME, NameFilter
+from gem_hub.name_filter import FILE_NAME, NameFilter, well_known_names
+from gem_hub.policy import FILE_NAME as POLICY
 from gem_hub.store import Store
 from gem_hub_client.errors import HubError
 
@@ -57,7 +59,7 @@ class PublicNames:
     index: PublicIndex | None = None
     """The index itself, to look up names singly."""
     names: NameFilter | None = None
-    """A filter of its names."""
+    """A filter of its names; without one, the well-known names count."""
     guarded: bool = False
     """Whether a name of which nothing is known is refused."""
 
@@ -65,12 +67,18 @@ class PublicNames:
     def of(cls, store: Store, guarded: bool, index_url: str = "") -> PublicNames:
         """Return what a hub knows.
 
+        Args:
+            store: the hub.
+            guarded: see :attr:`guarded`.
+            index_url: the index to ask; where it is empty, the one to which the hub sends installers for other names.
+
         Raises:
             HubError: if the filter in its folder is damaged.
         """
         content = store.files.read(FILE_NAME)
         names = None if content is None else NameFilter.from_bytes(content, f"{store.files.address}/{FILE_NAME}")
-        return cls(PublicIndex(index_url) if index_url else None, names, guarded)
+        asked = index_url or store.truth.settings().fallback
+        return cls(PublicIndex(asked) if asked else None, names, guarded)
 
     def objection(self, name: str, sha256: str) -> str:
         """Return the reason why a hub refuses a name; empty if it may have it.
@@ -90,10 +98,12 @@ class PublicNames:
                 "is a project of the public index, which does not list this wheel; publish the wheel there first, or "
                 "choose another name"
             )
-        if self.names is not None and name in self.names:
+        names = self.names or well_known_names()
+        if name in names:
             return (
-                f"is a project of the public index (as of {self.names.date}); if it is yours, publish with "
-                "--public-index, which must list this wheel, or choose another name"
+                f"is a project of the public index, or what one is imported as (as of {names.date}); if it is yours, "
+                "publish with --public-index, which must list this wheel; if it is a false alarm, the operator can add "
+                f'"accepted": {{"{name}": {{"name.public": "REASON"}}}} to {POLICY}'
             )
         if self.names is None and self.guarded:
             return "may be a project of the public index; publish with --public-index, which looks it up"

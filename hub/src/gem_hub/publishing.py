@@ -120,14 +120,15 @@ def examine_all(files: Iterable[tuple[str, bytes, Path | None]], destination: De
     view = HubView.of(destination.store, public)
     if destination.unreleased is not None:
         view = view.with_unreleased(destination.unreleased)
-    attempts = []
-    for filename, content, path in files:
+    attempts: list[Attempt] = []
+    given = list(files)
+    for filename, content, path in given:
         verdict = examine(filename, content, destination.publisher, view, destination.policy)
         attempt = _admitted(Attempt(content, verdict, path), destination)
         attempts.append(attempt)
-        if verdict.wheel is not None and attempt.stage != "refused":
-            ids = {parse_id(spec.id)._replace(variant=None).unowned: verdict.wheel.name for spec in verdict.specs}
-            view = replace(view, packages={*view.packages, verdict.wheel.name}, ids={**(view.ids or {}), **ids})
+        if verdict.wheel is not None and attempt.stage != "refused" and len(attempts) < len(given):
+            ids = {parse_id(spec.id)._replace(variant=None).unowned for spec in verdict.specs}
+            view = view.with_package(verdict.wheel.name, ids)
     return attempts
 
 

@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from email.utils import formatdate
@@ -23,6 +24,7 @@ from typing import Any
 
 from gem_hub import __version__
 from gem_hub.errors import HubRefusal
+from gem_hub.networks import network_of
 from gem_hub.static_answers import StaticAnswers
 from gem_hub.storage import HubFiles
 
@@ -41,6 +43,7 @@ class HubServer(ThreadingTCPServer):
         fallback: the simple index for unknown names; empty for none.
         observe: receives the method, path and status of each answer.
         most: the largest number of connections at once; further ones are closed at once.
+        most_of_one: the same for one address, or one network of IPv6.
 
     Raises:
         HubRefusal: if the fallback is not a valid address, or the port is not available.
@@ -58,8 +61,12 @@ class HubServer(ThreadingTCPServer):
         fallback: str = "",
         observe: Callable[[str, str, int], None] = lambda method, path, status: None,
         most: int = 512,
+        most_of_one: int = 128,
     ) -> None:
-        self._free = threading.BoundedSemaphore(most)
+        self._most = most
+        self._most_of_one = most_of_one
+        self._held: Counter[str] = Counter()
+        self._held_lock = threading.Lock()
         self.pages = StaticAnswers(hub, fallback)
         self.fallback = self.pages.fallback
         self.observe = observe
@@ -78,7 +85,8 @@ class HubServer(ThreadingTCPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread, or close the connection if there are too many."""
-        if not self._free.acquire(blocking=False):
+        network = network_of(client_address[0])
+        if not self._hold(network):
             with suppress(OSError):
                 request.setblocking(False)
                 request.send(_BUSY)
@@ -87,7 +95,7 @@ class HubServer(ThreadingTCPServer):
         try:
             super().process_request(request, client_address)
         except BaseException:
-            self._free.release()
+            self._free(network)
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -95,7 +103,21 @@ class HubServer(ThreadingTCPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            self._free(network_of(client_address[0]))
+
+    def _hold(self, network: str) -> bool:
+        """Count one more connection; False if there are too many, of this network or of all."""
+        with self._held_lock:
+            if self._held.total() >= self._most or self._held[network] >= self._most_of_one:
+                return False
+            self._held[network] += 1
+            return True
+
+    def _free(self, network: str) -> None:
+        with self._held_lock:
+            self._held[network] -= 1
+            if not self._held[network]:
+                del self._held[network]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore clients that disconnect during an answer; report every other error."""

@@ -8,7 +8,7 @@ take whatever is listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
@@ -16,9 +16,20 @@ from gem_hub.canonical import compact_json
 from gem_hub.package import WheelPackage
 from gem_hub.records import Release
 
-__all__ = ["API_VERSION", "project_html", "project_json", "provenance_path", "root_html", "root_json"]
+__all__ = [
+    "API_VERSION",
+    "LISTS",
+    "extended_lists",
+    "project_html",
+    "project_json",
+    "provenance_path",
+    "root_html",
+    "root_json",
+]
 
 API_VERSION = "1.4"
+LISTS = ("simple/index.html", "simple/index.json")
+"""The pages that list all packages."""
 
 _PAGE = """<!DOCTYPE html>
 <html>
@@ -64,13 +75,49 @@ def provenance_path(name: str, version: str) -> str:
 
 def root_html(names: Iterable[str]) -> bytes:
     """Return ``simple/index.html``, the list of all packages."""
-    links = "".join(f'<a href="{name}/">{name}</a><br>\n' for name in names)
+    links = "".join(map(_listed, names))
     return _PAGE.format(version=API_VERSION, meta="", title="Packages", links=links).encode()
 
 
 def root_json(names: Iterable[str]) -> bytes:
     """Return ``simple/index.json``."""
     return compact_json({"meta": {"api-version": API_VERSION}, "projects": [{"name": name} for name in names]})
+
+
+def extended_lists(pages: Mapping[str, bytes | None], name: str, successor: str) -> dict[str, bytes]:
+    """Return the two pages that list all packages with one more, without writing the other names again.
+
+    Args:
+        pages: path → the page as it is.
+        name: the new package.
+        successor: the package that comes after it; empty if it is the last one.
+
+    Returns:
+        The pages; none if they are not as they must be, and all names must be written.
+    """
+    html, document = (pages[path] or b"" for path in LISTS)
+    entry = f'{{"name":"{name}"}}'
+    if successor:
+        spliced = (
+            _before(html, f'<a href="{successor}/">', _listed(name)),
+            _before(document, f'{{"name":"{successor}"}}', f"{entry},"),
+        )
+    else:
+        comma = "" if b'"projects":[]' in document else ","
+        spliced = _before(html, "</body>", _listed(name)), _before(document, "]}", f"{comma}{entry}")
+    # After a kill one of the two may have the name already.
+    is_new = entry.encode() not in document and _listed(name).encode() not in html
+    return dict(zip(LISTS, spliced, strict=True)) if all(spliced) and is_new else {}
+
+
+def _before(content: bytes, mark: str, text: str) -> bytes:
+    """Return a page with a text before the last occurrence of a mark; nothing if there is none."""
+    at = content.rfind(mark.encode())
+    return b"" if at < 0 else content[:at] + text.encode() + content[at:]
+
+
+def _listed(name: str) -> str:
+    return f'<a href="{name}/">{name}</a><br>\n'
 
 
 def _files(package: WheelPackage) -> list[Release]:

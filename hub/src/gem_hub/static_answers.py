@@ -203,6 +203,9 @@ class _Request:
     def _missing(self) -> StaticAnswer:
         """Answer that the file does not exist, with the page of ``gem hub site`` for people."""
         page = self.site.files.open_public("404.html")
+        if page is None and self.url == "/":
+            told = "This hub has no pages for people yet; its operator can write them with: gem hub site"
+            return self._text(HTTPStatus.NOT_FOUND, told)
         if page is None:
             return self._text(HTTPStatus.NOT_FOUND, "There is no such file in this hub.")
         with page:

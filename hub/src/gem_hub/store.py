@@ -18,11 +18,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 from gem.arguments import nearest
@@ -36,8 +38,10 @@ from gem_hub.package import WheelPackage
 from gem_hub.policy import HubPolicy
 from gem_hub.rebuild import REBUILDING, place_files, rebuild, unobserved
 from gem_hub.records import Release, Strict, file_path
+from gem_hub.simple_pages import LISTS, extended_lists
 from gem_hub.statements import signed_statement
 from gem_hub.storage import HeldLock, HubFiles, HubFolder, HubLock, files_of
+from gem_hub.taken_names import TakenNames
 from gem_hub.truth import Truth
 from gem_hub_client.errors import HubError
 
@@ -72,8 +76,9 @@ class Store:
         self.files = files_of(hub)
         self.truth = Truth(self.files)
         self._lock = lock if lock is not None else self.files.lock()
-        self._claims: dict[str, str] = {}
-        self._claims_serial = 0
+        self._taken = TakenNames()
+        self._taken_serial = 0
+        self._taken_lock = Lock()
 
     def publish(self, release: Release, wheel: Path | None, metadata: bytes) -> StoreResult:
         """Add a release in mode ``host`` or ``link``.
@@ -99,7 +104,7 @@ class Store:
         if self._admitted(release) is None:
             self.complete()
             return StoreResult.ALREADY_PUBLISHED
-        self.environment_ids()  # work that grows with the hub happens before the lock
+        self.taken()  # work that grows with the hub happens before the lock
         try:
             if release.mode == "host":
                 self._copy_in(release, wheel, metadata)
@@ -192,7 +197,7 @@ class Store:
 
     def packages(self) -> list[str]:
         """Return the names of all packages, sorted."""
-        return self.truth.names()
+        return list(self.taken().sorted)
 
     def package(self, name: str) -> WheelPackage | None:
         """Return a package with all its records and events; None if it does not exist."""
@@ -222,13 +227,26 @@ class Store:
         Raises:
             HubError: if a file of the catalogue is damaged.
         """
+        return dict(self.taken().ids)
+
+    def taken(self) -> TakenNames:
+        """Return the names and ids that are given away; what has changed since the last call is read, and no more.
+
+        Raises:
+            HubError: if a file of the catalogue is damaged.
+        """
         root = self._read_root()
         if root is None:  # a checkout of an index, which holds only records and events
-            return claims(line(package) for package in self.truth.packages())
-        if root["serial"] != self._claims_serial:
-            self._claims.update(claims(read_feed(root, self.files.read, self._claims_serial)))
-            self._claims_serial = root["serial"]
-        return dict(self._claims)
+            lines = [line(package) for package in self.truth.packages()]
+            return TakenNames([str(item["name"]) for item in lines], claims(lines))
+        with self._taken_lock:
+            if root["serial"] != self._taken_serial:
+                if root["serial"] < self._taken_serial:  # the hub was set back
+                    self._taken, self._taken_serial = TakenNames(), 0
+                for item in read_feed(root, self.files.read, self._taken_serial):
+                    self._taken.add(item["name"], claims([item]))
+                self._taken_serial = root["serial"]
+            return self._taken
 
     def operators(self) -> list[str]:
         """Return the accounts that operate the hub: those of its policy, or else the account that owns its folder."""
@@ -369,7 +387,7 @@ class Store:
         if isinstance(package.last, Lift):  # pages name no file that is not there
             place_files(self.files, package)
         if len(package.serials) == 1:
-            pages = {**package_pages(package), **list_pages(self.truth.names())}
+            pages = {**package_pages(package), **self._lists_with(package.name)}
         else:
             pages = package_pages(package)
         last = package.last
@@ -380,6 +398,13 @@ class Store:
         root = issued_root(root_bytes(feed.root), self.truth.settings().valid_days, datetime.now(timezone.utc))
         self.files.replace_all({**pages, **feed.files})
         self.files.replace("root.json", root)
+
+    def _lists_with(self, name: str) -> dict[str, bytes]:
+        """Return the pages that list all packages, with a new one."""
+        known = self.taken().sorted
+        successor = next(iter(known[bisect_right(known, name) : bisect_right(known, name) + 1]), "")
+        pages = {path: self.files.read(path) for path in LISTS}
+        return extended_lists(pages, name, successor) or list_pages(self.truth.names())
 
     def _hide(self, package: WheelPackage) -> None:
         """Hide the files of a package that was just quarantined, once no page names them."""
@@ -413,7 +438,7 @@ class Store:
         return package if check_release(release, package) else None
 
     def _refuse_foreign_ids(self, release: Release) -> None:
-        taken = self.environment_ids()
+        taken = self.taken().ids
         for environment in release.environments:
             owner = taken.get(environment.base_id, release.name)
             if owner != release.name:

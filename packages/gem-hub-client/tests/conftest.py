@@ -47,7 +47,34 @@ def hub_line(name: str, serial: int, **changes: Any) -> dict[str, Any]:
         "size": 1000 + serial,
         "serial": serial,
     }
-    return {**line, **changes}
+    return promising({**line, **changes})
+
+
+def promising(line: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Return a line with the digest of its package's page, which ``changes`` make another one."""
+    return {**line, "page_sha256": hashlib.sha256(hub_page(line, **changes)).hexdigest()}
+
+
+def hub_page(line: dict[str, Any], **changes: Any) -> bytes:
+    """Return the page of a package whose only release is the one in its line; ``changes`` make it another one."""
+    release = {
+        **{key: line[key] for key in ("version", "sha256", "size", "published", "environments", "licence")},
+        **{key: line[key] for key in ("requires_python", "requires_gem_core")},
+        "filename": f"{line['name'].replace('-', '_')}-{line['version']}-py3-none-any.whl",
+        "publisher": "somebody",
+        "yanked": None,
+    }
+    page = {
+        "format": 1,
+        "name": line["name"],
+        "status": line["status"],
+        "reason": line["reason"],
+        "owners": ["somebody"],
+        "serial": line["serial"],
+        "releases": [release],
+        **changes,
+    }
+    return json.dumps(page).encode()
 
 
 class HubFolder:
@@ -56,7 +83,7 @@ class HubFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.root: dict[str, Any] = {}
-        self.line = hub_line
+        self.line, self.promising = hub_line, promising
 
     def file(self, stem: str, content: bytes) -> dict[str, Any]:
         """Write a catalogue file of any bytes; return what root.json has to say of it."""
@@ -93,25 +120,10 @@ class HubFolder:
         (self.folder / "root.json").write_text(json.dumps(self.root))
 
     def page(self, line: dict[str, Any], **changes: Any) -> None:
-        """Write what the hub has to say about a package."""
-        release = {
-            **{key: line[key] for key in ("version", "sha256", "size", "published", "environments", "licence")},
-            "filename": f"{line['name'].replace('-', '_')}-{line['version']}-py3-none-any.whl",
-            "publisher": "somebody",
-            "yanked": None,
-        }
-        page = {
-            "format": 1,
-            "name": line["name"],
-            "status": line["status"],
-            "owners": ["somebody"],
-            "serial": line["serial"],
-            "releases": [release],
-            **changes,
-        }
+        """Write what the hub has to say about a package, which the catalogue promises unless there are changes."""
         target = self.folder / "envs" / f"{line['name']}.json"
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(page))
+        target.write_bytes(hub_page(line, **changes))
 
     @staticmethod
     def packed(lines: Iterable[dict[str, Any]]) -> bytes:

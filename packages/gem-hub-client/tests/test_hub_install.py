@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
 from gem_hub_client import installer
+from gem_hub_client.cli.install import _origin
 from gem_hub_client.config import Hub, hub_at
 from gem_hub_client.errors import HubError
+from gem_hub_client.install import Item
 from gem_hub_client.installed import InstalledPackage, installed_package
 from gem_hub_client.installer import Installer, find_installer, find_locker, pinned_line
 from gem_hub_client.lock import check_name
@@ -68,6 +70,22 @@ def test_a_linked_file_lies_where_the_hub_says() -> None:
     assert line == f"toy-envs[big] @ https://files.example/{FILE}#sha256={SHA}"
     parsed = Requirement(line)
     assert (parsed.name, parsed.extras, parsed.url) == ("toy-envs", {"big"}, f"{release.url}#sha256={SHA}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        (
+            {"mode": "link", "url": f"https://files.example/{FILE}"},
+            f"{WEB.name} (file from files.example), ",
+        ),
+        ({"mode": "link", "url": f"https://hub.example/{FILE}"}, f"{WEB.name}, "),
+        ({}, f"{WEB.name}, "),
+    ],
+)
+def test_the_host_that_a_file_comes_from_is_named(changes: dict[str, Any], shown: str) -> None:
+    """A hub's name does not stand for a file that lies elsewhere."""
+    assert _origin(Item(Choice(read(**changes), (), (), ()), "install", None)).startswith(shown)
 
 
 def test_what_has_no_file_has_no_address() -> None:

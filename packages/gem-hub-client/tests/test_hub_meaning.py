@@ -19,6 +19,7 @@ from gem_hub_client.catalogue import Catalogue
 from gem_hub_client.cli.group import hub_command
 from gem_hub_client.filters import NO_FILTERS, Filters
 from gem_hub_client.lexicon import LEXICON, controlled_tags, meanings
+from gem_hub_client.query_terms import query_terms
 from gem_hub_client.search import search
 from gem_hub_client.stem import stem
 from gem_hub_client.tokenize import tokenize
@@ -147,6 +148,22 @@ def test_each_kind_of_meaning_finds_alone() -> None:
             assert found(made, "juggling") == ["torches"]
             assert found(made, "clinical") == ["zebra", "aid"]
             assert found(made, "pwn") == ["bastion"]
+
+
+def test_one_environment_with_all_words_comes_before_two_that_share_them() -> None:
+    """A description is of one environment; what a package has only between its environments counts for less."""
+    split = package("split", "", environment("a:One-v0", "a game of luck"), environment("a:Two-v0", "a code of law"))
+    whole = package(
+        "whole", "", environment("b:One-v0", "a game with a code"), environment("b:Two-v0", "something else")
+    )
+    with catalogue_of([split, whole]) as catalogue:
+        assert [hit.record["name"] for hit in search(catalogue, "a game with a code").hits] == ["whole", "split"]
+
+
+@pytest.mark.parametrize("query", ["where is the code that you guess", "guess code", "what can I do to guess a code"])
+def test_small_words_take_no_place(query: str) -> None:
+    """Words that every sentence has neither tell anything nor use up the words that count."""
+    assert [term.word for term in query_terms(query)] in (["code", "guess"], ["guess", "code"])
 
 
 def test_the_word_itself_comes_before_its_family() -> None:

@@ -381,10 +381,10 @@ def test_hostile_texts_cannot_reach_a_terminal(folder_hub: HubFolder) -> None:
     """Escape sequences and direction marks in a hub's texts are gone from whatever the commands print."""
     line = package(
         "trap", HOSTILE, environment("trap:Sudoku-v0", HOSTILE, requires=[HOSTILE], variants=[HOSTILE]),
-        version=f"1{HOSTILE[:-1]}", reason=HOSTILE, status="deprecated", licence=HOSTILE, published=HOSTILE,
+        version=f"1{HOSTILE[:-1]}", reason=HOSTILE[:-1], status="deprecated", licence=HOSTILE, published=HOSTILE,
         conformance={"gem_core": HOSTILE, "holds": 1}, sha256="0" * 64, size=1,
     )  # fmt: skip
-    folder_hub.begin([line], 4)
+    folder_hub.begin([folder_hub.promising(line, owners=[HOSTILE])], 4)
     folder_hub.page(line, owners=[HOSTILE])
     for arguments in (
         ["search", "trap"],
@@ -413,7 +413,7 @@ def test_plain_text_has_no_controls(text: str) -> None:
 def test_info_shows_a_package_or_the_one_that_offers_an_environment(folder_hub: HubFolder) -> None:
     """A package's name and an environment's id lead to the same page."""
     line = {**PACKAGES[0], "sha256": "0" * 64, "size": 5, "published": "2026-11-21T08:00:00Z"}
-    folder_hub.begin([line], 4)
+    folder_hub.begin([folder_hub.promising(line)], 4)
     folder_hub.page(line)
     shown = run("info", "GEM_envs_games")
     assert shown.exit_code == 0, shown.output

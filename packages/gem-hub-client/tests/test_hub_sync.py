@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
@@ -17,14 +18,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 
 from gem_hub_client import __version__, catalogue_cache, catalogue_reader, root, sync
 from gem_hub_client.catalogue import Catalogue
 from gem_hub_client.catalogue_cache import open_catalogue
+from gem_hub_client.cli.search import search_command
 from gem_hub_client.config import Hub, hub_at, hubs
 from gem_hub_client.errors import HubError
 from gem_hub_client.federated_search import search_hubs
-from gem_hub_client.pages import package_page
+from gem_hub_client.pages import VerifiedPage, find_page
 from gem_hub_client.state import State
 from gem_hub_client.sync import update
 from gem_hub_client.transport import _opener
@@ -146,13 +149,26 @@ def test_a_folder_is_looked_at_every_time(hub_folder: HubFolder, monkeypatch: py
 
 
 def test_a_search_asks_a_server_only_when_that_is_due(hub_folder: HubFolder, hub_server: HubServer) -> None:
-    """Within an hour a search that finds something asks nobody; later, one conditional request."""
+    """For some minutes a search that finds something asks nobody; later, one conditional request."""
     search_hubs("mazes")
     hub_server.requests.clear()
     search_hubs("mazes")
     assert hub_server.requests == []
     with open_catalogue(client(), max_age=0.0):
         assert hub_server.statuses == [304]
+
+
+def test_an_answer_that_is_not_of_now_says_so(
+    hub_folder: HubFolder, hub_server: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a minute the command names the age of what it has searched, and the command that asks again."""
+    now = time.time
+    runner = CliRunner()
+    assert "was asked" not in runner.invoke(search_command, ["mazes"]).output
+    monkeypatch.setattr("time.time", lambda: now() + 120)
+    assert (
+        "was asked 2 minutes ago; 'gem hub update' loads what is new" in runner.invoke(search_command, ["mazes"]).output
+    )
 
 
 def test_a_search_that_finds_nothing_asks_again(
@@ -703,83 +719,183 @@ def test_an_open_catalogue_survives_the_next_snapshot(hub_folder: HubFolder, hub
 # --- Pages
 
 
-def test_a_page_is_checked_against_the_catalogue(hub_folder: HubFolder, hub_server: HubServer) -> None:
-    """What a hub says about a package must agree with its catalogue on the file and on what is yanked."""
+def page_of(name: str, *, offline: bool = False) -> VerifiedPage:
+    return find_page(name, hubs(), offline=offline)
+
+
+@pytest.fixture
+def mazes(hub_folder: HubFolder, hub_server: HubServer) -> dict[str, Any]:
+    """The line of a package whose page lies in the hub."""
     line = hub_folder.line("mazes", 2)
     hub_folder.page(line)
-    _, record, page = package_page("Mazes")
-    assert (record["name"], page["releases"][0]["sha256"]) == ("mazes", line["sha256"])
-    evil = "0" * 64
-    hub_folder.page({**line, "sha256": evil})
-    with pytest.raises(HubError, match=rf"envs/mazes\.json: contradicts .*{line['sha256']}.*{evil}"):
-        package_page("mazes")
-    hub_folder.page(line, serial=1)
-    with pytest.raises(HubError, match=r"envs/mazes\.json: is older"):
-        package_page("mazes")
-    hub_folder.page(line, name="chess")
-    with pytest.raises(HubError, match="is about 'chess'"):
-        package_page("mazes")
-    hub_folder.page(line)
-    text = (hub_folder.folder / "envs/mazes.json").read_text().replace('"yanked": null', '"yanked": "no"')
-    (hub_folder.folder / "envs/mazes.json").write_text(text)
-    with pytest.raises(HubError, match="what is yanked"):
-        package_page("mazes")
-    for broken in ("", "[]", "{}", '{"format": 9}', text[:-5]):
-        (hub_folder.folder / "envs/mazes.json").write_text(broken)
-        with pytest.raises(HubError, match=r"envs/mazes\.json"):
-            package_page("mazes")
+    return line
 
 
-def test_a_page_with_a_promised_digest_is_checked_whole(hub_folder: HubFolder, hub_server: HubServer) -> None:
-    """Where the catalogue has the page's digest, nothing in the page can be changed."""
-    line = hub_folder.line("mazes", 4)
-    hub_folder.page(line)
-    target = hub_folder.folder / "envs/mazes.json"
-    digest = hashlib.sha256(target.read_bytes()).hexdigest()
-    hub_folder.append({**line, "page_sha256": digest})
-    package_page("mazes")
-    target.write_bytes(target.read_bytes() + b" ")
-    with pytest.raises(HubError, match=rf"envs/mazes\.json.*expected sha256 '{digest}', found [0-9a-f]{{64}}"):
-        package_page("mazes")
+def test_the_page_that_the_catalogue_promises_is_read(mazes: dict[str, Any]) -> None:
+    """Page and line come together, whatever spelling of the name was asked for."""
+    found = page_of("Mazes")
+    assert found.record["page_sha256"] == mazes["page_sha256"]
+    assert (found.page["releases"][0]["sha256"], found.note) == (mazes["sha256"], "")
 
 
-def test_a_page_newer_than_the_catalogue_brings_it_up_to_date(hub_folder: HubFolder, hub_server: HubServer) -> None:
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"serial": 1}, "has serial 1, and the catalogue has 2"),
+        ({"serial": 1_000_000}, "has serial 1000000, and the catalogue has 2"),
+        ({"serial": None}, "has serial None"),
+        ({"name": "chess"}, "is about 'chess'"),
+        ({"format": 9}, "is in format 9"),
+        ({"status": "quarantined"}, "has the status 'quarantined'"),
+        ({"releases": []}, r"has no release '0\.1\.0'"),
+        ({"owners": ["somebody else"]}, "says the same in other words"),
+    ],
+    ids=str,
+)
+def test_any_other_page_is_refused(
+    hub_folder: HubFolder, mazes: dict[str, Any], changes: dict[str, Any], reason: str
+) -> None:
+    """Nothing in a page can be changed, least of all its serial, and the refusal says what differs."""
+    hub_folder.page(mazes, **changes)
+    promised = mazes["page_sha256"]
+    with pytest.raises(
+        HubError, match=rf"envs/mazes\.json.*{reason}.*expected sha256 '{promised}', found [0-9a-f]{{64}}"
+    ):
+        page_of("mazes")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"serial": 7}, {"status": "deprecated"}, {"releases": []}, {"releases": 3}], ids=str
+)
+def test_a_page_that_contradicts_the_line_that_promises_it_is_refused(
+    hub_folder: HubFolder, mazes: dict[str, Any], changes: dict[str, Any]
+) -> None:
+    """A hub that says two things about a package is not believed in either."""
+    hub_folder.begin([hub_folder.promising(mazes, **changes)], 4)
+    hub_folder.page(mazes, **changes)
+    with pytest.raises(HubError, match=r"envs/mazes\.json"):
+        page_of("mazes")
+
+
+def test_a_line_without_a_promise_proves_nothing(hub_folder: HubFolder, mazes: dict[str, Any]) -> None:
+    """Where the catalogue has no digest of a page, no page is the right one."""
+    hub_folder.begin([{key: value for key, value in mazes.items() if key != "page_sha256"}], 4)
+    with pytest.raises(HubError, match="expected sha256 None"):
+        page_of("mazes")
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"<html>", b"[" * 100_000], ids=repr)
+def test_what_is_no_page_is_refused(hub_folder: HubFolder, mazes: dict[str, Any], content: bytes) -> None:
+    """Rubbish is one sentence."""
+    (hub_folder.folder / "envs/mazes.json").write_bytes(content)
+    with pytest.raises(HubError, match=r"envs/mazes\.json"):
+        page_of("mazes")
+
+
+def test_a_page_newer_than_the_catalogue_brings_it_up_to_date(hub_folder: HubFolder, mazes: dict[str, Any]) -> None:
     """A package that has changed since the catalogue was loaded is read together with its new line."""
-    line = hub_folder.line("mazes", 2)
-    hub_folder.page(line)
-    package_page("mazes")
-    newer = {**line, "version": "0.2.0", "serial": 4, "sha256": "1" * 64}
+    page_of("mazes")
+    newer = hub_folder.line("mazes", 4, version="0.2.0", sha256="1" * 64)
     hub_folder.append(newer)
     hub_folder.page(newer)
-    content = json.loads((hub_folder.folder / "envs/mazes.json").read_text())
-    content["releases"].append(
-        {**content["releases"][0], "version": "0.1.0", "sha256": line["sha256"], "size": line["size"]}
-    )
-    (hub_folder.folder / "envs/mazes.json").write_text(json.dumps(content))
-    _, record, page = package_page("mazes")
-    assert record["version"] == "0.2.0"
-    assert page["serial"] == 4
+    found = page_of("mazes")
+    assert (found.record["version"], found.page["serial"]) == ("0.2.0", 4)
 
 
-def test_a_page_that_was_read_is_there_without_a_network(hub_folder: HubFolder, hub_server: HubServer) -> None:
-    """What was read once is read again from the cache, with a note; what never was, is one sentence."""
-    hub_folder.page(hub_folder.line("mazes", 2))
-    package_page("mazes")
+def test_a_hub_that_is_publishing_is_looked_at_again(
+    hub_folder: HubFolder, mazes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that is ahead of the catalogue for a moment is waited for, and one that stays ahead is refused."""
+    newer = hub_folder.line("mazes", 4, version="0.2.0", sha256="1" * 64)
+    hub_folder.page(newer)
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 7:
+            hub_folder.append(newer)
+
+    monkeypatch.setattr("gem_hub_client.pages.time.sleep", wait)
+    with pytest.raises(HubError, match="has serial 4, and the catalogue has 2"):
+        page_of("mazes")
+    assert len(waited) == 4
+    assert page_of("mazes").record["serial"] == 4
+
+
+def test_a_page_that_was_read_is_there_when_it_is_asked_for(
+    hub_folder: HubFolder, hub_server: HubServer, mazes: dict[str, Any]
+) -> None:
+    """Without a network only --offline reads what was read before, with a note; what never was, is one sentence."""
+    page_of("mazes")
     hub_server.instead[""] = answer(503, {"Content-Length": "0"})
-    notes: list[str] = []
-    assert package_page("mazes", notes=notes)[2]["name"] == "mazes"
-    assert "going on with what was read before" in notes[0]
-    assert package_page("mazes", offline=True)[2]["name"] == "mazes"
+    with open_catalogue(client(), 0.0):
+        pass
+    with pytest.raises(HubError, match="503"):
+        page_of("mazes")
+    found = page_of("mazes", offline=True)
+    assert (found.page["name"], "was not asked" in found.note) == ("mazes", True)
     with pytest.raises(HubError, match="nothing was read about word-games yet"):
-        package_page("word-games", offline=True)
+        page_of("word-games", offline=True)
+
+
+def test_a_page_that_was_changed_in_the_cache_is_refused(mazes: dict[str, Any]) -> None:
+    """What lies in the cache proves nothing by lying there."""
+    page_of("mazes")
+    kept = client().cache / "envs/mazes.json"
+    kept.write_bytes(kept.read_bytes().replace(b"somebody", b"sombody2"))
+    with pytest.raises(HubError, match="is not what the catalogue promises"):
+        page_of("mazes", offline=True)
 
 
 def test_an_unknown_package_is_named(hub_server: HubServer) -> None:
     """Asking for a package that no hub has says where was looked; a name that cannot be is refused before."""
     with pytest.raises(HubError, match="has no package 'nothing-like-it'"):
-        package_page("nothing-like-it")
+        page_of("nothing-like-it")
     with pytest.raises(HubError, match="cannot be the name of a package"):
-        package_page("../../etc/passwd")
+        page_of("../../etc/passwd")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems give each user folders of their own")
+class TestSharedCaches:
+    """A cache folder that others can write into."""
+
+    def loosen(self, hub: Hub) -> Path:
+        """Let others write into the cache."""
+        folder = hub.cache
+        folder.chmod(0o777)
+        return folder
+
+    def test_what_lies_there_is_not_believed(
+        self, hub_folder: HubFolder, hub_server: HubServer, mazes: dict[str, Any]
+    ) -> None:
+        """The catalogue is loaded again, into a folder that is this user's alone from then on."""
+        page_of("mazes")
+        database = State.read(client().cache).database
+        folder = self.loosen(client())
+        with Catalogue.open(folder / database) as catalogue:
+            catalogue.apply([hub_folder.promising({**mazes, "summary": "changed"}, owners=["evil"])], catalogue.serial)
+        assert page_of("mazes").record["summary"] == mazes["summary"]
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+    def test_offline_there_is_nothing_then(self, mazes: dict[str, Any]) -> None:
+        """Without asking the hub nothing in such a folder counts."""
+        page_of("mazes")
+        self.loosen(client())
+        with pytest.raises(HubError, match="nothing was loaded from this hub yet"):
+            page_of("mazes", offline=True)
+
+    def test_the_folder_of_another_user_is_not_used(
+        self, mazes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A page is verified in memory then, and an update names the folder and the way out."""
+        page_of("mazes")
+        owner = os.geteuid()
+        monkeypatch.setattr("os.geteuid", lambda: owner + 12345)
+        assert (State.read(client().cache).serial >= 0) == (owner == 0)  # root's folders are as good as one's own
+        monkeypatch.setattr("gem_hub_client.private_folder._ROOT", -1)
+        assert page_of("mazes").record["summary"] == mazes["summary"]
+        with pytest.raises(HubError, match=r"others may write there.*XDG_CACHE_HOME"):
+            update(client())
 
 
 # --- root.json alone

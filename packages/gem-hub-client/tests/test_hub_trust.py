@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from gem_hub_client.cli.update import update_command
 from gem_hub_client.config import Hub, hub_at
 from gem_hub_client.errors import HubError
-from gem_hub_client.federated_search import query_catalogue, search_hubs
+from gem_hub_client.federated_search import search_hubs
 from gem_hub_client.package_index import PackageIndex
-from gem_hub_client.pages import read_page
+from gem_hub_client.pages import find_page
 from gem_hub_client.state import utc
 from gem_hub_client.sync import update
 
@@ -35,9 +35,7 @@ def issued(folder: HubFolder, age: float, days: float = 7) -> None:
 
 
 def page_of(hub: Hub, name: str) -> dict[str, Any]:
-    line = query_catalogue(hub, lambda opened: opened.catalogue.record(name), max_age=0.0)
-    assert line is not None
-    return read_page(hub, line)
+    return find_page(name, [hub]).page
 
 
 class TestDigests:

@@ -13,6 +13,7 @@ from gem_hub.registry.quotas import DAY
 from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.tokens import SCOPES
 from gem_hub_client.cli.output import json_option, print_json
+from gem_hub_client.state import utc
 
 __all__ = ["admin_command"]
 
@@ -121,13 +122,14 @@ def invite_command(days: int, services: RegistryServices) -> None:
 
 @admin_command.command("audit")
 @click.option("--package", default="", help="Only what concerns this package.")
-@click.option("--after", type=int, default=0, help="Only lines after this number.")
+@click.option("--after", type=int, help="The lines that follow this number.  [default: the newest]")
 @click.option("--most", type=click.IntRange(min=1), default=100, show_default=True, help="How many.")
 @json_option
 @registry_command
-def audit_command(package: str, after: int, most: int, as_json: bool, services: RegistryServices) -> None:
-    """Show the audit log."""
-    _show(services.audit.lines(after, most, package), as_json, ("id", "created", "account", "action", "subject"))
+def audit_command(package: str, after: int | None, most: int, as_json: bool, services: RegistryServices) -> None:
+    """Show the audit log, the newest line last; times are in UTC."""
+    lines = [{**line, "created": utc(line["created"])} for line in services.audit.lines(after, most, package)]
+    _show(lines, as_json, ("id", "created", "account", "action", "subject"))
 
 
 @admin_command.command("queue")

@@ -101,13 +101,13 @@ def attestations_command(
       gem hub attestations my-envs
     """
     from gem_hub.attestations.verification import verify_attestation
-    from gem_hub_client.pages import package_page
+    from gem_hub_client.config import hubs
+    from gem_hub_client.pages import find_page
 
-    notes: list[str] = []
     wanted, _, version = name.partition("==")
-    _, record, page = package_page(wanted, offline=offline, notes=notes)
-    for text in notes:
-        note(text)
+    found = find_page(wanted, hubs(), offline=offline)
+    record, page = found.record, found.page
+    note(found.note)
     release = next((entry for entry in page["releases"] if entry["version"] == (version or record["version"])), None)
     if release is None:
         raise HubRefusal(f"{name}: there is no such release")

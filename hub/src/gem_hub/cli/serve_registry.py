@@ -18,6 +18,7 @@ from gem_hub.registry.server import listen, registry_server
 from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.settings import RegistrySettings
 from gem_hub.signing.renewal import SignatureRenewal
+from gem_hub.site.refresh import SiteRefresher
 from gem_hub.storage import PRIVATE
 from gem_hub.store import Store
 
@@ -51,17 +52,24 @@ def _serve(services: RegistryServices, listener: socket.socket, host: str, certi
     settings = services.settings
     services.conformance_note = no_kit_because(services)
     recover(services)
+    services.store.taken()  # reading a large hub's names takes seconds, which no upload should wait for
     services.counters.sweep()
     worker = ConformanceWorker(services, lambda what: click.secho(what, dim=True, err=True))
     if not services.conformance_note:
         worker.start()
     server = registry_server(
-        registry_app(services, _report), settings.connections, settings.trusted_proxies, certificate, key
+        registry_app(services, _report),
+        settings.connections,
+        settings.trusted_proxies,
+        certificate,
+        key,
+        settings.connections_per_address,
     )
     _introduce(services, host, listener.getsockname()[1], bool(certificate))
     try:
         with (
             SignatureRenewal(services.store, lambda what: click.secho(what, fg="red", err=True)),
+            SiteRefresher(services.store, lambda what: click.secho(what, fg="red", err=True)),
             suppress(KeyboardInterrupt),  # an interrupt is the normal end, which uvicorn passes on
         ):
             server.run(sockets=[listener])
@@ -103,6 +111,7 @@ def _introduce(services: RegistryServices, host: str, port: int, tls: bool) -> N
     click.echo(f"  database: {services.database.engine.url.render_as_string(hide_password=True)}")
     if not tls and not is_loopback(host):
         click.secho("  WARNING: tokens travel unencrypted; put a proxy with TLS in front, or name --tls-cert", fg="red")
+    click.echo(f"  gem hub use {address}")
     click.echo(f"  uv publish --publish-url {address}upload/ --token TOKEN dist/*.whl")
     click.echo(f"  twine upload --repository-url {address}upload/ -u __token__ -p TOKEN dist/*.whl")
     click.echo("Ctrl-C ends it.")

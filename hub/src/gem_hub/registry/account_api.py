@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
@@ -77,7 +78,16 @@ def _me(call: ApiCall) -> dict[str, Any]:
 
 
 def _own_tokens(call: ApiCall) -> dict[str, Any]:
-    return {"tokens": call.services.tokens.of(call.needs("manage").account_id)}
+    credential = call.needs("manage")
+    tokens = call.services.tokens.of(credential.account_id)
+    return {"tokens": [token for token in tokens if _may_manage(credential, token)]}
+
+
+def _may_manage(credential: Credential, token: Mapping[str, Any]) -> bool:
+    """Return whether a credential may see and revoke a token of its account: one for no other packages than its own."""
+    if credential.packages is None or token["id"] == credential.token_id:
+        return True
+    return token["packages"] is not None and {*token["packages"]} <= credential.packages
 
 
 def _mint(call: ApiCall) -> dict[str, Any]:
@@ -119,8 +129,11 @@ def _revoke_current(call: ApiCall) -> dict[str, Any]:
 
 def _revoke(call: ApiCall) -> dict[str, Any]:
     number, credential = call.request.path_params["number"], call.needs("manage")
-    if number > 2**31 - 1 or not call.services.tokens.revoke(number, credential.account_id):
-        raise Problem(HTTPStatus.NOT_FOUND, f"{credential.account} has no valid token {number}")
+    own = call.services.tokens.of(credential.account_id)
+    known = {token["id"] for token in own if _may_manage(credential, token)}
+    if number not in known or not call.services.tokens.revoke(number, credential.account_id):
+        message = f"{credential.account} has no valid token {number} that this one may revoke"
+        raise Problem(HTTPStatus.NOT_FOUND, message)
     call.log("token.revoke", f"token {number}")
     return {"revoked": number}
 

@@ -17,11 +17,12 @@ from starlette.routing import Route
 
 from gem.ids import normalized_distribution
 from gem_hub.events import Event
+from gem_hub.networks import network_of
 from gem_hub.package import WheelPackage
 from gem_hub.records import NAME, Strict, reasons
 from gem_hub.registry.forms import read_body
 from gem_hub.registry.problems import Problem
-from gem_hub.registry.quotas import MINUTE, network_of
+from gem_hub.registry.quotas import MINUTE
 from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.tokens import Credential
 

@@ -62,18 +62,20 @@ class AuditLog:
         with self._database.change() as own:
             own.execute(insert(audit_log).values(row))
 
-    def lines(self, after: int = 0, most: int = 100, subject: str = "") -> list[dict[str, Any]]:
+    def lines(self, after: int | None = 0, most: int = 100, subject: str = "") -> list[dict[str, Any]]:
         """Return lines in the order in which they were added.
 
         Args:
-            after: the ``id`` after which they begin.
+            after: the ``id`` after which they begin; None for the newest ones.
             most: their largest number.
             subject: only those about this subject, or a version of it.
         """
-        query = select(audit_log).where(audit_log.c.id > after).order_by(audit_log.c.id).limit(most)
+        order = audit_log.c.id if after is not None else audit_log.c.id.desc()
+        query = select(audit_log).where(audit_log.c.id > (after or 0)).order_by(order).limit(most)
         if subject:
             query = query.where(
                 (audit_log.c.subject == subject) | audit_log.c.subject.startswith(f"{subject} ", autoescape=True)
             )
         with self._database.read() as connection:
-            return [dict(row._mapping) for row in connection.execute(query)]
+            found = [dict(row._mapping) for row in connection.execute(query)]
+        return found if after is not None else found[::-1]

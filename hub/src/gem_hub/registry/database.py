@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, select, text
+from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, inspect, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from gem_hub.errors import HubRefusal
-from gem_hub.registry.tables import METADATA, SCHEMA, state
+from gem_hub.registry.tables import METADATA, SCHEMA, checks, state
 
 __all__ = ["Database"]
 
@@ -108,6 +108,10 @@ class Database:
         if self.engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION})
         METADATA.create_all(connection)
+        present = {column["name"] for column in inspect(connection).get_columns(checks.name)}
+        if checks.c.account.name not in present:  # of a database that an earlier gem-hub made
+            kind = checks.c.account.type.compile(self.engine.dialect)
+            connection.execute(text(f"ALTER TABLE {checks.name} ADD COLUMN account {kind} NOT NULL DEFAULT ''"))
         found = connection.execute(select(state.c.value).where(state.c.key == "schema")).scalar_one_or_none()
         if found is None:
             connection.execute(insert(state).values(key="schema", value=str(SCHEMA)))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import delete, func, or_, select, update
 
 from gem_hub.registry.database import Database
 from gem_hub.registry.tables import checks
@@ -58,9 +58,10 @@ class ConformanceQueue:
         self._clock = clock
         self.owner = owner or f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
 
-    def announce(self, name: str, version: str, sha256: str) -> None:
-        """Write down that a release is about to be published."""
+    def announce(self, name: str, version: str, sha256: str, account: str = "") -> None:
+        """Write down that an account is about to publish a release."""
         row = {
+            "account": account[:100],
             "name": name,
             "version": version,
             "sha256": sha256,
@@ -70,9 +71,9 @@ class ConformanceQueue:
         with self._database.change() as connection:
             self._database.insert_if_absent(connection, checks, row)
 
-    def confirm(self, name: str, version: str, sha256: str) -> None:
+    def confirm(self, name: str, version: str, sha256: str, account: str = "") -> None:
         """Make a release work for the queue, now that it is published; one that was there before stays as it is."""
-        self.announce(name, version, sha256)
+        self.announce(name, version, sha256, account)
         with self._database.change() as connection:
             connection.execute(
                 update(checks)
@@ -108,11 +109,17 @@ class ConformanceQueue:
         return len(rows)
 
     def take(self) -> QueuedCheck | None:
-        """Return the oldest release that nobody works on, and hold it; None if there is none."""
+        """Return a release that nobody works on, and hold it; None if there is none.
+
+        It is the oldest one of the account whose last turn is longest ago, so that no account holds up the others.
+        """
         now = int(self._clock())
         due = or_(checks.c.lease.is_(None), checks.c.lease <= now)
         free = checks.c.state.in_(("queued", "running")) & due
-        oldest = select(checks.c.id).where(free).order_by(checks.c.id).limit(1).with_for_update(skip_locked=True)
+        past = checks.alias()
+        turn = select(func.max(past.c.changed)).where(past.c.account == checks.c.account, past.c.attempts > 0)
+        order = (func.coalesce(turn.scalar_subquery(), 0), checks.c.id)
+        oldest = select(checks.c.id).where(free).order_by(*order).limit(1).with_for_update(skip_locked=True, of=checks)
         with self._database.change() as connection:
             number = connection.execute(oldest).scalar_one_or_none()
             if number is None:

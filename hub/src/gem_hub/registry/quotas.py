@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from collections.abc import Callable
 from http import HTTPStatus
@@ -13,22 +12,9 @@ from gem_hub.registry.database import Database
 from gem_hub.registry.problems import Problem
 from gem_hub.registry.tables import usage
 
-__all__ = ["DAY", "HOUR", "MINUTE", "UsageCounters", "network_of"]
+__all__ = ["DAY", "HOUR", "MINUTE", "UsageCounters"]
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
-
-
-def network_of(address: str) -> str:
-    """Return the address whose requests are counted together: an IPv6 client has a /64 network of its own."""
-    try:
-        parsed = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
-        return str(ipaddress.ip_network((parsed, 64), strict=False))
-    return address
 
 
 class UsageCounters:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any
+from typing import Any, ClassVar
 
 import h11
 import uvicorn
@@ -13,6 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gem_hub import __version__
 from gem_hub.errors import HubRefusal
+from gem_hub.networks import network_of
 from gem_hub.registry.problems import REASON
 
 __all__ = ["RegistryProtocol", "listen", "registry_server"]
@@ -47,7 +48,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def registry_server(
-    app: Starlette, connections: int, trusted_proxies: list[str], certificate: str = "", key: str = ""
+    app: Starlette,
+    connections: int,
+    trusted_proxies: list[str],
+    certificate: str = "",
+    key: str = "",
+    connections_per_address: int = 64,
 ) -> uvicorn.Server:
     """Return a server for a registry; ``run(sockets=[…])`` serves until a signal.
 
@@ -57,10 +63,13 @@ def registry_server(
         trusted_proxies: the addresses of proxies that name the client.
         certificate: a file with a certificate chain, to serve TLS.
         key: the file with its key.
+        connections_per_address: the largest number of connections of one address, or of one network of IPv6; a trusted
+            proxy, which speaks for many, may have all of them.
     """
+    limits = {"of_one_address": connections_per_address, "proxies": frozenset(trusted_proxies)}
     config = uvicorn.Config(
         app,
-        http=RegistryProtocol,
+        http=type("LimitedProtocol", (RegistryProtocol,), limits),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -94,6 +103,9 @@ class _Connection(h11.Connection):
 class RegistryProtocol(H11Protocol):
     """uvicorn's protocol with limits for clients that send or read too slowly, and for their number."""
 
+    of_one_address: ClassVar[int]
+    proxies: ClassVar[frozenset[str]]
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.conn = _Connection(h11.SERVER, self.config.h11_max_incomplete_event_size or _MOST_HEADER)
@@ -102,11 +114,25 @@ class RegistryProtocol(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency:
+        most = self.limit_concurrency
+        if (most is not None and len(self.connections) > most) or self._is_one_too_many():
             transport.write(_BUSY)
             transport.close()
             return
         self._request_timer = self.loop.call_later(_REQUEST_SECONDS, self._give_up)
+
+    def _is_one_too_many(self) -> bool:
+        """Return whether the client's address has its most connections without this one."""
+        host = self._host
+        if not host or host in self.proxies:
+            return False
+        own = network_of(host)
+        hosts = [other._host for other in self.connections if isinstance(other, RegistryProtocol)]
+        return sum(network_of(other) == own for other in hosts) > self.of_one_address
+
+    @property
+    def _host(self) -> str:
+        return self.client[0] if self.client else ""
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)

@@ -89,6 +89,8 @@ class RegistrySettings(Strict):
     """Uploads that are examined at once; each needs up to the size of a wheel in memory."""
     connections: Annotated[int, Field(ge=1, le=100_000)] = 512
     """The largest number of connections at once."""
+    connections_per_address: Annotated[int, Field(ge=1, le=100_000)] = 64
+    """The largest number of connections of one address; trusted proxies may have all of them."""
     trusted_proxies: list[str] = Field(default_factory=lambda: ["127.0.0.1", "::1"])
     """Addresses of reverse proxies, whose ``X-Forwarded-For`` names the client."""
 

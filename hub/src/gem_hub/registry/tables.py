@@ -90,10 +90,11 @@ checks = Table(
     Column("lease", BigInteger),
     Column("changed", BigInteger, nullable=False),
     Column("message", Text, nullable=False, default=""),
+    Column("account", String(100), nullable=False, server_default=""),
     Index("conformance_queue_state", "state", "id"),
     Index("conformance_queue_name", "name"),
 )
-"""``lease`` is the time before which no other worker takes the release."""
+"""``lease`` is the time before which no other worker takes the release; ``account`` published it."""
 
 reports = Table(
     "reports",

@@ -25,17 +25,19 @@ import anyio.to_thread
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from gem.ids import normalized_distribution
 from gem_hub.attestations import keep
 from gem_hub.errors import HubRefusal
+from gem_hub.networks import network_of
 from gem_hub.publishing import Attempt, Destination, examine_all, publish
-from gem_hub.records import Release
+from gem_hub.records import NAME, Release
 from gem_hub.refusal import Refusal
 from gem_hub.registry.forms import UploadForm, read_body, read_form
 from gem_hub.registry.problems import Problem
-from gem_hub.registry.quotas import DAY, MINUTE, network_of
+from gem_hub.registry.quotas import DAY, MINUTE
 from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.tokens import Credential
 from gem_hub.registry.trusted_publishing.acting import acting_credential
@@ -84,8 +86,17 @@ def upload_routes(services: RegistryServices) -> list[Route]:
     return [
         Route("/upload", upload, methods=["POST"]),
         Route("/upload/", upload, methods=["POST"]),
+        Route("/upload/{name}/{version}/", _published_page, methods=["GET"]),
         Route("/upload/{rest:path}", no_listing, methods=["GET"]),
     ]
+
+
+async def _published_page(request: Request) -> Response:
+    """Lead from the address that hatch prints after a publication to the page of the package."""
+    name = normalized_distribution(request.path_params["name"])
+    if NAME.fullmatch(name) is None:
+        raise Problem(HTTPStatus.NOT_FOUND, "there is no such package")
+    return RedirectResponse(f"/p/{name}/", HTTPStatus.FOUND)
 
 
 async def _receive(request: Request, services: RegistryServices, gate: anyio.CapacityLimiter) -> Response:
@@ -152,6 +163,8 @@ def _publish(upload: _Upload) -> dict[str, str]:
     quotas = services.settings.quotas
     _check_form(form)
     services.counters.spend("bytes", account, quotas.bytes_per_day, DAY, "uploaded bytes a day", form.size)
+    if form.one("filetype") == "sdist":
+        return _passed_over(upload)
     attempt, destination = _examined(upload)
     wheel = attempt.verdict.wheel
     if attempt.stage == "refused" or wheel is None:
@@ -174,7 +187,7 @@ def _publish(upload: _Upload) -> dict[str, str]:
     kept = may_change and _keep_attestations(upload, release)
     _log(upload, "upload", f"{wheel.name} {wheel.version}", sha256=sha256, state=attempt.stage, attestations=int(kept))
     if may_change:
-        services.queue.confirm(wheel.name, wheel.version, sha256)
+        services.queue.confirm(wheel.name, wheel.version, sha256, account)
     queued = services.queue.state_of(sha256) or {"state": "not queued"}
     conformance = services.conformance_note if queued["state"] == "queued" else ""
     return {
@@ -189,7 +202,10 @@ def _publish(upload: _Upload) -> dict[str, str]:
 def _examined(upload: _Upload) -> tuple[Attempt, Destination]:
     services = upload.services
     destination = Destination(
-        services.store, upload.credential.account, services.policy(), public_index=services.settings.public_index
+        services.store,
+        upload.credential.account,
+        services.policy(),
+        public_index=services.settings.public_index or services.fallback,
     )
     content = upload.file.read_bytes()
     (attempt,) = examine_all([(upload.form.filename, content, upload.file)], destination)
@@ -209,7 +225,7 @@ def _published(upload: _Upload, attempt: Attempt, destination: Destination) -> A
     """Publish a wheel that has passed; another upload may have changed the hub since."""
     wheel = attempt.verdict.wheel
     assert wheel is not None
-    upload.services.queue.announce(wheel.name, wheel.version, attempt.verdict.sha256)
+    upload.services.queue.announce(wheel.name, wheel.version, attempt.verdict.sha256, upload.credential.account)
     try:
         (done,) = publish([attempt], destination, lambda _: None)
     except HubRefusal as refusal:
@@ -228,7 +244,7 @@ def _check_form(form: UploadForm) -> None:
         raise Problem(HTTPStatus.BAD_REQUEST, "the field ':action' must be 'file_upload'")
     if not form.filename:
         raise Problem(HTTPStatus.BAD_REQUEST, "the form has no file 'content'")
-    if form.one("filetype") not in ("", "bdist_wheel"):
+    if form.one("filetype") not in ("", "bdist_wheel", "sdist"):
         raise Problem(
             HTTPStatus.BAD_REQUEST,
             f"{form.filename[:100]!a} is no wheel, and to build a source would run its code; upload only *.whl",
@@ -240,6 +256,18 @@ def _check_form(form: UploadForm) -> None:
                 HTTPStatus.BAD_REQUEST,
                 f"{name} is {claimed[:80]!a}, and the received file has {digest}; upload it again",
             )
+
+
+def _passed_over(upload: _Upload) -> dict[str, str]:
+    """Answer for a source archive, which clients send along with the wheel: it is not kept, and nothing is wrong."""
+    name, version = upload.form.one("name")[:100], upload.form.one("version")[:100]
+    _log(upload, "upload.passed-over", f"{name} {version}", file=upload.form.filename[:200])
+    return {
+        "name": name,
+        "version": version,
+        "state": "not kept",
+        "detail": "a hub keeps wheels alone, since to build a source would run its code",
+    }
 
 
 def _check_claims(form: UploadForm, name: str, version: str) -> None:

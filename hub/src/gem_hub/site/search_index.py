@@ -1,10 +1,11 @@
 """The browser's search index: for each word its packages with their weights, and what words mean.
 
 The weights, stems and meanings are those of :mod:`gem_hub_client.search`, so that the browser and the command line rank
-alike, with three differences: the browser ranks all packages of its index and not only those that FTS5 proposes; it
-finds a synonym of several words also where a package has them in different fields; and on a large hub it loads only the
-first few synonyms of a word. A small index is one file. A larger hub gets a file for the words with the same two first
-characters, and one for each few packages, so that a query loads only the necessary files.
+alike, with four differences: the browser ranks all packages of its index and not only those that FTS5 proposes; it does
+not ask whether one environment of a package has all words; it finds a synonym of several words also where a package has
+them in different fields; and on a large hub it loads only the first few synonyms of a word. A small index is one file.
+A larger hub gets a file for the words with the same two first characters, and one for each few packages, so that a
+query loads only the necessary files.
 """
 
 from __future__ import annotations
@@ -113,6 +114,7 @@ def _weighed(listing: Listing) -> dict[str, float]:
 
     put(_NAMES * (1 + 1 / len(names)), [*names, "".join(names)])
     put(_SUMMARY, tokenize(listing.summary))
+    put(_TAGS, (word for tag in listing.tags for word in tokenize(tag.rpartition(":")[2])))
     for environment in listing.environments:
         put(_IDS, [*tokenize(" ".join([environment.id, *environment.variants])), _joined(environment.id)])
         put(_TAGS, tag_words({key: getattr(environment, key) for key in ("tags", "requires", "modality", "turns")}))

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from gem.errors import InvalidIdError
 from gem.ids import parse_id
+from gem_hub.catalogue import release_tags
 from gem_hub.first_observations import MOST_OF_PICTURES, PICTURE
 from gem_hub.site.conformance import Check, checks_of
 from gem_hub.site.text import shortened, tag_slug, web_address
@@ -171,7 +172,7 @@ def view_of(details: Mapping[str, Any]) -> PackageView:
         summary=summary,
         status=details["status"],
         mode=entry["mode"],
-        tags=sorted({tag for environment in environments for tag in environment.tags}),
+        tags=release_tags([environment.tags for environment in environments], entry["keywords"]),
         requires=sorted({need for environment in environments for need in environment.requires}),
         environments=environments,
         check=next(iter(release.checks), None),

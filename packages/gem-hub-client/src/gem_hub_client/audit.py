@@ -9,26 +9,28 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from gem_hub_client import __version__
-from gem_hub_client.catalogue_cache import ago
+from gem_hub_client.catalogue_cache import OpenedCatalogue, ago, current_catalogue
 from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
 from gem_hub_client.federated_search import query_catalogue
 from gem_hub_client.installed import InstalledPackage, announcing
-from gem_hub_client.pages import Page, read_page
+from gem_hub_client.pages import Page, VerifiedPage, verified_page
 from gem_hub_client.releases import IndexedRelease, read_release
 from gem_hub_client.sanitize import sanitize
+from gem_hub_client.trust.records import check_recorded
 
 __all__ = ["AuditFinding", "AuditReport", "AuditedPackage", "audit"]
 
-QUARANTINED, YANKED, DEPRECATED, UNKNOWN, DIFFERS, VIOLATED = (
+QUARANTINED, YANKED, UNPROVED, DEPRECATED, UNKNOWN, DIFFERS, VIOLATED = (
     "quarantined",
     "yanked",
+    "unproved",
     "deprecated",
     "unknown",
     "differs",
     "violated",
 )
-_SERIOUS = {QUARANTINED, YANKED}
+_SERIOUS = {QUARANTINED, YANKED, UNPROVED}
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class AuditFinding:
     """A remark on an installed package for the user."""
 
     kind: str
-    """``quarantined``, ``yanked``, ``deprecated``, ``unknown``, ``differs`` (another file) or ``violated``."""
+    """``quarantined``, ``yanked``, ``unproved`` (a hub could not say), ``deprecated``, ``unknown``, ``differs`` (it is
+    another file) or ``violated``."""
     message: str
 
 
@@ -64,7 +67,7 @@ class AuditReport:
 
     @property
     def sound(self) -> bool:
-        """Whether no installed package is yanked or quarantined."""
+        """Whether every hub could say of each installed package that it is neither yanked nor quarantined."""
         return not any(finding.kind in _SERIOUS for package in self.packages for finding in package.findings)
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,17 +84,15 @@ class _Known:
     reason: str
     yanked: dict[str, str]
     """Version → reason."""
-    newest: str
-    """The version that the catalogue shows; empty if every one is yanked."""
     releases: dict[str, IndexedRelease]
-    """By version; empty where the page could not be read."""
+    """By version."""
 
 
 def audit(hubs: Sequence[Hub], *, offline: bool = False) -> AuditReport:
     """Compare every installed distribution that declares environments with the hubs.
 
     Args:
-        hubs: the hubs. A quarantine or yank in any of them counts.
+        hubs: the hubs. A quarantine or yank in any of them counts, so each of them must answer.
         offline: whether to use only cached data and no server.
 
     Raises:
@@ -101,54 +102,54 @@ def audit(hubs: Sequence[Hub], *, offline: bool = False) -> AuditReport:
     installed = announcing()
     statuses: list[str] = []
     known: dict[str, list[_Known]] = {package.name: [] for package in installed}
+    unproved: dict[str, list[str]] = {package.name: [] for package in installed}
     failures: list[HubError] = []
     for hub in hubs:
         try:
-            status_line, records = _look(hub, list(known), offline, notes)
+            statuses.append(_status(hub, offline, notes))
         except HubError as error:
             failures.append(error)
-            notes.append(str(error))
+            for reasons in unproved.values():
+                reasons.append(str(error))
             continue
-        statuses.append(status_line)
-        for name, record in records.items():
-            known[name].append(_known(hub, record, offline, notes))
+        for package in installed:
+            try:
+                found = verified_page(hub, package.name, fresh=not (offline or hub.embedded))
+                if found is not None:
+                    told = _known(found, notes)
+                    if not offline and (release := told.releases.get(_canonical(package.version))) is not None:
+                        check_recorded([release])
+                    known[package.name].append(told)
+            except HubError as error:
+                unproved[package.name].append(str(error))
     if len(failures) == len(hubs):
         raise failures[0]
     names = " or ".join(hub.name for hub in hubs)
-    audited = tuple(_audited(package, known[package.name], names) for package in installed)
+    audited = tuple(_audited(package, known[package.name], unproved[package.name], names) for package in installed)
     return AuditReport(audited, tuple(statuses), tuple(dict.fromkeys(notes)))
 
 
-def _look(hub: Hub, names: Sequence[str], offline: bool, notes: list[str]) -> tuple[str, dict[str, dict[str, Any]]]:
-    """Return the age of a hub's catalogue, and its lines on some packages."""
+def _status(hub: Hub, offline: bool, notes: list[str]) -> str:
+    """Return the age of a hub's catalogue in a sentence."""
 
-    def question(opened: Any) -> tuple[str, dict[str, dict[str, Any]]]:
+    def question(opened: OpenedCatalogue) -> str:
         if opened.note:
             notes.append(opened.note)
-        records = {name: record for name in names if (record := opened.catalogue.record(name)) is not None}
         if hub.embedded:
-            return f"{hub.name}: part of gem-hub-client {__version__}", records
+            return f"{hub.name}: part of gem-hub-client {__version__}"
         loaded = f"loaded {ago(opened.state.age)}"
-        return f"{hub.name}: as of {opened.state.created} (serial {opened.state.serial}), {loaded}", records
+        return f"{hub.name}: as of {opened.state.created} (serial {opened.state.serial}), {loaded}"
 
-    return query_catalogue(hub, question, max_age=0.0, offline=offline)
+    if offline or hub.embedded:
+        return query_catalogue(hub, question, offline=True)
+    return query_catalogue(hub, question, current_catalogue, max_age=0.0)
 
 
-def _known(hub: Hub, record: dict[str, Any], offline: bool, notes: list[str]) -> _Known:
-    told: dict[str, Any] = record
-    releases: dict[str, IndexedRelease] = {}
-    yanked = record["yanked"]
-    if not record.get("removed"):  # then the catalogue says all that there is to say: every release was yanked
-        try:
-            page = read_page(hub, record, offline=offline, notes=notes)
-        except HubError as error:
-            notes.append(f"{error}; files of {record['name']} could not be compared")
-        else:
-            releases = _releases(hub, record, page, notes)
-            if page["serial"] > record["serial"]:
-                told, yanked = page, {version: r.yanked for version, r in releases.items() if r.yanked is not None}
-    status, reason = (sanitize(str(told.get(key) or "")) for key in ("status", "reason"))
-    return _Known(hub, status, reason, yanked, record.get("version", ""), releases)
+def _known(found: VerifiedPage, notes: list[str]) -> _Known:
+    record, page = found.record, found.page
+    status, reason = (sanitize(str(page.get(key) or "")) for key in ("status", "reason"))
+    releases = _releases(found.hub, record, page, notes)
+    return _Known(found.hub, status, reason, record["yanked"], releases)
 
 
 def _releases(hub: Hub, record: dict[str, Any], page: Page, notes: list[str]) -> dict[str, IndexedRelease]:
@@ -163,14 +164,17 @@ def _releases(hub: Hub, record: dict[str, Any], page: Page, notes: list[str]) ->
     return releases
 
 
-def _audited(package: InstalledPackage, known: Sequence[_Known], hubs: str) -> AuditedPackage:
+def _audited(package: InstalledPackage, known: Sequence[_Known], unproved: Sequence[str], hubs: str) -> AuditedPackage:
     version = _canonical(package.version)
+    unsure = tuple(AuditFinding(UNPROVED, sanitize(f"could not be compared: {reason}")) for reason in unproved)
+    if not known and unsure:
+        return AuditedPackage(package.name, package.version, "", _file(package), unsure)
     if not known:
         message = f"no such package in {hubs}; nobody there would say if it was yanked"
         return AuditedPackage(package.name, package.version, "", _file(package), (AuditFinding(UNKNOWN, message),))
     # The hub whose file it is; otherwise the one that it would be installed from.
     own = next((k for k in known if _is_from(package, k, version)), known[0])
-    findings: dict[AuditFinding, None] = {}
+    findings: dict[AuditFinding, None] = dict.fromkeys(unsure)
     for one in known:
         if one.status == QUARANTINED:
             reason = one.reason or "no reason is given"
@@ -199,7 +203,7 @@ def _about_file(package: InstalledPackage, known: _Known, version: str) -> list[
         ]
     release = known.releases.get(version)
     if release is None:
-        if version in known.yanked or (known.newest and not known.releases):
+        if version in known.yanked:
             return []
         return [AuditFinding(DIFFERS, f"{known.hub.name} has no release {version}; this file is not from there")]
     if release.source:

@@ -18,9 +18,9 @@ from gem_hub_client.state import State
 if TYPE_CHECKING:
     from gem_hub_client.sync import Progress
 
-__all__ = ["OpenedCatalogue", "ago", "forget", "open_catalogue"]
+__all__ = ["OpenedCatalogue", "ago", "current_catalogue", "forget", "open_catalogue"]
 
-FRESH = 3600.0
+FRESH = 300.0
 """Seconds before a server is asked again."""
 _RETRY = 300.0
 """The same after a missing or invalid answer."""
@@ -67,6 +67,40 @@ def open_catalogue(
         yield found
     finally:
         found.catalogue.close()
+
+
+@contextmanager
+def current_catalogue(hub: Hub, max_age: float) -> Iterator[OpenedCatalogue]:
+    """Open a hub's catalogue as the hub has it now, or refuse: what is installed must not be older.
+
+    Args:
+        hub: which one.
+        max_age: seconds for which a server is not asked again; 0 to ask in any case.
+
+    Raises:
+        HubError: if the hub cannot be asked, what it serves cannot be used, or it has expired.
+    """
+    from gem_hub_client.sync import CacheError, expired, load_into_memory, update
+
+    opened: OpenedCatalogue | None = None
+    try:
+        state = State.read(hub.cache)
+        if state.problem or _due(hub, state, max_age):
+            update(hub)
+            state = State.read(hub.cache)
+        catalogue = state.opened(hub.cache)
+        if catalogue is not None:
+            opened = OpenedCatalogue(hub, catalogue, state)
+    except CacheError:
+        pass  # nothing that lies there counts
+    if opened is None:
+        opened = OpenedCatalogue(hub, *load_into_memory(hub))
+    try:
+        if opened.state.expired:
+            raise HubError(expired(hub, opened.state.expires))
+        yield opened
+    finally:
+        opened.catalogue.close()
 
 
 def forget(hub: Hub) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,9 +17,9 @@ from gem_hub_client.search import Hit, nearest_word, search
 if TYPE_CHECKING:
     from gem_hub_client.sync import Progress
 
-__all__ = ["FoundPackage", "HubStatus", "SearchResults", "query_catalogue", "record_of", "search_hubs"]
+__all__ = ["FoundPackage", "HubStatus", "SearchResults", "query_catalogue", "search_hubs"]
 
-_AGAIN = 60.0
+_AGAIN = 5.0
 """Seconds; a search that finds nothing asks a server again whose answer is older, for what was published just now."""
 
 T = TypeVar("T")
@@ -84,61 +85,33 @@ def search_hubs(
     return results
 
 
-def query_catalogue(hub: Hub, question: Callable[[OpenedCatalogue], T], **options: Any) -> T:
+def query_catalogue(
+    hub: Hub,
+    question: Callable[[OpenedCatalogue], T],
+    opening: Callable[..., AbstractContextManager[OpenedCatalogue]] = open_catalogue,
+    **options: Any,
+) -> T:
     """Return what ``question`` makes of a hub's catalogue; a damaged catalogue is loaded anew.
 
     Args:
         hub: which one.
         question: called with the opened catalogue.
-        options: those of :func:`gem_hub_client.catalogue_cache.open_catalogue`.
+        opening: opens it: :func:`gem_hub_client.catalogue_cache.open_catalogue` or ``current_catalogue``.
+        options: those of ``opening``.
 
     Raises:
         HubError: if there is no catalogue and none can be loaded.
     """
     try:
-        with open_catalogue(hub, **options) as opened:
+        with opening(hub, **options) as opened:
             return question(opened)
     except sqlite3.DatabaseError:
         forget(hub)
     try:
-        with open_catalogue(hub, **options) as opened:
+        with opening(hub, **options) as opened:
             return question(opened)
     except sqlite3.DatabaseError as error:
         raise HubError(f"{hub.cache}: the catalogue of {hub.name} cannot be read: {error}") from error
-
-
-def record_of(
-    name: str, *, offline: bool = False, max_age: float = FRESH, notes: list[str] | None = None
-) -> tuple[Hub, dict[str, Any]]:
-    """Return the first hub with a package, and the catalogue's line on it.
-
-    Args:
-        name: of the package, as a hub writes it.
-        offline: never ask a server.
-        max_age: seconds for which a server is not asked again.
-        notes: gets a sentence for each hub that could not be asked.
-
-    Raises:
-        HubError: if none has it.
-    """
-    asked = []
-    for hub in hubs():
-        try:
-            record = query_catalogue(
-                hub, lambda opened: opened.catalogue.record(name), offline=offline, max_age=max_age
-            )
-        except HubError as error:
-            if notes is not None:
-                notes.append(str(error))
-            continue
-        asked.append(hub.name)
-        if record is not None and not record.get("removed"):
-            return hub, record
-    where = ", ".join(asked) or "any hub"
-    raise HubError(
-        f"{where} has no package {name!r}; search for a word of its name: gem hub search WORD; 'gem hub update' loads "
-        "what is new"
-    )
 
 
 def _search(

@@ -10,6 +10,7 @@ from packaging.requirements import Requirement
 
 from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
+from gem_hub_client.file_conflicts import check_conflicts
 from gem_hub_client.installed import CORE, InstalledPackage, core_version, installed_package, offered_environments
 from gem_hub_client.installer import Installer, pinned_line
 from gem_hub_client.package_index import PackageIndex
@@ -58,12 +59,21 @@ class Installation:
         """The items that need an action."""
         return tuple(item for item in self.items if item.action != KEEP)
 
-    def run(self, installer: Installer) -> None:
-        """Run the plan with an installer.
+    def check(self) -> None:
+        """Load the wheels of the plan, and compare their files with what is installed; nothing is written.
 
         Raises:
-            HubError: if the installer fails.
+            HubError: if a wheel would take the place of a file of another package, or is not the one that is listed.
         """
+        check_conflicts((item.release for item in self.pending), [Requirement(other).name for other in self.others])
+
+    def run(self, installer: Installer) -> None:
+        """Check the plan, and run it with an installer.
+
+        Raises:
+            HubError: if :meth:`check` or the installer fails.
+        """
+        self.check()
         lines = {item.release.name: pinned_line(item.choice) for item in self.pending}
         stay = [f"{item.release.name}=={item.release.version}" for item in self.items if item.action == KEEP]
         core = installed_package(CORE)
@@ -90,9 +100,8 @@ def plan(names: Sequence[str], hubs: Sequence[Hub]) -> Installation:
     resolution = resolve(wanted, index, core_version(), _installed_version)
     items = tuple(_item(choice) for choice in resolution.choices)
     others = tuple(other for other in resolution.others if not _is_met(Requirement(other)))
-    unchecked = check_recorded(item.release for item in items if item.action != KEEP)
-    notes = [*index.notes, *unchecked, *_clashes(items)]
-    return Installation(items, others, tuple(notes))
+    check_recorded(item.release for item in items)
+    return Installation(items, others, tuple(_clashes(items)))
 
 
 def missing_environments(items: Sequence[Item]) -> list[str]:

@@ -43,8 +43,8 @@ def check_name(path: Path) -> None:
         raise HubError(f"{path.name!r} is no name of a lock file; call it pylock.toml or pylock.NAME.toml")
 
 
-def lockable(names: Sequence[str], hubs: Sequence[Hub]) -> tuple[Resolution, list[str]]:
-    """Return the releases to lock, and notes on the hubs for the user.
+def lockable(names: Sequence[str], hubs: Sequence[Hub]) -> Resolution:
+    """Return the releases to lock.
 
     Raises:
         HubError: if a package is unknown, quarantined, not released yet, or no release of it fits.
@@ -57,8 +57,8 @@ def lockable(names: Sequence[str], hubs: Sequence[Hub]) -> tuple[Resolution, lis
                 f"{choice.release.hub.name} lists no file of {choice.release} yet, and what has no digest cannot be "
                 f"locked; once it is released: pip install {choice.release.name}"
             )
-    unchecked = check_recorded(choice.release for choice in resolution.choices)
-    return resolution, [*index.notes, *unchecked]
+    check_recorded(choice.release for choice in resolution.choices)
+    return resolution
 
 
 def lock(resolution: Resolution, installer: Installer, target: Path) -> LockResult:

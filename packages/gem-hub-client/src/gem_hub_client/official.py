@@ -19,7 +19,7 @@ from gem_hub_client.errors import HubError
 from gem_hub_client.locking import exclusive
 from gem_hub_client.names import ROOT_PATH
 
-__all__ = ["INPUTS", "MIRROR", "official_root", "published_address", "snapshot_folder", "stamp"]
+__all__ = ["INPUTS", "MIRROR", "in_checkout", "official_root", "published_address", "snapshot_folder", "stamp"]
 
 INPUTS = "inputs.json"
 """The file of a derived snapshot that lists what it was derived from: path → :func:`stamp`."""
@@ -38,13 +38,18 @@ def snapshot_folder() -> Path:
         HubError: if the snapshot is missing, or cannot be derived in a checkout.
     """
     # A wheel puts the package into site-packages. Beside an unpacked source distribution a script may be anybody's.
-    if _PACKAGE.parts[-4:-1] == ("packages", "gem-hub-client", "src"):
+    if in_checkout():
         script = _PACKAGE.parents[3] / "hub" / "official_index.py"
         if script.is_file() and _is_stale():
             _derive_once(script)
     if not (_SNAPSHOT / ROOT_PATH).is_file():
         raise HubError(f"{_SNAPSHOT}: the snapshot of the official index is missing; install gem-hub-client anew")
     return _SNAPSHOT
+
+
+def in_checkout() -> bool:
+    """Return whether this package runs from the sources of GEM's repository."""
+    return _PACKAGE.parts[-4:-1] == ("packages", "gem-hub-client", "src")
 
 
 def official_root() -> bytes:

@@ -13,12 +13,18 @@ from gem_hub_client.word_index import Alternative, WordIndex
 __all__ = ["MOST_TEXT", "MOST_WORDS", "QueryTerm", "query_terms", "understand"]
 
 MOST_WORDS = 8
+"""The number of telling words of a query that count."""
+_MOST_TYPED = 24
 MOST_TEXT = 300
 """The number of characters of a query that count."""
 
-_STOP = frozenset(["a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "on", "or", "the", "to", "with"])
+_STOP = frozenset(
+    "a an and are as at be by can do does for from has have how i in into is it its me my of on or our so than that "  # noqa: SIM905
+    "the their them then there these they this to was we were what when where which who whose why will with you "
+    "your".split()
+)
 _WEAK = frozenset(
-    "agent agents benchmark benchmarks env environment environments envs llm llms rl task tasks that".split()  # noqa: SIM905
+    "agent agents benchmark benchmarks env environment environments envs llm llms rl task tasks".split()  # noqa: SIM905
 )
 """Words that tell little on a hub of environments for agents, however rare they are."""
 _OF_WEAK = 0.2
@@ -72,17 +78,19 @@ class QueryTerm:
 
 def query_terms(text: str) -> list[QueryTerm]:
     """Return the telling words of a query; all of them if none tells anything."""
-    typed = _typed(text)
-    return [QueryTerm(word) for word in typed if word not in _STOP] or [QueryTerm(word) for word in typed]
+    return [QueryTerm(word) for word in _telling(_typed(text))]
 
 
 def understand(terms: Sequence[QueryTerm], text: str, index: WordIndex) -> None:
     """Give each term the words of the catalogue that have its stem or its meaning, and its weight."""
     by_word = {term.word: term for term in terms}
     typed = _typed(text)
+    # A phrase may stand there with its small words or without those between: "capture the flag", "deduce a code".
+    readings = dict.fromkeys((tuple(typed), tuple(_telling(typed))))
     meant = [
-        (meaning, [by_word[word] for word in typed[start:end] if word in by_word])
-        for start, end, meaning in meanings(typed)
+        (meaning, [by_word[word] for word in reading[start:end] if word in by_word])
+        for reading in readings
+        for start, end, meaning in meanings(reading)
     ]
     roots = {stem(term.word) for term in terms}
     roots.update(word for meaning, _ in meant for phrase in meaning.phrases[:_MOST_PHRASES] for word in phrase)
@@ -103,7 +111,11 @@ def understand(terms: Sequence[QueryTerm], text: str, index: WordIndex) -> None:
 
 
 def _typed(text: str) -> list[str]:
-    return list(dict.fromkeys(tokenize(text[:MOST_TEXT])))[:MOST_WORDS]
+    return list(dict.fromkeys(tokenize(text[:MOST_TEXT])))[:_MOST_TYPED]
+
+
+def _telling(typed: list[str]) -> list[str]:
+    return ([word for word in typed if word not in _STOP] or typed)[:MOST_WORDS]
 
 
 def _rarity(term: QueryTerm, index: WordIndex) -> float:

@@ -8,6 +8,7 @@ then the newer.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,8 @@ _ENOUGH = 12
 """Hits up to which packages that have only some of the words are added."""
 _NAMES, _IDS, _TAGS, _SUMMARY, _DESCRIPTION = 10.0, 8.0, 4.0, 2.0, 1.0
 """The weight of a word in each field."""
+_ONE_ENVIRONMENT = 0.7
+"""The share of a score that one environment must earn with all words: a description is of one, not of a package."""
 
 
 @dataclass(frozen=True)
@@ -168,9 +171,8 @@ def _scored(record: dict[str, Any], name: str, identity: str, terms: list[QueryT
         [fields[0][0] * joined.fit(fields[0][1]), *(_IDS * joined.fit(_id_words(e)) for _, e in environments)]
     )
     best = [max(values) for values in zip(whole, *(fits for fits, _ in environments), strict=True)]
-    told = sum(term.weight for term, value in zip(terms, best, strict=True) if value > 0)
-    score = sum(term.weight * value for term, value in zip(terms, best, strict=True))
-    score *= told / sum(term.weight for term in terms)
+    together = [_told([*map(max, whole, fits)], terms) for fits, _ in environments]
+    score = (1 - _ONE_ENVIRONMENT) * _told(best, terms) + _ONE_ENVIRONMENT * max(together, default=_told(whole, terms))
     score = max(score, as_one_word * len(terms))
     if record["name"] in (name, PREFIX + name):
         score += 100
@@ -188,6 +190,12 @@ def _scored(record: dict[str, Any], name: str, identity: str, terms: list[QueryT
     shown = [e for _, e in about] or admitted
     told_apart = bool(about) or len(admitted) < len(record["environments"])
     return Hit(sanitize_values(record), tuple(sanitize_values(shown)), told_apart, score)
+
+
+def _told(values: Sequence[float], terms: list[QueryTerm]) -> float:
+    """Return what fits of the words count together; less if some words have none."""
+    told = sum(term.weight for term, value in zip(terms, values, strict=True) if value > 0)
+    return sum(t.weight * v for t, v in zip(terms, values, strict=True)) * told / sum(term.weight for term in terms)
 
 
 def _fits(environment: dict[str, Any], terms: list[QueryTerm]) -> list[float]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from gem_hub_client.atomic_file import write_whole
 from gem_hub_client.catalogue import SCHEMA, Catalogue
+from gem_hub_client.private_folder import is_private
 
 __all__ = ["DATABASE_PREFIX", "State", "utc"]
 
@@ -57,7 +58,12 @@ class State:
 
     @classmethod
     def read(cls, folder: Path) -> State:
-        """Return the state in a cache folder; a blank one where there is none, or where it cannot be read."""
+        """Return the state in a cache folder; a blank one where there is none, or none that can be believed.
+
+        What others may write there could be anything; see :mod:`gem_hub_client.private_folder`.
+        """
+        if not is_private(folder):
+            return cls()
         try:
             document: Any = json.loads((folder / _FILE).read_bytes())
             values = {item.name: document[item.name] for item in fields(cls)}

@@ -25,6 +25,7 @@ from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
 from gem_hub_client.locking import exclusive
 from gem_hub_client.names import ROOT_PATH
+from gem_hub_client.private_folder import is_private, make_private
 from gem_hub_client.root import ROOT_LIMIT, File, Root, parse_root
 from gem_hub_client.seen_digests import forget_digests
 from gem_hub_client.state import DATABASE_PREFIX, State, utc
@@ -32,7 +33,7 @@ from gem_hub_client.transport import TIMEOUT, HubSource, Validators
 from gem_hub_client.trust.access import forget_history, is_pinned, trusted_hub
 from gem_hub_client.trust.refresh import TrustedHub, read_target
 
-__all__ = ["CacheError", "Progress", "SyncBusyError", "SyncResult", "load_into_memory", "silent", "update"]
+__all__ = ["CacheError", "Progress", "SyncBusyError", "SyncResult", "expired", "load_into_memory", "silent", "update"]
 
 _MOST_AT_ONCE = 1_000_000
 """Changes between two updates of a client."""
@@ -89,9 +90,10 @@ def update(
     began = time.time()
     folder = hub.cache
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        known = is_private(folder)
+        make_private(folder)
         with _locked(folder, wait), ExitStack() as opened_files:
-            state = State() if reset else State.read(folder)
+            state = State.read(folder) if known and not reset else State()
             if reset:
                 forget_digests(hub)
                 forget_history(hub)
@@ -154,11 +156,11 @@ def _updated(
         if reply.content is None:
             assert catalogue is not None  # or nothing would have been said to be known
             if state.expired:
-                raise HubError(_expired(hub, state.expires))
+                raise HubError(expired(hub, state.expires))
             return _unchanged(state, catalogue, now)
     trusted = trusted_hub(hub, source, now, timeout)
     if trusted is not None:
-        problem = _expired(hub, trusted.expires) if trusted.expired else ""
+        problem = expired(hub, trusted.expires) if trusted.expired else ""
         if problem and catalogue is not None:
             raise HubError(problem)
         digest = trusted.promised(ROOT_PATH).sha256
@@ -168,8 +170,8 @@ def _updated(
         if catalogue is not None and (digest, signed.restarts) == (state.digest, state.restarts):
             return _unchanged(replace(state, signed=signed.signed, expires=signed.expires), catalogue, now)
         text, root = _signed_root(hub, source, trusted)
-        if signed.restarts != state.restarts:  # what was applied may be of a stolen key
-            catalogue = None
+        if not state.digest or signed.restarts != state.restarts:
+            catalogue = None  # what was applied was not signed, or may be of a stolen key
         fresh = replace(signed, issued=root.issued)
     else:
         assert reply is not None  # a pinned hub is trusted or refused
@@ -253,10 +255,11 @@ def _check_time(hub: Hub, state: State, root: Root, now: float) -> str:
             f"{name}: is older (issued {root.issued}) than the one seen before (issued {state.issued}), so changes "
             "such as yanks would be undone; if the hub was really set back, run: gem hub update --reset"
         )
-    return _expired(hub, root.expires) if root.expires and root.expires < utc(now) else ""
+    return expired(hub, root.expires) if root.expires and root.expires < utc(now) else ""
 
 
-def _expired(hub: Hub, expires: str) -> str:
+def expired(hub: Hub, expires: str) -> str:
+    """Return the refusal of a hub that was valid until a time (UTC)."""
     return (
         f"{_name_of(hub, ROOT_PATH)}: was valid until {expires}, so that changes such as yanks may be missing; it can "
         "be searched, and nothing is installed from it"

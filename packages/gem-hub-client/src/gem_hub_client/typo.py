@@ -3,6 +3,9 @@
 The deletes table of SymSpell (W. Garbe, 2012): a word is filed under itself and under each text that is left when one
 of its characters is deleted. Two words that differ by one insertion, deletion, substitution or swap of neighbours
 share at least one of these texts, so a handful of exact lookups finds them among hundreds of thousands.
+
+``rapidfuzz`` has the distance of :func:`distance`, and not the table; its import takes 20 ms, a seventh of what a
+search may take, for the handful of comparisons that the table leaves.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from gem_hub_client.root import ROOT_LIMIT, File, Root, parse_root
 from gem_hub_client.sanitize import sanitize
 from gem_hub_client.simple import read_list
 from gem_hub_client.trust.access import trusted_hub
+from gem_hub_client.trust.checkpoints import compare_with_witness
 from gem_hub_client.trust.records import RecordLog
 from gem_hub_client.verify_package import ServedHub, check_package
 
@@ -73,7 +74,7 @@ def verify(hub: Hub, progress: Progress = lambda done, total, name: None) -> Ver
     if content is None:
         raise HubError(served.problems[0])
     root = parse_root(content, served.name(ROOT_PATH))
-    key, log = _check_signatures(served, content)
+    key, log, witness = _check_signatures(served, content)
     lines = _check_catalogue(served, root)
     if not hub.embedded:  # the snapshot inside the client is for searching; files come from elsewhere
         _check_lists(served, lines)
@@ -85,28 +86,38 @@ def verify(hub: Hub, progress: Progress = lambda done, total, name: None) -> Ver
         served.problems += _unpromised(Path(hub.location), lines, wheels, hub.embedded)
     if served.problems and served.read(ROOT_PATH, ROOT_LIMIT) != content:
         raise HubError(f"{hub.name}: changed while it was read, so what was found may mean nothing; verify it again")
+    notes = [*served.notes, *([witness] if witness else [])]
     return Verification(
-        hub, root.serial, root.created, len(lines), served.files, served.size, served.problems, served.notes, key
+        hub, root.serial, root.created, len(lines), served.files, served.size, served.problems, notes, key
     )
 
 
-def _check_signatures(served: ServedHub, content: bytes) -> tuple[str, RecordLog | None]:
-    """Check the signatures of a hub, and its log against what was seen; return its key, and the log if it has one."""
+def _check_signatures(served: ServedHub, content: bytes) -> tuple[str, RecordLog | None, str]:
+    """Check the signatures of a hub, and its log against what was seen here and is shown at its second address.
+
+    Returns:
+        Its key, the log if it has one, and a sentence on the second address if there is one.
+    """
     hub = served.hub
     try:
         trusted = trusted_hub(hub, served.source, time.time(), remember=False)
     except HubError as error:
         served.problems.append(sanitize(str(error)))
-        return "", None
+        return "", None, ""
     if trusted is None:
-        return "", None
+        return "", None, ""
     served.keys = trusted.root.roles["timestamp"].keys
     if trusted.expired:
         served.problems.append(f"{hub.name}: its signatures were valid until {trusted.expires}; run: gem hub sign")
     if hashlib.sha256(content).hexdigest() != trusted.promised(ROOT_PATH).sha256:
         served.problem(ROOT_PATH, "is not the one that was signed; run: gem hub sign")
+    witness = ""
+    try:
+        witness = sanitize(compare_with_witness(hub, trusted, time.time()))
+    except HubError as error:
+        served.problems.append(sanitize(f"the second address: {error}"))
     log = RecordLog(hub, served.source, trusted.pin) if trusted.pin.log_size else None
-    return trusted.root.fingerprint, log
+    return trusted.root.fingerprint, log, witness
 
 
 def _check_catalogue(served: ServedHub, root: Root) -> dict[str, dict[str, Any]]:

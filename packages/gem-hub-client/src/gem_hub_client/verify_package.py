@@ -14,7 +14,7 @@ from packaging.version import Version
 from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
 from gem_hub_client.names import page_path
-from gem_hub_client.pages import PAGE_LIMIT
+from gem_hub_client.pages import PAGE_LIMIT, page_contradictions
 from gem_hub_client.releases import IndexedRelease, file_path, read_release
 from gem_hub_client.sanitize import sanitize
 from gem_hub_client.simple import JSON_TYPE, UNSAID_IN_HTML, Link, SimplePage, kind_of, read_html, read_json
@@ -132,7 +132,13 @@ def check_package(served: ServedHub, line: dict[str, Any], serial: int, log: Rec
 def _check(
     served: ServedHub, path: str, page: dict[str, Any], line: dict[str, Any], serial: int, log: RecordLog | None
 ) -> set[str]:
-    _check_page(served, path, page, line, serial)
+    for difference in page_contradictions(page, line):
+        served.problem(path, difference)
+    if not 0 < page["serial"] <= serial:
+        served.problem(path, f"has serial {page['serial']}, and the hub {serial}")
+    versions = [entry["version"] for entry in page["releases"]]
+    if versions != sorted(versions, key=Version, reverse=True):
+        served.problem(path, "does not list the newest release first")
     _check_statements(served, path, page)
     quarantined = page["status"] == "quarantined"
     releases: list[tuple[IndexedRelease, dict[str, Any]]] = []
@@ -141,8 +147,6 @@ def _check(
             releases.append((read_release(served.hub, page["name"], entry), entry))
         except HubError as error:
             served.problem(path, str(error))
-    if len({entry["version"] for entry in page["releases"]}) != len(page["releases"]):
-        served.problem(path, "lists one version twice")
     released = [(release, entry) for release, entry in releases if not release.source]
     if not served.hub.embedded:
         _check_simple(served, page, [entry for _, entry in released], quarantined)
@@ -189,31 +193,6 @@ def _check_statements(served: ServedHub, path: str, page: dict[str, Any]) -> Non
             f"{page['name']}: {replaced} statements on conformance are signed with a key that the hub has replaced "
             "since; its operator can run: gem hub check --outdated"
         )
-
-
-def _check_page(served: ServedHub, path: str, page: dict[str, Any], line: dict[str, Any], serial: int) -> None:
-    """Compare a page with the catalogue."""
-    if page["format"] != 1 or page["name"] != line["name"]:
-        served.problem(path, f"is about {page['name']!r} in format {page['format']!r}")
-    if page["serial"] != line.get("serial") or not 0 < page["serial"] <= serial:
-        served.problem(path, f"has serial {page['serial']}, and the catalogue has {line.get('serial')}")
-    entries = {entry["version"]: entry for entry in page["releases"]}
-    yanked = {version: entry["yanked"] for version, entry in entries.items() if entry.get("yanked") is not None}
-    if yanked != line["yanked"]:
-        served.problem(path, f"has as yanked {sorted(yanked)}, and the catalogue has {sorted(line['yanked'])}")
-    versions = list(entries)
-    if versions != sorted(versions, key=Version, reverse=True):
-        served.problem(path, "does not list the newest release first")
-    if line.get("removed"):
-        if set(entries) - set(yanked):
-            served.problem(path, "has releases that are not yanked, and the catalogue says that all are")
-        return
-    if page["status"] != line["status"] or (page.get("reason") or "") != line["reason"]:
-        served.problem(path, f"has the status {page['status']!r}, and the catalogue has {line['status']!r}")
-    entry = entries.get(line["version"], {})
-    for key in ("requires_python", "requires_gem_core"):
-        if (entry.get(key) or "") != (line.get(key) or ""):
-            served.problem(path, f"has for {line['version']} {key} {entry.get(key)!r}, the catalogue {line.get(key)!r}")
 
 
 def _check_simple(served: ServedHub, page: dict[str, Any], entries: list[dict[str, Any]], quarantined: bool) -> None:

@@ -16,9 +16,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from gem_hub.networks import network_of
 from gem_hub.records import NAME
 from gem_hub.registry.problems import Problem
-from gem_hub.registry.quotas import MINUTE, network_of
+from gem_hub.registry.quotas import MINUTE
 from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.trusted_publishing.errors import IdentityRefused, IssuerUnreachable
 from gem_hub.registry.trusted_publishing.exchange import TokenExchange

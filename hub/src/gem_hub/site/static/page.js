@@ -133,6 +133,11 @@
     }
   }
 
+  for (const code of document.querySelectorAll("[data-use]")) {
+    const address = new URL(code.dataset.use || "./", location.href);
+    code.textContent = `gem hub use ${address.origin}${address.pathname}`;
+    code.nextElementSibling.dataset.copy = code.textContent;
+  }
   copying(document);
   const form = document.getElementById("search");
   if (form) searching(form);

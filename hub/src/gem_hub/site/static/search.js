@@ -2,8 +2,8 @@
 "use strict";
 
 const gemSearch = (() => {
-  const STOP = new Set(["a", "an", "and", "at", "by", "for", "from", "in", "is", "of", "on", "or", "the", "to", "with"]);
-  const WEAK = new Set(["agent", "agents", "benchmark", "benchmarks", "env", "environment", "environments", "envs", "llm", "llms", "rl", "task", "tasks", "that"]);
+  const STOP = new Set("a an and are as at be by can do does for from has have how i in into is it its me my of on or our so than that the their them then there these they this to was we were what when where which who whose why will with you your".split(" "));
+  const WEAK = new Set(["agent", "agents", "benchmark", "benchmarks", "env", "environment", "environments", "envs", "llm", "llms", "rl", "task", "tasks"]);
   const OF_WEAK = 0.2;
   // What a fit counts that is not the word itself, as in gem_hub_client.query_terms.
   const SAME_STEM = 0.9, TAG = 1, SYNONYM = 0.6, BEGINNING = 0.6, SHORT_BEGINNING = 0.3, CORRECTION = 0.8;
@@ -12,6 +12,7 @@ const gemSearch = (() => {
   // Synonyms of a word whose files are loaded where the index has many.
   const MOST_LOADED = 6;
   const MOST_WORDS = 8;
+  const MOST_TYPED = 24;
   const LONGEST = 40;
 
   // The words of a text, folded as the index has them: no capitals, no accents, CamelCase taken apart.
@@ -123,22 +124,25 @@ const gemSearch = (() => {
   }
 
   function typedWords(query) {
-    return [...new Set(words(query.slice(0, 300)))].slice(0, MOST_WORDS);
+    return [...new Set(words(query.slice(0, 300)))].slice(0, MOST_TYPED);
   }
 
   // The telling words of a query, and its meanings: groups of phrases of stems that stand for some of the words.
   function terms(query, lexicon) {
     const typed = typedWords(query);
     const telling = typed.filter((word) => !STOP.has(word));
-    const chosen = telling.length ? telling : typed;
-    const roots = typed.map(stem);
+    const chosen = (telling.length ? telling : typed).slice(0, MOST_WORDS);
     const meant = [];
-    for (let start = 0; start < roots.length; start++) {
-      for (const number of own(lexicon.beginnings, roots[start])) {
-        const meaning = lexicon.meanings[number];
-        for (const phrase of meaning.phrases) {
-          if (phrase.every((root, place) => roots[start + place] === root)) {
-            meant.push([meaning, typed.slice(start, start + phrase.length).filter((word) => chosen.includes(word))]);
+    // A phrase may stand there with its small words or without those between.
+    for (const reading of chosen.length === typed.length ? [typed] : [typed, chosen]) {
+      const roots = reading.map(stem);
+      for (let start = 0; start < roots.length; start++) {
+        for (const number of own(lexicon.beginnings, roots[start])) {
+          const meaning = lexicon.meanings[number];
+          for (const phrase of meaning.phrases) {
+            if (phrase.every((root, place) => roots[start + place] === root)) {
+              meant.push([meaning, reading.slice(start, start + phrase.length).filter((word) => chosen.includes(word))]);
+            }
           }
         }
       }

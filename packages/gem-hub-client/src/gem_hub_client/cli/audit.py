@@ -18,9 +18,9 @@ __all__ = ["audit_command"]
 def audit_command(ctx: click.Context, address: str | None, offline: bool, as_json: bool) -> None:
     """Compare the installed packages with the current data of the hubs.
 
-    Yanked and quarantined releases make the exit code 1. Deprecated ones, files other than the hub's, packages that no
-    hub has, and violations that the conformance kit found are shown. Without a network it compares with what was loaded
-    before, and says how old that is.
+    Yanked and quarantined releases make the exit code 1, and so does what a hub could not prove. Deprecated ones, files
+    other than the hub's, packages that no hub has, and violations that the conformance kit found are shown. With
+    --offline it compares with what was loaded before, and says how old that is.
 
     \b
     Examples:
@@ -47,5 +47,7 @@ def audit_command(ctx: click.Context, address: str | None, offline: bool, as_jso
     for line in report.statuses:
         click.secho(line, dim=True)
     if not report.sound:
-        click.secho("Something that is installed was yanked or quarantined.", fg="red", err=True)
+        click.secho(
+            "Something that is installed was yanked or quarantined, or could not be compared.", fg="red", err=True
+        )
         ctx.exit(1)

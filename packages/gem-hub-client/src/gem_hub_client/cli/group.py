@@ -19,6 +19,7 @@ COMMANDS = {
     "lock": "gem_hub_client.cli.lock:lock_command",
     "audit": "gem_hub_client.cli.audit:audit_command",
     "verify": "gem_hub_client.cli.verify:verify_command",
+    "checkpoint": "gem_hub_client.cli.checkpoint:checkpoint_command",
     "update": "gem_hub_client.cli.update:update_command",
     "use": "gem_hub_client.cli.use:use_command",
     "login": "gem_hub_client.cli.login:login_command",

@@ -16,9 +16,9 @@ from gem_hub_client.cli.output import (
     show_table,
     warned_version,
 )
-from gem_hub_client.config import Hub
+from gem_hub_client.config import Hub, hubs
 from gem_hub_client.errors import HubError
-from gem_hub_client.pages import Page, package_page
+from gem_hub_client.pages import Page, find_page
 from gem_hub_client.sanitize import sanitize, sanitize_values
 
 __all__ = ["info_command"]
@@ -38,21 +38,17 @@ def info_command(name: str, offline: bool, as_json: bool) -> None:
       gem hub info gem-envs-games
       gem hub info game:Sudoku-v0
     """
-    notes: list[str] = []
-    package = _provider(name, offline) if ":" in name else name
-    hub, record, page = package_page(package, offline=offline, notes=notes)
-    for text in notes:
-        note(text)
-    record, page = sanitize_values(record), sanitize_values(page)
+    found = find_page(_provider(name, offline) if ":" in name else name, hubs(), offline=offline)
+    note(found.note)
+    record, page = sanitize_values(found.record), sanitize_values(found.page)
     if as_json:
-        print_json({"hub": hub.name, "install": install_line(record), **page})
+        print_json({"hub": found.hub.name, "install": install_line(record), **page})
     else:
-        _show(hub, record, page)
+        _show(found.hub, record, page)
 
 
 def _provider(identity: str, offline: bool) -> str:
     """Return the package that offers an environment."""
-    from gem_hub_client.config import hubs
     from gem_hub_client.federated_search import query_catalogue
     from gem_hub_client.ids import base_id
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -47,7 +48,9 @@ def install_command(names: tuple[str, ...], address: str | None, dry_run: bool, 
     if not as_json:
         _show(installation, installer.name if installer is not None else "")
     missing: list[str] = []
-    if installer is not None and not dry_run:
+    if installer is not None and dry_run:
+        installation.check()
+    elif installer is not None:
         installation.run(installer)
     if not dry_run:
         missing = missing_environments(installation.items)
@@ -81,7 +84,9 @@ def _origin(item: Item) -> str:
     release = item.release
     if not release.url:
         return release.hub.name
-    return f"{release.hub.name}, {release.size / 1000:,.1f} kB, sha256 {release.sha256[:12]}…"
+    host = urlsplit(release.url).netloc
+    elsewhere = f" (file from {host})" if host and host != urlsplit(release.hub.location).netloc else ""
+    return f"{release.hub.name}{elsewhere}, {release.size / 1000:,.1f} kB, sha256 {release.sha256[:12]}…"
 
 
 def _because(wanted_by: tuple[str, ...]) -> str:

@@ -40,8 +40,8 @@ def lock_command(names: tuple[str, ...], output: Path, address: str | None, as_j
     from gem_hub_client.lock import check_name, lock, lockable
 
     check_name(output)
-    resolution, notes = lockable(names, (hub_at(address),) if address is not None else hubs())
-    for text in (*notes, *(text for choice in resolution.choices for text in choice.warnings)):
+    resolution = lockable(names, (hub_at(address),) if address is not None else hubs())
+    for text in (text for choice in resolution.choices for text in choice.warnings):
         note(text)
     locked = lock(resolution, find_locker(), output)
     if as_json:

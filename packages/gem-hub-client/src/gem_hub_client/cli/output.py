@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from gem_hub_client.official import in_checkout
 from gem_hub_client.sanitize import sanitize
 from gem_hub_client.terminal_table import Table
 
@@ -111,8 +112,10 @@ def first_load() -> Progress:
 
 def install_line(record: dict[str, Any]) -> str:
     """Return the command that installs a package."""
-    if record.get("mode") == "source":  # nothing was released yet
-        return f"pip install ./{sanitize(str(record.get('source')))}  # in a checkout of its repository"
+    if record.get("mode") == "source":  # the hub lists no file of it
+        return (
+            f"pip install ./{sanitize(str(record.get('source')))}" if in_checkout() else f"pip install {record['name']}"
+        )
     return f"gem hub install {record['name']}"
 
 
@@ -120,7 +123,7 @@ def conformance(record: dict[str, Any]) -> str:
     """Return the result of the conformance kit in a few words."""
     counts = record.get("conformance")
     if not counts:
-        return "not tested"
+        return "not tested" if record.get("environments") else "a library"
     violated = counts.get("violated", 0)
     kept = f"{violated} violated" if violated else f"{counts.get('holds', 0)} hold"
     source = "run by the hub" if counts.get("source") == "hub" else "the author says"

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from gem_hub_client.catalogue_cache import ago
 from gem_hub_client.cli.output import (
     conformance,
     first_load,
@@ -26,6 +27,8 @@ from gem_hub_client.typo import nearest
 __all__ = ["search_command"]
 
 MODALITIES = ("text", "image", "audio", "video")
+_OLD = 60.0
+"""Seconds after which an answer says how old it is."""
 _ENVIRONMENTS = 4
 """Ids that a row of the table shows."""
 
@@ -90,6 +93,10 @@ def search_command(
     for typed, taken in results.corrected.items():
         note(f"nothing has {typed!r}; this is what has {taken!r}")
     _show(results)
+    for status in results.statuses:
+        if status.hub.remote and not status.note and (status.age or 0.0) >= _OLD:
+            asked = f"{status.hub.name} was asked {ago(status.age)}; 'gem hub update' loads what is new"
+            click.secho(sanitize(asked), dim=True)
 
 
 def _nothing(text: str, filters: Filters, results: SearchResults) -> str:

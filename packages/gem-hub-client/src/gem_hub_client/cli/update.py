@@ -29,9 +29,9 @@ __all__ = ["update_command"]
 def update_command(ctx: click.Context, reset: bool, as_json: bool) -> None:
     """Load the newest catalogues of the hubs.
 
-    Search does this by itself once an hour, but for the official index: that one is the snapshot inside the client
-    until this command loads the current one for the first time. Every file is checked against its digest before it is
-    used, and those of a signed hub against its keys; an index that is older than the one seen before is refused.
+    Search does this by itself every five minutes, but for the official index: that one is the snapshot inside the
+    client until this command loads the current one for the first time. Every file is checked against its digest before
+    it is used, and those of a signed hub against its keys; an index that is older than the one seen before is refused.
 
     \b
     Example:

@@ -19,8 +19,18 @@ __all__ = ["use_command"]
 @click.option("--unchecked", is_flag=True, help="Do not look whether there is a hub at each address.")
 @click.option("--key", metavar="FINGERPRINT", help="Insist that the hub has this key, as gem hub keys list shows it.")
 @click.option("--forget-key", is_flag=True, help="Trust the key that the hubs show now, whatever it was before.")
+@click.option(
+    "--second-address", metavar="URL", help="Where gem hub verify also asks for the hub's log; '' for nowhere."
+)
 @json_option
-def use_command(addresses: tuple[str, ...], unchecked: bool, key: str | None, forget_key: bool, as_json: bool) -> None:
+def use_command(
+    addresses: tuple[str, ...],
+    unchecked: bool,
+    key: str | None,
+    forget_key: bool,
+    second_address: str | None,
+    as_json: bool,
+) -> None:
     """Choose the hubs, in the order in which they are asked; without any, show them.
 
     A hub is https://…, http://…, file://…, the path of a folder, or 'official': the index inside the client. The
@@ -37,11 +47,13 @@ def use_command(addresses: tuple[str, ...], unchecked: bool, key: str | None, fo
       gem hub use official                           the default again
     """
     if not addresses:
-        if key or forget_key:
-            raise click.UsageError("name the hub whose key is meant")
+        if key or forget_key or second_address is not None:
+            raise click.UsageError("name the hub that is meant")
         _show(hubs(), as_json)
         return
     chosen = list(dict.fromkeys(hub_at(address) for address in addresses))
+    if second_address is not None:
+        _watch(chosen, second_address)
     if key is not None:
         _insist(chosen, key)
     elif forget_key:
@@ -81,6 +93,15 @@ def _insist(chosen: Sequence[Hub], key: str) -> None:
         fresh = first_pin(hub, hub.source, time(), key)
         assert fresh is not None  # a hub without the key is refused
         write_pin(hub, fresh)
+
+
+def _watch(chosen: Sequence[Hub], address: str) -> None:
+    """Configure the second address of a hub."""
+    from gem_hub_client.trust.checkpoints import set_witness
+
+    if len(chosen) != 1:
+        raise click.UsageError("--second-address is about one hub")
+    set_witness(chosen[0], address)
 
 
 def _show(chosen: Sequence[Hub], as_json: bool) -> None:

@@ -4,7 +4,8 @@ Entry ``n`` is the file of the record or event with serial ``n + 1``, byte for b
 empty entry. Its Merkle tree lies in static files, laid out as in https://c2sp.org/tlog-tiles but with 32 hashes in each
 instead of 256: a day of 500 changes then costs a client 4 kB instead of 20. The hub signs the checkpoint: the size of
 the tree and its hash. A client remembers the edge of the tree that it has seen, so a hub that
-changes or removes an entry, or that shows two histories to two clients, is found out.
+changes or removes an entry that a client has seen is found out. Two histories for two clients are found out when their
+checkpoints are compared; see :mod:`gem_hub_client.trust.checkpoints`.
 """
 
 from __future__ import annotations
@@ -125,13 +126,14 @@ class LogReader:
         self._source = source
         self._tiles: dict[tuple[int, int], list[bytes]] = {}
 
-    def edge(self) -> Edge:
-        """Return the edge of the tree as the tiles give it."""
+    def edge(self, size: int | None = None) -> Edge:
+        """Return the edge of the tree, or of its first ``size`` entries, as the tiles give it."""
+        size = self.size if size is None else size
         edge: Edge = ()
         done = 0
-        for level in reversed(range(_levels(self.size))):
-            for at in range((self.size >> TILE_HEIGHT * level) & WIDTH - 1):
-                number = (self.size >> TILE_HEIGHT * level) - ((self.size >> TILE_HEIGHT * level) & WIDTH - 1) + at
+        for level in reversed(range(_levels(size))):
+            complete = size >> TILE_HEIGHT * level
+            for number in range(complete - (complete & WIDTH - 1), complete):
                 edge = appended(edge, done, self._node(level, number), TILE_HEIGHT * level)
                 done += 1 << TILE_HEIGHT * level
         return edge

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from gem_hub_client.config import Hub
-from gem_hub_client.errors import HubError, MissingFileError, TrustError
+from gem_hub_client.errors import HubError, TrustError
 from gem_hub_client.names import checked_name
 from gem_hub_client.transport import HubSource
 from gem_hub_client.trust.log import LogReader
@@ -55,17 +55,13 @@ class RecordLog:
         self._reader.check_entry(self._edge, serial - 1, content)
 
 
-def check_recorded(releases: Iterable[IndexedRelease]) -> list[str]:
-    """Check that releases that are about to be installed stand in the logs of their hubs.
-
-    Returns:
-        A sentence for each hub that could not be asked.
+def check_recorded(releases: Iterable[IndexedRelease]) -> None:
+    """Check that releases stand in the logs of their hubs; those of a hub without a log pass.
 
     Raises:
-        TrustError: if a record is missing in a log, or is another one there.
+        TrustError: if a record is missing in a log, is another one there, or cannot be read.
     """
     logs: dict[Hub, RecordLog | None] = {}
-    notes: dict[Hub, str] = {}
     for release in releases:
         hub = release.hub
         if hub not in logs:
@@ -80,7 +76,6 @@ def check_recorded(releases: Iterable[IndexedRelease]) -> list[str]:
         except TrustError:
             raise
         except HubError as error:
-            if not hub.remote or isinstance(error, MissingFileError):  # only a server that does not answer is excused
-                raise TrustError(f"{hub.name}: the record of {release} cannot be checked: {error}") from error
-            notes[hub] = f"{error}; whether {release} is in the hub's log could not be checked"
-    return list(notes.values())
+            raise TrustError(
+                f"{hub.name}: the record of {release} cannot be checked, so it was not used: {error}"
+            ) from error

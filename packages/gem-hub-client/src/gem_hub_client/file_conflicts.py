@@ -1,0 +1,150 @@
+"""Whether wheels would be laid over files of others: their RECORDs are compared before anything is installed.
+
+An installer writes a wheel's files over whatever lies there, whoever brought it. A package of a hub that is called
+``yaml`` would so take the place of another project's module.
+"""
+
+from __future__ import annotations
+
+import csv
+import site
+import sys
+import sysconfig
+import tempfile
+import zipfile
+from collections.abc import Collection, Container, Iterable, Iterator
+from hashlib import sha256
+from importlib import invalidate_caches
+from importlib.metadata import distributions
+from importlib.util import find_spec
+from io import TextIOWrapper
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from packaging.utils import canonicalize_name
+
+from gem_hub_client.errors import HubError
+from gem_hub_client.names import normalized_name
+from gem_hub_client.releases import IndexedRelease
+from gem_hub_client.transport import FolderSource, WebSource
+
+__all__ = ["check_conflicts"]
+
+_RECORD_LIMIT = 16_000_000
+"""Bytes of a RECORD; one of a wheel with 10,000 files has 1 MB."""
+
+
+def check_conflicts(releases: Iterable[IndexedRelease], others: Collection[str]) -> None:
+    """Load the wheels that are about to be installed, and compare their files with each other and with what is there.
+
+    Args:
+        releases: the releases to install; each replaces an installed package of its own name.
+        others: the names of what the installer takes from its own index besides.
+
+    Raises:
+        HubError: if a wheel would overwrite or hide a file of another package or of Python, if two would write the same
+            one, or if a wheel cannot be loaded or is not the one that the hub lists.
+    """
+    planned: dict[str, IndexedRelease] = {}
+    invalidate_caches()
+    for release in releases:
+        own = {file for _, files in _installed_files(release.name) for file in files}
+        paths = _paths(release)
+        for path in paths:
+            if planned.setdefault(path, release) is not release:
+                raise HubError(f"{release} and {planned[path]} both bring {path}; nothing was installed")
+        for module in sorted({path.partition("/")[0].removesuffix(".py") for path in paths}):
+            _check_module(release, module, own, others)
+        for place in (folder / path for folder in _install_folders() for path in paths):
+            if place.exists() and place not in own:
+                raise _overwriting(release, place)
+
+
+def _check_module(release: IndexedRelease, module: str, own: Container[Path], others: Iterable[str]) -> None:
+    """Refuse a top-level module that is Python's, or another package's now or after the installation."""
+    if not module.isidentifier():
+        return  # such as the folder of its metadata
+    if module in sys.stdlib_module_names:
+        raise HubError(f"{release} brings {module}, which is a module of Python; nothing was installed")
+    for other in others:
+        if canonicalize_name(other) == canonicalize_name(module) != release.name:
+            raise HubError(
+                f"{release} brings {module}, as {other} from your installer's index seems to; nothing was installed"
+            )
+    try:
+        spec = find_spec(module)
+    except ValueError:  # a module that was imported without saying from where
+        return
+    place = Path(spec.origin) if spec is not None and spec.origin else None
+    if place is not None and {"site-packages", "dist-packages"} & {*place.parts} and place not in own:
+        raise _overwriting(release, place)
+
+
+def _overwriting(release: IndexedRelease, place: Path) -> HubError:
+    owner = next((name for name, files in _installed_files() if place in files), "")
+    whose = f"of {owner}, which is installed" if owner else "that no installed package lists"
+    return HubError(f"{release} would take the place of {place}, a file {whose}; nothing was installed")
+
+
+def _installed_files(only: str = "") -> Iterator[tuple[str, list[Path]]]:
+    """Yield the name of each installed distribution, or of one, and its files."""
+    for distribution in distributions():
+        name = normalized_name(distribution.metadata["Name"] or "")
+        if not only or name == only:
+            yield name, [Path(str(distribution.locate_file(file))) for file in distribution.files or ()]
+
+
+def _install_folders() -> set[Path]:
+    """Return the folders into which pip or uv may write modules for this Python."""
+    folders = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    if site.ENABLE_USER_SITE:
+        folders.add(site.getusersitepackages())
+    return {Path(folder) for folder in folders}
+
+
+def _paths(release: IndexedRelease) -> list[str]:
+    """Return where the files of a wheel are laid, relative to the folder of modules."""
+    with tempfile.TemporaryFile() as file:
+        _load(release, file)
+        try:
+            with zipfile.ZipFile(file) as archive:
+                (record,) = (item for item in archive.infolist() if item.filename.endswith(".dist-info/RECORD"))
+                if record.file_size > _RECORD_LIMIT:
+                    raise ValueError(f"its RECORD has {record.file_size:,} bytes")
+                with archive.open(record) as content:
+                    listed = [row[0] for row in csv.reader(TextIOWrapper(content, "utf-8")) if row]
+                held = [item.filename for item in archive.infolist() if not item.is_dir()]
+        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, RuntimeError, csv.Error) as error:
+            raise HubError(f"{release}: the RECORD of its wheel cannot be read: {error}") from error
+    return sorted({_laid(path) for path in (*listed, *held)} - {""})
+
+
+def _laid(path: str) -> str:
+    """Return the path of an installed file; files of commands and data are not modules, and give none."""
+    head, _, rest = path.partition("/")
+    if not head.endswith(".data"):
+        return path
+    scheme, _, inside = rest.partition("/")
+    return inside if scheme in ("purelib", "platlib") else ""
+
+
+def _load(release: IndexedRelease, target: BinaryIO) -> None:
+    """Copy the wheel of a release, which must be exactly the one that its hub lists."""
+    parts = urlsplit(release.url)
+    if parts.scheme == "file":
+        path = Path(url2pathname(parts.path))
+        FolderSource(path.parent).copy(path.name, target, release.size, lambda length: None)
+    else:
+        WebSource("").copy(release.url, target, release.size, lambda length: None)
+    target.seek(0)
+    digest = sha256()
+    while block := target.read(1 << 20):
+        digest.update(block)
+    if digest.hexdigest() != release.sha256:
+        raise HubError(
+            f"{release.url}: is not the wheel of {release} that {release.hub.name} lists: expected sha256 "
+            f"{release.sha256}, found {digest.hexdigest()}; nothing was installed"
+        )
+    target.seek(0)
