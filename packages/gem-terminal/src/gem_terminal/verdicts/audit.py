@@ -17,7 +17,7 @@ from gem_terminal.errors import TaskError
 from gem_terminal.formats.fields import SEVERAL
 from gem_terminal.task import Task
 from gem_terminal.task_set import TaskFolder
-from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, named_paths
+from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, declarations_of
 from gem_terminal.verdicts.verdict_worth import verdict_worth
 
 __all__ = ["FINDINGS", "Finding", "TaskAudit", "audit_task"]
@@ -148,7 +148,7 @@ def _audit_image(task: Task, audit: TaskAudit) -> None:
 
 
 def _audit_tests(task: Task, audit: TaskAudit) -> None:
-    declared = [*map(PurePosixPath, COMMON_FOLDERS), *named_paths(task), *_INNER]
+    declared = [*map(PurePosixPath, COMMON_FOLDERS), *declarations_of(task).places, *_INNER]
     declared += [PurePosixPath(path) for path in (task.workdir, _workdir(task)) if path and path != "/"]
     undeclared: dict[str, None] = {}
     found: dict[str, str] = {}

@@ -15,7 +15,7 @@ Tests that execute the agent's files with their own rights can still be deceived
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
@@ -24,7 +24,8 @@ from gem_terminal.engines.base import Container, Engine
 from gem_terminal.episodes.progress import showing
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Task
-from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, CarriedFiles, CarryRules, home_of, named_paths
+from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, CarriedFiles, CarryRules, declarations_of, home_of
+from gem_terminal.verdicts.carried_kinds import known_modules
 from gem_terminal.verdicts.verifier_result import VerifierResult
 
 __all__ = ["ENVIRONMENT", "carry_rules", "lay_over", "verify_pristine"]
@@ -54,12 +55,17 @@ _LOOKS_IN = 60.0
 _AT_ONCE = 64 << 10
 """Bytes of paths in one command."""
 
-# The default folder, the search path, the users, and the virtual environments in the declared folders.
+# The default folder, the search path, the users, the virtual environments in the declared folders, and the modules that
+# Python finds beside its library.
 _LOOK = r"""
 pwd; echo "$PATH"; cat /etc/passwd; echo :
 [ "$(pwd)" = / ] || set -- "$@" "$(pwd)"
-for folder; do find "$folder" -xdev -maxdepth 6 -name pyvenv.cfg -type f 2>/dev/null; done; :"""
-_EXISTING = 'for path; do if [ -e "$path" ] || [ -L "$path" ]; then printf 1; else printf 0; fi; done'
+for folder; do find "$folder" -xdev -maxdepth 6 -name pyvenv.cfg -type f 2>/dev/null; done; echo; echo :
+find /usr/lib /usr/local/lib /opt "$@" -xdev -maxdepth 6 -path '*-packages/*' -prune -print 2>/dev/null; :"""
+_EXISTING = """
+for path; do
+  if [ -d "$path" ]; then printf 2; elif [ -e "$path" ] || [ -L "$path" ]; then printf 1; else printf 0; fi
+done"""
 _REMOVE = 'rm -rf -- "$@"'
 # A folder that comes back is not removed: it may be the one that commands begin in.
 _EMPTY = """for path; do
@@ -95,7 +101,19 @@ def verify_pristine(
         if error := lay_over(fresh, carried):
             return VerifierResult({}, error=error)
         environment = {**ENVIRONMENT, **task.tests.environment}
-        return judge(replace(task, tests=replace(task.tests, environment=environment)), fresh)
+        result = judge(replace(task, tests=replace(task.tests, environment=environment)), fresh)
+        return replace(result, hint=_hint(carried.undeclared)) if result.reward == 0.0 else result
+
+
+def _hint(undeclared: Sequence[str]) -> str | None:
+    if not undeclared:
+        return None
+    some = ", ".join(path.encode(errors="replace").decode()[:200] for path in undeclared[:5])
+    more = f" and {len(undeclared) - 5} more" if len(undeclared) > 5 else ""
+    return (
+        f"the tests did not get {some}{more}, which the task does not declare; "
+        "pristine_paths in its metadata lets them through"
+    )
 
 
 def carry_rules(task: Task, fresh: Container) -> CarryRules:
@@ -104,44 +122,39 @@ def carry_rules(task: Task, fresh: Container) -> CarryRules:
     if done.exit_code != 0:
         why = done.output[-200:].decode(errors="replace")
         raise EngineError(f"the image of {task.name} cannot be looked at: {why}")
-    told, _, environments = done.output.decode(errors="replace").partition("\n:\n")
+    told, environments, packages = done.output.decode(errors="replace").split("\n:\n", 2)
     workdir, search_path, *passwd = told.split("\n")
     homes = [home_of(passwd, task.user), home_of(passwd, task.tests.user)]
-    named = named_paths(task, homes[0])
+    author = declarations_of(task, homes[0])
     folders = [PurePosixPath(path) for path in (workdir, *COMMON_FOLDERS)]
     folders += [home for home in homes if home is not None]
     installs = task.metadata.get("pristine_installs")
     managers = map(str, installs) if isinstance(installs, list) else ()
     added = [folder for name in managers for folder in _INSTALLS.get(name, ())]
+    modules = {PurePosixPath(path).name.partition(".")[0] for path in packages.split("\n")}
+    modules |= {path.stem for source in task.tests.sources for path in source.glob("**/*.py")}
     return CarryRules(
-        declared=tuple(dict.fromkeys(path for path in (*folders, *named) if path != PurePosixPath("/"))),
-        named=frozenset(named),
+        declared=tuple(dict.fromkeys(path for path in (*folders, *author.places) if path != PurePosixPath("/"))),
+        author=author,
         tools=tuple(
             [PurePosixPath(folder) for folder in search_path.split(":") if folder.startswith("/")]
             + [PurePosixPath(found).parent for found in environments.split("\n") if found]
         ),
-        homes=tuple(home for home in dict.fromkeys((*homes, *_homes(passwd))) if home is not None),
         added=tuple(map(PurePosixPath, added)),
+        modules=known_modules() | modules - {""},
     )
 
 
-def _homes(passwd: Sequence[str]) -> Iterator[PurePosixPath]:
-    for line in passwd:
-        fields = line.split(":")
-        if len(fields) >= 6 and fields[5].startswith(("/home/", "/root")):
-            yield PurePosixPath(fields[5])
-
-
-def _existing(fresh: Container, paths: Sequence[str]) -> frozenset[str]:
-    """Return the paths that exist in a fresh container."""
-    found: set[str] = set()
+def _existing(fresh: Container, paths: Sequence[str]) -> Mapping[str, bool]:
+    """Return which paths exist in a fresh container, and whether they are folders."""
+    found: dict[str, bool] = {}
     for some in _portions(paths):
         done = fresh.run(("sh", "-c", _EXISTING, "sh", *some), seconds=_LOOKS_IN, user="root", workdir="/")
         flags = done.output.decode()
         if done.exit_code != 0 or len(flags) != len(some):
             raise EngineError(f"a fresh container cannot be looked at: {flags[-200:]}")
-        found.update(path for path, flag in zip(some, flags, strict=True) if flag == "1")
-    return frozenset(found)
+        found.update((path, flag == "2") for path, flag in zip(some, flags, strict=True) if flag != "0")
+    return found
 
 
 def lay_over(fresh: Container, carried: CarriedFiles) -> str | None:

@@ -116,7 +116,7 @@ def verify(
     keep = task.keep_processes if keep_processes is None else keep_processes
     result = _verified(task, container, engine, keep)
     hint = connection_hint(result, has_network=_tests_have_network(task), kept=keep)
-    return replace(result, hint=hint, worth=verdict_worth(task).level)
+    return replace(result, hint=hint or result.hint, worth=verdict_worth(task).level)
 
 
 def _tests_have_network(task: Task) -> bool:
