@@ -94,7 +94,7 @@ CARRIED = (
     "/app/x.txt", "/app/a b/ü.py", "/root/result.csv", "/home/agent/y.c", "/app/lib/latest.js", "/app/x.min.js",
     "/app/run.sh", "/app/project/src/venv.rs", "/app/.gitignore", "/app/data/test/1.png", "/app/contest.py",
     "/app/out/report.json", "/app/INDEX", "/app/.env", "/opt/shop/number", "/app/Justfile", "/app/code.py",
-    "/root/.ssh/config", "/app/special/conftest.py", "/srv/all/any.cfg", "/srv/all/tests/check.py",
+    "/root/.ssh/config", "/app/special/conftest.py", "/srv/all/any.cfg", "/srv/all/.b/.c", "/srv/all/tests/check.py",
     "/app/build/Makefile", "/app/build/a/.b/package.json", "/app/crate/Cargo.toml", "/app/named_test.go",
 )  # fmt: skip
 REFUSED = (

@@ -89,7 +89,9 @@ class CarriedFiles(NamedTuple):
     refused: tuple[str, ...]
     """Changed paths that are left behind."""
     undeclared: tuple[str, ...] = ()
-    """Those of them that a word of the task's author would let through."""
+    """Those of them, outside repositories, that a word of the task's author would let through."""
+    kept: tuple[str, ...] = ()
+    """Those of them that lie in removed folders: where the image has a file there, it stays."""
 
 
 class _Entry(NamedTuple):
@@ -168,7 +170,7 @@ class CarryRules:
                 continue
             if not self._may_be(entry, trees):
                 refused.append(str(path))
-                undeclared.append(str(path))
+                undeclared += [str(path)] if repository_of(path) is None else []
                 continue
             if member.isdir():
                 folders.append(str(path))
@@ -176,7 +178,9 @@ class CarryRules:
                 content = git_configuration.clean(bytes(content))
             made.add(path, member, content)
         removed = tuple(path for path in changes.removed if self._may_remove(PurePosixPath(path)))
-        return CarriedFiles(made.close(), tuple(folders), removed, tuple(refused), tuple(undeclared))
+        gone = frozenset(removed)
+        kept = tuple(path for path in refused if not gone.isdisjoint(map(str, (path, *PurePosixPath(path).parents))))
+        return CarriedFiles(made.close(), tuple(folders), removed, tuple(refused), tuple(undeclared), kept)
 
     def _questions(self, entry: _Entry) -> Iterator[str]:
         """Yield the paths of the image that the rules on an entry depend on."""
@@ -235,12 +239,16 @@ class CarryRules:
             is_folder = member.isdir() or bool(inside.inner)
             return is_folder and not member.issym() and (inside.is_content or inside.is_configuration)
         inner = self._inner(path)
-        if not self._has_ordinary_name(path, inner):
+        if is_reserved(inner):
             return False
-        if member.isdir() or any(_within(path, place) for place in self._opened):
+        if any(_within(path, place) for place in self._opened):
+            return True
+        is_mentioned = path in self.author.paths or path.name in self.author.names
+        if _is_hidden(inner, is_mentioned):
+            return False
+        if member.isdir():
             return True
         kind = kind_of(path.name, content)
-        is_mentioned = path in self.author.paths or path.name in self.author.names
         is_new = str(path) not in trees.image
         if kind is FileKind.OTHER:
             goal = _goal(path.parent, member.linkname) if member.issym() else None
@@ -251,17 +259,6 @@ class CarryRules:
         if kind is FileKind.SOURCE and is_test_source(PurePosixPath(*inner)):
             return is_new and is_mentioned
         return is_mentioned or not self._shadows(path, trees)
-
-    def _has_ordinary_name(self, path: PurePosixPath, inner: tuple[str, ...]) -> bool:
-        """Return whether no part of a name begins with a dot or is reserved."""
-        if not inner:
-            return True
-        *around, name = inner
-        hidden = [part for part in around if part.startswith(".")]
-        if name.startswith(".") and kind_of(name, b"") is not FileKind.DATA:
-            is_mentioned = path in self.author.paths or name in self.author.names
-            hidden += [] if is_mentioned else [name]
-        return not hidden and not is_reserved(inner)
 
     def _inner(self, path: PurePosixPath) -> tuple[str, ...]:
         """Return the parts of a path below the folder that is declared without a word of the instruction."""
@@ -320,7 +317,7 @@ class CarryRules:
             any(_within(path, place) for place in self.declared)
             and ".." not in path.parts
             and not any(_within(path, place) for place in (*_VERIFIER, *self.tools))
-            and (inside.is_content if inside is not None else not inner or not is_reserved(inner))
+            and (inside.is_content if inside is not None else not is_reserved(inner))
         )
 
 
@@ -352,6 +349,13 @@ def declarations_of(task: Task, home: PurePosixPath | None = None) -> Declaratio
         ),
         frozenset(word.rstrip(".") for word in _WORD.findall(text)),
     )
+
+
+def _is_hidden(parts: Sequence[str], is_mentioned: bool) -> bool:
+    """Return whether a folder's name begins with a dot, or that of a file which is no data and not mentioned."""
+    *around, name = parts or ("",)
+    is_open = is_mentioned or kind_of(name, b"") is FileKind.DATA
+    return any(part.startswith(".") for part in around) or (name.startswith(".") and not is_open)
 
 
 class _Archive:

@@ -66,13 +66,26 @@ _EXISTING = """
 for path; do
   if [ -d "$path" ]; then printf 2; elif [ -e "$path" ] || [ -L "$path" ]; then printf 1; else printf 0; fi
 done"""
-_REMOVE = 'rm -rf -- "$@"'
+_REMOVE = 'shift; rm -rf -- "$@"'
 # A folder that comes back is not removed: it may be the one that commands begin in.
-_EMPTY = """for path; do
+_EMPTY = """shift; for path; do
   if [ -d "$path" ] && ! [ -L "$path" ]; then find "$path" -mindepth 1 -maxdepth 1 -exec rm -rf -- {} + || exit
   else rm -rf -- "$path" || exit; fi
 done"""
-_REMOVE_LINKS = 'for path; do if [ -L "$path" ]; then rm -f -- "$path" || exit; fi; done'
+# Files of the image that the agent may not change stay where it has replaced the folder around them.
+_SET_ASIDE = """number="$1"; shift; mkdir -p /.kept || exit
+for path; do
+  number=$((number + 1))
+  if [ -e "$path" ] || [ -L "$path" ]; then mv -- "$path" "/.kept/$number" || exit; fi
+done"""
+_BRING_BACK = """number="$1"; shift
+for path; do
+  number=$((number + 1))
+  if [ -e "/.kept/$number" ] || [ -L "/.kept/$number" ]; then
+    mkdir -p -- "${path%/*}" && mv -- "/.kept/$number" "$path" || exit
+  fi
+done"""
+_REMOVE_LINKS = 'shift; for path; do if [ -L "$path" ]; then rm -f -- "$path" || exit; fi; done'
 
 
 def verify_pristine(
@@ -162,15 +175,26 @@ def lay_over(fresh: Container, carried: CarriedFiles) -> str | None:
     come_back = frozenset(carried.folders)
     emptied = [path for path in carried.removed if path in come_back]
     removed = [path for path in carried.removed if path not in come_back]
-    for script, paths in ((_REMOVE, removed), (_EMPTY, emptied), (_REMOVE_LINKS, carried.folders)):
-        for some in _portions(paths):
-            done = fresh.run(("sh", "-c", script, "sh", *some), seconds=_LOOKS_IN, user="root", workdir="/")
-            if done.exit_code != 0:
-                return f"the agent's files cannot be copied: {done.output[-200:].decode(errors='replace').strip()}"
-    try:
-        fresh.put(carried.archive, "/")
-    except EngineError as error:
-        return f"the agent's files cannot be copied: {error}"
+    before = ((_SET_ASIDE, carried.kept), (_REMOVE, removed), (_EMPTY, emptied), (_REMOVE_LINKS, carried.folders))
+    failure = next(filter(None, (_run_over(fresh, script, paths) for script, paths in before)), None)
+    if failure is None:
+        try:
+            fresh.put(carried.archive, "/")
+        except EngineError as error:
+            failure = str(error)
+        else:
+            failure = _run_over(fresh, _BRING_BACK, carried.kept)
+    return failure and f"the agent's files cannot be copied: {failure}"
+
+
+def _run_over(fresh: Container, script: str, paths: Sequence[str]) -> str | None:
+    """Run a script over paths, a portion at a time, with the number of the paths before; return why it failed."""
+    before = 0
+    for some in _portions(paths):
+        done = fresh.run(("sh", "-c", script, "sh", str(before), *some), seconds=_LOOKS_IN, user="root", workdir="/")
+        if done.exit_code != 0:
+            return done.output[-200:].decode(errors="replace").strip() or "it takes too long"
+        before += len(some)
     return None
 
 
