@@ -124,7 +124,7 @@ def test_a_folder_in_place_of_a_link_of_the_image_stays_in_its_place(engine: Eng
             member = tarfile.TarInfo(name)
             member.type, member.mode = kind, 0o755
             archive.addfile(member)
-    made = CarriedFiles(buffer.getvalue(), ("/app/link",), (), ())
+    made = CarriedFiles(buffer.getvalue(), ("/app/link",), (), (), ())
     with engine.start(engine.prepare(small), ResourceLimits()) as fresh:
         fresh.run(("sh", "-c", "mkdir /app; ln -s /usr/bin /app/link"), seconds=60.0)
         assert lay_over(fresh, made) is None

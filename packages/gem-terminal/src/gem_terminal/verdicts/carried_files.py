@@ -83,7 +83,9 @@ class CarriedFiles(NamedTuple):
     archive: bytes
     """An archive to unpack at the root."""
     folders: tuple[str, ...]
-    """Folders in it, each before its content; a link of the image at such a path must be removed first."""
+    """Folders in it, each before its content; what else the image has at such a path must be removed first."""
+    others: tuple[str, ...]
+    """Files and links in it; a folder that the image has at such a path must be removed first."""
     removed: tuple[str, ...]
     """Paths to remove before that."""
     refused: tuple[str, ...]
@@ -159,7 +161,8 @@ class CarryRules:
         Raises:
             tarfile.TarError, EOFError, OverflowError, ValueError: if an archive is none.
         """
-        made, folders, refused, undeclared = _Archive(), list[str](), list[str](), list[str]()
+        made = _Archive()
+        folders, others, refused, undeclared = list[str](), list[str](), list[str](), list[str]()
         entries = list(_entries(changes))
         trees = _Trees(entries)
         trees.image = look(tuple(dict.fromkeys(asked for entry in entries for asked in self._questions(entry))))
@@ -172,15 +175,16 @@ class CarryRules:
                 refused.append(str(path))
                 undeclared += [str(path)] if repository_of(path) is None else []
                 continue
-            if member.isdir():
-                folders.append(str(path))
-            elif not member.issym() and self._is_git_configuration(path):
+            (folders if member.isdir() else others).append(str(path))
+            if (member.isreg() or member.islnk()) and self._is_git_configuration(path):
                 content = git_configuration.clean(bytes(content))
             made.add(path, member, content)
         removed = tuple(path for path in changes.removed if self._may_remove(PurePosixPath(path)))
         gone = frozenset(removed)
         kept = tuple(path for path in refused if not gone.isdisjoint(map(str, (path, *PurePosixPath(path).parents))))
-        return CarriedFiles(made.close(), tuple(folders), removed, tuple(refused), tuple(undeclared), kept)
+        return CarriedFiles(
+            made.close(), tuple(folders), tuple(others), removed, tuple(refused), tuple(undeclared), kept
+        )
 
     def _questions(self, entry: _Entry) -> Iterator[str]:
         """Yield the paths of the image that the rules on an entry depend on."""
@@ -440,7 +444,8 @@ def _goal(folder: PurePosixPath, target: str) -> PurePosixPath | None:
 def _fits(path: PurePosixPath, pattern: str) -> bool:
     pieces = re.split(r"(\*\*|\*|\?)", pattern)
     meanings = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.fullmatch("".join(meanings.get(piece) or re.escape(piece) for piece in pieces), str(path)) is not None
+    expression = "".join(meanings.get(piece) or re.escape(piece) for piece in pieces)
+    return re.fullmatch(expression, str(path), re.DOTALL) is not None
 
 
 def _within(path: PurePosixPath, place: PurePosixPath) -> bool:

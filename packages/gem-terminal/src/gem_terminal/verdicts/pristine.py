@@ -14,21 +14,23 @@ Tests that execute the agent's files with their own rights can still be deceived
 
 from __future__ import annotations
 
+import os
+import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 
-from gem_terminal.engines.base import Container, Engine
+from gem_terminal.engines.base import Container, Engine, ExecResult
 from gem_terminal.episodes.progress import showing
-from gem_terminal.errors import EngineError
+from gem_terminal.errors import ContentError, EngineError
 from gem_terminal.task import Task
 from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, CarriedFiles, CarryRules, declarations_of, home_of
 from gem_terminal.verdicts.carried_kinds import known_modules
 from gem_terminal.verdicts.verifier_result import VerifierResult
 
-__all__ = ["ENVIRONMENT", "carry_rules", "lay_over", "verify_pristine"]
+__all__ = ["ENVIRONMENT", "carry_rules", "existing_paths", "lay_over", "verify_pristine"]
 
 ENVIRONMENT = {
     # Python takes no module from the working folder or from a home before its own.
@@ -49,9 +51,10 @@ _INSTALLS = {
     "pip": ("/usr/local/lib", "/usr/lib/python3", "/usr/local/bin"),
 }
 """Package manager → the folders in which its new files are kept."""
-_MOST_CARRIED = 1 << 30
+_MOST_CARRIED = 512 << 20
 """Bytes of the changes."""
 _LOOKS_IN = 60.0
+_UNSAFE = re.compile(r"[\\\udc80-\udcff]")
 _AT_ONCE = 64 << 10
 """Bytes of paths in one command."""
 
@@ -62,30 +65,31 @@ pwd; echo "$PATH"; cat /etc/passwd; echo :
 [ "$(pwd)" = / ] || set -- "$@" "$(pwd)"
 for folder; do find "$folder" -xdev -maxdepth 6 -name pyvenv.cfg -type f 2>/dev/null; done; echo; echo :
 find /usr/lib /usr/local/lib /opt "$@" -xdev -maxdepth 6 -path '*-packages/*' -prune -print 2>/dev/null; :"""
+# $1: the number of the paths that came before. A path with a backslash is written with escapes, since engines take no
+# arguments that are not UTF-8.
+_EACH = r"""number="$1"; shift
+for path; do
+  number=$((number + 1))
+  case "$path" in *\\*) path="$(printf '%b.' "$path")"; path="${path%.}";; esac
+  ACTION
+done"""
 _EXISTING = """
-for path; do
-  if [ -d "$path" ]; then printf 2; elif [ -e "$path" ] || [ -L "$path" ]; then printf 1; else printf 0; fi
-done"""
-_REMOVE = 'shift; rm -rf -- "$@"'
+if [ -d "$path" ]; then printf 2; elif [ -e "$path" ] || [ -L "$path" ]; then printf 1; else printf 0; fi"""
+_REMOVE = 'rm -rf -- "$path" || exit'
 # A folder that comes back is not removed: it may be the one that commands begin in.
-_EMPTY = """shift; for path; do
-  if [ -d "$path" ] && ! [ -L "$path" ]; then find "$path" -mindepth 1 -maxdepth 1 -exec rm -rf -- {} + || exit
-  else rm -rf -- "$path" || exit; fi
-done"""
+_EMPTY = """
+if [ -d "$path" ] && ! [ -L "$path" ]; then find "$path" -mindepth 1 -maxdepth 1 -exec rm -rf -- {} + || exit
+else rm -rf -- "$path" || exit; fi"""
+_NO_OTHERS = 'if [ -L "$path" ] || { [ -e "$path" ] && ! [ -d "$path" ]; }; then rm -f -- "$path" || exit; fi'
+_NO_FOLDERS = 'if [ -d "$path" ] && ! [ -L "$path" ]; then rm -rf -- "$path" || exit; fi'
 # Files of the image that the agent may not change stay where it has replaced the folder around them.
-_SET_ASIDE = """number="$1"; shift; mkdir -p /.kept || exit
-for path; do
-  number=$((number + 1))
-  if [ -e "$path" ] || [ -L "$path" ]; then mv -- "$path" "/.kept/$number" || exit; fi
-done"""
-_BRING_BACK = """number="$1"; shift
-for path; do
-  number=$((number + 1))
-  if [ -e "/.kept/$number" ] || [ -L "/.kept/$number" ]; then
-    mkdir -p -- "${path%/*}" && mv -- "/.kept/$number" "$path" || exit
-  fi
-done"""
-_REMOVE_LINKS = 'shift; for path; do if [ -L "$path" ]; then rm -f -- "$path" || exit; fi; done'
+_SET_ASIDE = """
+mkdir -p /.kept || exit
+if [ -e "$path" ] || [ -L "$path" ]; then mv -- "$path" "/.kept/$number" || exit; fi"""
+_BRING_BACK = """
+if [ -e "/.kept/$number" ] || [ -L "/.kept/$number" ]; then
+  mkdir -p -- "${path%/*}" && mv -- "/.kept/$number" "$path" || exit
+fi"""
 
 
 def verify_pristine(
@@ -108,8 +112,9 @@ def verify_pristine(
         rules = carry_rules(task, fresh)
         try:
             changes = container.changes(rules.folders, most=_MOST_CARRIED)
-            carried = rules.carried(changes, partial(_existing, fresh))
-        except (tarfile.TarError, EOFError, OverflowError, ValueError) as problem:
+            carried = rules.carried(changes, partial(existing_paths, fresh))
+            del changes  # half of the memory that this takes
+        except (ContentError, tarfile.TarError, EOFError, OverflowError, ValueError) as problem:
             return VerifierResult({}, error=f"the agent's files cannot be copied: {problem}")
         if error := lay_over(fresh, carried):
             return VerifierResult({}, error=error)
@@ -158,11 +163,10 @@ def carry_rules(task: Task, fresh: Container) -> CarryRules:
     )
 
 
-def _existing(fresh: Container, paths: Sequence[str]) -> Mapping[str, bool]:
+def existing_paths(fresh: Container, paths: Sequence[str]) -> Mapping[str, bool]:
     """Return which paths exist in a fresh container, and whether they are folders."""
     found: dict[str, bool] = {}
-    for some in _portions(paths):
-        done = fresh.run(("sh", "-c", _EXISTING, "sh", *some), seconds=_LOOKS_IN, user="root", workdir="/")
+    for some, done in _run_over(fresh, _EXISTING, paths):
         flags = done.output.decode()
         if done.exit_code != 0 or len(flags) != len(some):
             raise EngineError(f"a fresh container cannot be looked at: {flags[-200:]}")
@@ -175,27 +179,44 @@ def lay_over(fresh: Container, carried: CarriedFiles) -> str | None:
     come_back = frozenset(carried.folders)
     emptied = [path for path in carried.removed if path in come_back]
     removed = [path for path in carried.removed if path not in come_back]
-    before = ((_SET_ASIDE, carried.kept), (_REMOVE, removed), (_EMPTY, emptied), (_REMOVE_LINKS, carried.folders))
-    failure = next(filter(None, (_run_over(fresh, script, paths) for script, paths in before)), None)
+    before = (
+        (_SET_ASIDE, carried.kept),
+        (_REMOVE, removed),
+        (_EMPTY, emptied),
+        (_NO_OTHERS, carried.folders),
+        (_NO_FOLDERS, carried.others),
+    )
+    failure = next(filter(None, (_failure(fresh, script, paths) for script, paths in before)), None)
     if failure is None:
         try:
             fresh.put(carried.archive, "/")
         except EngineError as error:
             failure = str(error)
         else:
-            failure = _run_over(fresh, _BRING_BACK, carried.kept)
+            failure = _failure(fresh, _BRING_BACK, carried.kept)
     return failure and f"the agent's files cannot be copied: {failure}"
 
 
-def _run_over(fresh: Container, script: str, paths: Sequence[str]) -> str | None:
-    """Run a script over paths, a portion at a time, with the number of the paths before; return why it failed."""
-    before = 0
-    for some in _portions(paths):
-        done = fresh.run(("sh", "-c", script, "sh", str(before), *some), seconds=_LOOKS_IN, user="root", workdir="/")
+def _failure(fresh: Container, action: str, paths: Sequence[str]) -> str | None:
+    """Do something with paths; return why it failed, or None."""
+    for _, done in _run_over(fresh, action, paths):
         if done.exit_code != 0:
             return done.output[-200:].decode(errors="replace").strip() or "it takes too long"
-        before += len(some)
     return None
+
+
+def _run_over(fresh: Container, action: str, paths: Sequence[str]) -> Iterator[tuple[list[str], ExecResult]]:
+    """Run shell commands for each path, a portion at a time; yield the paths of each portion and its result."""
+    before = 0
+    for some in _portions(paths):
+        command = ("sh", "-c", _EACH.replace("ACTION", action), "sh", str(before), *map(_escaped, some))
+        yield some, fresh.run(command, seconds=_LOOKS_IN, user="root", workdir="/")
+        before += len(some)
+
+
+def _escaped(path: str) -> str:
+    """Return a path as the shell reads it: bytes that are not UTF-8, and backslashes, as octal numbers."""
+    return _UNSAFE.sub(lambda found: "".join(f"\\0{byte:03o}" for byte in os.fsencode(found[0])), path)
 
 
 def _portions(paths: Iterable[str]) -> Iterator[list[str]]:
