@@ -137,8 +137,7 @@ class Arena:
         command = f"export TASK='{name}'; {self._task.tests.command}"
         task = replace(self._task, metadata=metadata, tests=replace(self._task.tests, command=command))
         result = verify(task, self._container, self._engine)
-        assert result.error is None, result
-        self.log = result.log
+        self.log = result.error or result.log
         return result.reward
 
 
@@ -213,4 +212,4 @@ def test_every_attack_is_a_live_one(engine: Engine, tmp_path: Path) -> None:
             for name, attack in ATTACKS.items()
             if tried.reward(attack["task"], attack["plant"], everything_counts=True) < 1.0
         ]
-    assert dead == []
+    assert not dead, ", ".join(dead)

@@ -362,6 +362,18 @@ def _is_hidden(parts: Sequence[str], is_mentioned: bool) -> bool:
     return any(part.startswith(".") for part in around) or (name.startswith(".") and not is_open)
 
 
+class _Reader:
+    """A part of an archive as a file, without a copy of it."""
+
+    def __init__(self, content: bytes | memoryview) -> None:
+        self._left = memoryview(content)
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes; fewer at the end only."""
+        data, self._left = bytes(self._left[:size]), self._left[size:]
+        return data
+
+
 class _Archive:
     """An archive that is written with permitted fields only."""
 
@@ -384,7 +396,7 @@ class _Archive:
         else:
             copy.size = len(content)
             self._files.add(copy.name)
-        self._tar.addfile(copy, io.BytesIO(content))
+        self._tar.addfile(copy, _Reader(content))  # type: ignore[arg-type]  # tarfile only calls read
 
     def close(self) -> bytes:
         self._tar.close()
@@ -394,6 +406,7 @@ class _Archive:
 def _entries(changes: FileChanges) -> Iterator[_Entry]:
     """Yield the changed entries with their absolute paths; targets of hard links become names below the root."""
     links: set[PurePosixPath] = set()
+    folders: set[PurePosixPath] = set()
     seen: set[PurePosixPath] = set()
     contents: dict[str, memoryview] = {}
     for parent, archive in changes.archives:
@@ -406,8 +419,11 @@ def _entries(changes: FileChanges) -> Iterator[_Entry]:
                 if not names or ".." in names or names[0] == "/" or len(member.name) > _LONGEST_NAME:
                     continue
                 path = base.joinpath(*names)
-                if path in seen or not links.isdisjoint(path.parents):  # no real tree is like that
+                inside_link = path.parent not in folders and not links.isdisjoint(path.parents)
+                if path in seen or inside_link:  # no real tree is like that
                     continue
+                if member.isdir():
+                    folders.add(path)
                 content: bytes | memoryview = b""
                 if member.isreg():
                     content = memoryview(archive)[member.offset_data : member.offset_data + member.size]
@@ -449,7 +465,8 @@ def _fits(path: PurePosixPath, pattern: str) -> bool:
 
 
 def _within(path: PurePosixPath, place: PurePosixPath) -> bool:
-    return path == place or place in path.parents
+    # A path is text with its separators here: to list its parents costs the square of its depth.
+    return path == place or str(path).startswith("/" if str(place) == "/" else f"{place}/")
 
 
 def home_of(passwd: Sequence[str], user: str | None) -> PurePosixPath | None:

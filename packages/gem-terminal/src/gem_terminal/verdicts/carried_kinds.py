@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Sequence
 from enum import Enum
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePosixPath
@@ -56,9 +56,9 @@ class FileKind(Enum):
 
 class _Table(NamedTuple):
     kinds: dict[str, FileKind]
-    names: tuple[str, ...]
-    anywhere: tuple[str, ...]
-    start_up: tuple[str, ...]
+    names: re.Pattern[str]
+    anywhere: re.Pattern[str]
+    start_up: re.Pattern[str]
     tests: frozenset[str]
     modules: frozenset[str]
     repository_files: frozenset[str]
@@ -72,9 +72,9 @@ def _table() -> _Table:
     suffixes, reserved, repository = read["suffixes"], read["reserved"], read["repository"]
     return _Table(
         {suffix: FileKind(kind) for kind, listed in suffixes.items() for suffix in listed.split()},
-        tuple(reserved["names"].split()),
-        (*reserved["configurations"].split(), *reserved["folders"].split()),
-        tuple(reserved["start_up"].split()),
+        _patterns(reserved["names"]),
+        _patterns(reserved["configurations"], reserved["folders"]),
+        _patterns(reserved["start_up"]),
         frozenset(reserved["tests"].split()),
         frozenset(reserved["modules"].split()),
         frozenset(repository["files"].split()),
@@ -106,8 +106,13 @@ def is_start_up(parts: Sequence[str]) -> bool:
     return _fits(parts, _table().start_up)
 
 
-def _fits(parts: Sequence[str], patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(part.lower(), pattern) for part in parts for pattern in patterns)
+def _fits(parts: Sequence[str], patterns: re.Pattern[str]) -> bool:
+    return any(patterns.fullmatch(part.lower()) for part in parts)
+
+
+def _patterns(*listed: str) -> re.Pattern[str]:
+    """Return an expression for the names that fit one of some patterns of the shell."""
+    return re.compile("|".join(translate(pattern) for some in listed for pattern in some.split()))
 
 
 def is_test_folder(name: str) -> bool:

@@ -49,6 +49,8 @@ _TYPES, _LINK = 0x8F280000, 0x08000000
 """Bits of Go's ``os.FileMode``: the types other than regular files, and links."""
 _KILLS_IN = 5.0
 """The time limit in seconds for killing all processes; after that, the container is restarted."""
+_TOO_DEEP = "file name too long"
+"""Said by an engine that looks into a folder whose path is longer than Linux takes at once."""
 _DELETED = 2
 """The kind of a change in the answer of the engine."""
 _AT_ONCE = 64 << 10
@@ -278,8 +280,13 @@ class DockerContainer(Container):
             self.kill_all()
 
     def changes(self, folders: Iterable[str], *, most: int = 1 << 30) -> FileChanges:
-        with engine_errors(f"container {self.id[:12]} tells no changes"):
-            found = self._client.api.diff(self.id) or []
+        try:
+            with engine_errors(f"container {self.id[:12]} tells no changes"):
+                found = self._client.api.diff(self.id) or []
+        except EngineError as error:
+            if _TOO_DEEP in str(error):
+                raise ContentError(f"container {self.id[:12]} has folders too deep to be told") from error
+            raise
         removed = tuple(each["Path"] for each in found if each["Kind"] == _DELETED)
         changed = frozenset(each["Path"] for each in found if each["Kind"] != _DELETED)
         differences = FileChanges((), removed, changed)
