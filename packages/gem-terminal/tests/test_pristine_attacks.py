@@ -46,12 +46,12 @@ LANGUAGES = r"""RUN apt-get update && apt-get install -y --no-install-recommends
  && rm -rf /var/lib/apt/lists/*
 COPY opt /opt
 """
-PYTHON_TEST = """import csv, unittest
+PYTHON_TEST = """import colorsys, unittest
 from helper import ANSWER
 class Answer(unittest.TestCase):
     def test_answer(self):
         with open("/app/answer.txt") as file:
-            self.assertEqual(next(csv.reader(file)), [ANSWER])
+            self.assertEqual(colorsys.rgb_to_hsv(0, 0, int(file.read())), (2 / 3, 1, int(ANSWER)))
 """
 GO_TEST = """package lib
 
@@ -98,7 +98,8 @@ COMMANDS = {
     "make": "make -s check",
     "shell": "./check.sh",
     "go": "cp /tests/answer_test.go lib/ && GOPROXY=off GOCACHE=/tmp/go go test ./lib/",
-    "node": "cp /tests/answer.test.js . && npm test && node --test answer.test.js",
+    "node": "cp /tests/answer.test.js . && node --test answer.test.js",
+    "npm": "npm test",
     "go elsewhere": "mkdir -p /tmp/lib && cp go.mod /tmp/ && cp lib/*.go /tests/answer_test.go /tmp/lib/ && cd /tmp"
     " && GOPROXY=off GOCACHE=/tmp/go go test ./lib/",
 }
