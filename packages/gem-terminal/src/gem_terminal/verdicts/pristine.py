@@ -1,9 +1,9 @@
 """Verification that a root agent cannot forge: :func:`verify_pristine`.
 
 The tests run in a fresh container of the task's image. Over it lie only those changes of the agent that
-:class:`~gem_terminal.verdicts.carried_files.CarryRules` lets through: files under declared paths. The shell, the
-interpreters, the libraries and their configuration are the image's own, so replacing them, or planting what they read,
-has no effect. Processes are gone, and with them whatever waits to write a reward.
+:class:`~gem_terminal.verdicts.carried_files.CarryRules` lets through: files under declared paths, of kinds that no
+program executes or reads as configuration on its own. The shell, the interpreters, the libraries and their configuration
+are the image's own, so replacing them, or planting what they read, has no effect. Processes are gone, and with them whatever waits to write a reward.
 
 Declared are the working folder, the home of the agent's user, some common folders, the paths that the instruction
 names, and ``pristine_paths`` in ``[metadata]`` of the task. ``pristine_installs`` there names package managers whose
