@@ -145,6 +145,30 @@ def test_what_a_verdict_is_worth(tmp_path: Path) -> None:
     assert verdict_worth(task).level == "guarded"
 
 
+@pytest.mark.only_engine("namespace")
+@pytest.mark.parametrize("verifier", ["task", "pristine"])
+def test_files_beside_a_finished_image_are_in_the_working_folder(engine: Engine, tmp_path: Path, verifier: str) -> None:
+    """For the agent and for the tests, who see them as the author wrote them where the agent may not change them."""
+    folder = write_task(
+        tmp_path,
+        **{
+            "task.toml": "[environment]\nnetwork_mode = 'no-network'\ndocker_image = 'debian:bookworm-slim'\n"
+            "workdir = '/srv'\n",
+            "environment/Makefile": "all:\n",
+            "environment/data/one.txt": "1\n",
+            "tests/test.sh": f"#!/bin/bash\ncat /srv/Makefile /srv/data/one.txt; {PAY}\n",
+        },
+    )
+    (folder / "environment/Dockerfile").unlink()
+    with TerminalEnv(path=folder, engine=engine, verifier=verifier, warm=0) as env:
+        env.reset(seed=0)
+        assert env.step("<bash>cat Makefile data/one.txt; echo mine | tee Makefile data/one.txt</bash>")[0].startswith(
+            "all:\n1\n"
+        )
+        info = env.step("<finish/>")[-1]
+    assert info["verifier_log"] == ("all:\nmine\n" if verifier == "pristine" else "mine\nmine\n")
+
+
 NAIVE = r"""#!/bin/bash
 cd /home/agent
 [ -d project ] && git -C project status

@@ -38,6 +38,7 @@ from gem_terminal.formats.harbor_schema import (
 from gem_terminal.task import (
     Artifact,
     CollectCommand,
+    CopiedFolder,
     Healthcheck,
     Image,
     McpServer,
@@ -88,7 +89,7 @@ def load(folder: Path) -> Task:
         user=steps[0].user if steps else _user(config.agent.user),
         environment=_filled(folder, environment.env) | (composition.main.environment if composition else {}),
         healthcheck=_healthcheck(environment.healthcheck),
-        **(composition.task_fields() if composition else {}),
+        **(composition.task_fields() if composition else {"folders": _staged(folder / "environment", environment)}),
         solution=steps[0].solution if steps else _solution(folder / "solution"),
         # An unset variable is empty: a variable that only the oracle needs must not prevent training.
         solution_environment={
@@ -225,6 +226,13 @@ def _image(folder: Path, environment: EnvironmentSection) -> Image:
     if environment.docker_image:
         return Image(name=environment.docker_image)
     raise TaskError(f"{folder} has no Dockerfile, and task.toml names no docker_image; the task needs one of them")
+
+
+def _staged(folder: Path, environment: EnvironmentSection) -> tuple[CopiedFolder, ...]:
+    """Return the files that come with a finished image: Harbor copies them into the working folder."""
+    if not environment.docker_image or not folder.is_dir() or (folder / "Dockerfile").is_file():
+        return ()
+    return (CopiedFolder(folder, None),) if any(folder.iterdir()) else ()
 
 
 def _main_image(folder: Path, environment: EnvironmentSection, composition: Composition | None) -> Image:

@@ -2,8 +2,9 @@
 
 The tests run in a fresh container of the task's image. Over it lie only those changes of the agent that
 :class:`~gem_terminal.verdicts.carried_files.CarryRules` lets through: files under declared paths, of kinds that no
-program executes or reads as configuration on its own. The shell, the interpreters, the libraries and their configuration
-are the image's own, so replacing them, or planting what they read, has no effect. Processes are gone, and with them whatever waits to write a reward.
+program executes or reads as configuration on its own. The shell, the interpreters, the libraries and their
+configuration are the image's own, so replacing them, or planting what they read, has no effect. Processes are gone, and
+with them whatever waits to write a reward.
 
 Declared are the working folder, the home of the agent's user, some common folders, the paths that the instruction
 names, and ``pristine_paths`` in ``[metadata]`` of the task. ``pristine_installs`` there names package managers whose
@@ -22,6 +23,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 
+from gem_terminal.copied_folders import copy_in
 from gem_terminal.engines.base import Container, Engine, ExecResult
 from gem_terminal.episodes.progress import showing
 from gem_terminal.errors import ContentError, EngineError
@@ -109,6 +111,7 @@ def verify_pristine(
     with showing(f"image of {task.name}") as tell:
         reference = engine.prepare(task.image, tell)
     with engine.start(reference, task.limits, task.environment) as fresh:
+        copy_in(fresh, task.folders, task.workdir)
         rules = carry_rules(task, fresh)
         try:
             changes = container.changes(rules.folders, most=_MOST_CARRIED)
