@@ -38,6 +38,7 @@ def write_task(folder: Path, **files: str | None) -> Path:
 CASES: dict[str, tuple[str, dict[str, str | None]]] = {
     "malformed": ("malformed", {"instruction.md": ""}),
     "unsupported": ("unsupported", {"task.toml": "[environment]\nos = 'windows'\n"}),
+    "variable": ("unset-variable", {"task.toml": "[environment]\nenv = {KEY = '${NO_SUCH_VARIABLE}'}\n"}),
     "network": ("network", {"task.toml": "[environment]\n"}),
     "download": ("tests-need-network", {"tests/test.sh": "apt-get update && apt-get install -y curl\n"}),
     "uvx": ("tests-need-network", {"tests/test.sh": "uvx -p 3.13 pytest /tests\n"}),

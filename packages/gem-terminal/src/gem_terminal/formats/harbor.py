@@ -23,7 +23,7 @@ from typing import Any
 
 from gem_terminal.errors import TaskError
 from gem_terminal.formats.compose import Composition, read_composition
-from gem_terminal.formats.fields import SEVERAL, compose_file, validated
+from gem_terminal.formats.fields import SEVERAL, UNSET, compose_file, validated
 from gem_terminal.formats.harbor_schema import (
     MAIN,
     ArtifactEntry,
@@ -367,10 +367,11 @@ def _filled(folder: Path, variables: dict[str, str]) -> dict[str, str]:
     """Return variables with ``${NAME:-default}`` replaced from this process's environment."""
 
     def value(match: re.Match[str]) -> str:
-        name, default = match.groups()
-        found = os.environ.get(name, default)
+        name = match[1]
+        found: str | None = os.environ.get(name, match[2])
         if found is None:
-            raise TaskError(f"{folder / 'task.toml'}: the task needs the environment variable {name}, which is not set")
+            message = f"{folder / 'task.toml'}: the task needs the environment variable {name}, which is not set"
+            raise TaskError(message, UNSET)
         return found
 
     return {name: _TEMPLATE.sub(value, text) for name, text in variables.items()}

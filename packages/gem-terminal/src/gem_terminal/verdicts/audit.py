@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from gem_terminal.engines.namespace.dockerfile import parse
 from gem_terminal.errors import TaskError
-from gem_terminal.formats.fields import SEVERAL
+from gem_terminal.formats.fields import SEVERAL, UNSET
 from gem_terminal.task import Task
 from gem_terminal.task_set import TaskFolder
 from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, declarations_of
@@ -26,6 +26,7 @@ __all__ = ["FINDINGS", "Finding", "TaskAudit", "audit_task"]
 FINDINGS = {
     "malformed": "cannot be read",
     "unsupported": "needs an unsupported feature",
+    "unset-variable": "needs an environment variable that is not set",
     "several-containers": "needs several containers",
     "network": "has a network",
     "tests-need-network": "tests download something",
@@ -116,8 +117,8 @@ def audit_task(found: TaskFolder) -> TaskAudit:
     task = found.task
     if task is None:
         several = found.need is not None and found.need.startswith(SEVERAL)
-        kind = "malformed" if found.need is None else "several-containers" if several else "unsupported"
-        audit.add(kind, found.error or "")
+        needed = "unset-variable" if found.need == UNSET else "several-containers" if several else "unsupported"
+        audit.add("malformed" if found.need is None else needed, found.error or "")
         return audit
     worth = verdict_worth(task)
     audit.verdict = worth.level
