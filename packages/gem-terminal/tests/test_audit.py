@@ -38,6 +38,7 @@ def write_task(folder: Path, **files: str | None) -> Path:
 CASES: dict[str, tuple[str, dict[str, str | None]]] = {
     "malformed": ("malformed", {"instruction.md": ""}),
     "unsupported": ("unsupported", {"task.toml": "[environment]\nos = 'windows'\n"}),
+    "variable": ("unset-variable", {"task.toml": "[environment]\nenv = {KEY = '${NO_SUCH_VARIABLE}'}\n"}),
     "network": ("network", {"task.toml": "[environment]\n"}),
     "download": ("tests-need-network", {"tests/test.sh": "apt-get update && apt-get install -y curl\n"}),
     "uvx": ("tests-need-network", {"tests/test.sh": "uvx -p 3.13 pytest /tests\n"}),
@@ -46,6 +47,9 @@ CASES: dict[str, tuple[str, dict[str, str | None]]] = {
     "context": ("missing-context", {"environment/Dockerfile": "FROM a\nCOPY --chown=1 gone.txt /app/\n"}),
     "import": ("runs-agent-files", {"tests/test_x.py": "sys.path.insert(0, '/app')\nimport answer\n"}),
     "elsewhere": ("undeclared-paths", {"tests/test_x.py": "open('/var/lib/thing/x')\n"}),
+    "syntax": ("tests-do-not-parse", {"tests/test_x.py": "def test_x(:\n"}),
+    "open": ("writable-reward", {"tests/test.sh": "chmod -R 777 /logs/verifier; true\n"}),
+    "open to all": ("writable-reward", {"tests/test.sh": "chmod a+w /logs/verifier/reward.txt\n"}),
     "no solution": ("no-solution", {"solution/solve.sh": None}),
 }
 
@@ -98,6 +102,7 @@ def test_what_playing_tells(engine: Engine, tmp_path: Path, monkeypatch: pytest.
     write_task(tmp_path / "sound")
     write_task(tmp_path / "broken", **{"environment/Dockerfile": "FROM debian:bookworm-slim\nRUN exit 3\n"})
     write_task(tmp_path / "given", **{"tests/test.sh": "#!/bin/bash\necho 0.5 > /logs/verifier/reward.txt\n"})
+    write_task(tmp_path / "generous", **{"tests/test.sh": FILES["tests/test.sh"].replace("1 - $?", "9 - 9 * $?")})
     elsewhere = {name: FILES[name].replace("/app/", "/") for name in ("tests/test.sh", "solution/solve.sh")}
     write_task(tmp_path / "elsewhere", **elsewhere, **{"instruction.md": "Write hello where it is expected."})
     done = CliRunner().invoke(audit_command, [str(tmp_path), "--run", "--jobs", "2", "--json"])
@@ -108,6 +113,7 @@ def test_what_playing_tells(engine: Engine, tmp_path: Path, monkeypatch: pytest.
         "sound": (1.0, 0.0, 1.0),
         "broken": (None, None, None),
         "given": (0.5, 0.5, None),
+        "generous": (1.0, 0.0, 1.0),
         "elsewhere": (1.0, 0.0, 0.0),
     }
     kinds = {name: set(one["kinds"]) - {"forgeable", "undeclared-paths"} for name, one in audits.items()}
@@ -115,6 +121,7 @@ def test_what_playing_tells(engine: Engine, tmp_path: Path, monkeypatch: pytest.
         "sound": set(),
         "broken": {"build-fails"},
         "given": {"noop-scores", "oracle-fails"},
+        "generous": {"out-of-range"},
         "elsewhere": {"oracle-fails-pristine"},
     }
     assert set().union(*kinds.values()) <= set(FINDINGS)

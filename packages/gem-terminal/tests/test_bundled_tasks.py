@@ -45,6 +45,16 @@ def test_the_oracle_earns_all_and_doing_nothing_nothing(engine: Engine, name: st
         assert "verifier_error" not in info
 
 
+@pytest.mark.nightly
+@pytest.mark.only_engine("namespace")
+@pytest.mark.parametrize("name", TASKS)
+def test_the_oracle_earns_all_in_a_fresh_container(engine: Engine, name: str) -> None:
+    """What a solution leaves is carried, by its kinds or by the word of the task."""
+    with TerminalEnv(task=name, engine=engine, verifier="pristine", warm=0) as env:
+        reward, info = play(env, OracleSolutionPolicy(env))
+    assert reward == 1.0, info
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_is_complete(name: str) -> None:
     """Instruction, limits, a time and a solution are there; no task has a network; the agent is an ordinary user."""

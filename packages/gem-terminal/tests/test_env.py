@@ -318,6 +318,14 @@ def test_files_are_written_into_new_folders_and_read_in_parts(env: TerminalEnv) 
     assert "File exists" in env.step(call("write_file", path="/desk/a/b c/é.txt/x", content=""))[0]
 
 
+def test_a_path_may_begin_at_home(env: TerminalEnv) -> None:
+    """As in the shell of the same agent, which finds the file there."""
+    env.step(call("write_file", path="~/a b/note.txt", content="at home\n"))
+    assert env.step("<bash>cat ~/'a b'/note.txt; ls -d '~' 2>&1</bash>")[0].startswith("at home\nls: cannot access")
+    assert env.step(call("read_file", path="~/a b/note.txt"))[0] == "at home\n"
+    assert env.step(call("read_file", path="~/a b/note.txt", offset=3))[0].startswith("home")
+
+
 @pytest.mark.parametrize("length", [4096, 300_000])
 def test_a_path_without_measure_is_answered(env: TerminalEnv, length: int) -> None:
     """It is a path that does not exist, and nothing that an engine has to carry."""

@@ -423,6 +423,15 @@ def test_a_folder_of_tasks_is_read_in_order(tmp_path: Path) -> None:
     assert [task.name for task in load_tasks(tmp_path / "a")] == ["a"]
 
 
+def test_tasks_may_lie_in_folders_by_category(tmp_path: Path) -> None:
+    """Where the folder itself has tasks, those of deeper folders are material of theirs."""
+    harbor(tmp_path / "hard" / "b")
+    harbor(tmp_path / "easy" / "a")
+    assert [task.name for task in load_tasks(tmp_path)] == ["a", "b"]
+    harbor(tmp_path / "c")
+    assert [task.name for task in load_tasks(tmp_path)] == ["c"]
+
+
 def test_a_folder_without_tasks_is_refused(tmp_path: Path) -> None:
     """No folder, and no task in it, are two clear errors."""
     with pytest.raises(ArgumentError, match=r"task\.toml or task\.yaml"):

@@ -6,20 +6,16 @@ import io
 import shutil
 import sys
 import tarfile
-from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from gem_terminal import TerminalEnv, load_task
 from gem_terminal.engines import Engine
-from gem_terminal.engines.base import FileChanges
 from gem_terminal.formats import bundled_tasks
 from gem_terminal.task import Image, ResourceLimits
-from gem_terminal.verdicts.carried_files import CarryRules, named_paths
+from gem_terminal.verdicts.carried_files import CarriedFiles
 from gem_terminal.verdicts.pristine import lay_over
 from gem_terminal.verdicts.verdict_worth import verdict_worth
 
@@ -92,6 +88,7 @@ def test_changes_under_declared_paths_are_carried(engine: Engine, tmp_path: Path
     folder = write_task(
         tmp_path,
         **{
+            "instruction.md": FILES["instruction.md"] + " Make the files a, b, c, d, new, other and planted.",
             "environment/Dockerfile": FILES["environment/Dockerfile"]
             + "RUN cd /app && mkdir old kept && echo 1 > old/file && echo 2 > kept/file && ln -s /root link "
             "&& ln -s /opt/shop shop\n",
@@ -118,147 +115,21 @@ def test_changes_under_declared_paths_are_carried(engine: Engine, tmp_path: Path
     ]  # fmt: skip
 
 
-def changes(*members: tuple[str, dict[str, object], bytes], removed: Iterable[str] = ()) -> FileChanges:
-    """Changes of a container, each with a path, fields of its header, and its content."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as made:
-        for path, fields, content in members:
-            member = tarfile.TarInfo(path.lstrip("/"))
-            member.size = len(content)
-            for name, value in fields.items():
-                setattr(member, name, value)
-            made.addfile(member, io.BytesIO(content))
-    return FileChanges((("/", buffer.getvalue()),), tuple(removed))
-
-
-RULES = CarryRules(
-    declared=tuple(map(PurePosixPath, ("/app", "/root", "/home/agent", "/opt/shop/number"))),
-    named=frozenset((PurePosixPath("/root/.ssh"), PurePosixPath("/app/tests/conftest.py"))),
-    tools=(PurePosixPath("/app/venv"), PurePosixPath("/usr/local/bin"), PurePosixPath("/usr/bin")),
-    homes=(PurePosixPath("/root"), PurePosixPath("/home/agent")),
-)
-CARRIED = ("/app/x", "/app/a b/ü.py", "/root/result", "/root/.ssh/config", "/home/agent/y", "/opt/shop/number",
-           "/app/tests/conftest.py", "/app/project/.git/HEAD", "/app/src/venv/x")  # fmt: skip
-REFUSED = ("/etc/ld.so.preload", "/usr/bin/python3", "/app/conftest.py", "/app/a/sitecustomize.py", "/app/x.pth",
-           "/app/.venv/bin/python", "/app/venv/bin/python", "/root/.bashrc", "/root/.local/lib/z",
-           "/home/agent/.profile", "/app/.git/hooks/pre-commit", "/app/bare.git/hooks/update", "/app/_pytest/x.py",
-           "/opt/shop/other", "/tests/test.sh", "/root/.ssh/../../etc/passwd", "/app/pytest.ini")  # fmt: skip
-
-
-def names_in(archive: bytes) -> list[str]:
-    """The absolute paths of an archive."""
-    with tarfile.open(fileobj=io.BytesIO(archive)) as made:
-        return [f"/{member.name}" for member in made]
-
-
-def nothing(paths: object) -> frozenset[str]:
-    """No path exists."""
-    return frozenset()
-
-
-def test_paths_that_are_carried() -> None:
-    """Those that the task declares, unless they only serve to change how the tests run."""
-    carried = RULES.carried(
-        changes(*((path, {}, b"x") for path in (*CARRIED, *REFUSED)), removed=(*CARRIED, *REFUSED)), nothing
-    )
-    assert sorted(names_in(carried.archive)) == sorted(CARRIED)
-    assert sorted(carried.removed) == sorted(CARRIED)
-
-
-@example("/app", ["app", "..", "tests"])
-@example("/app", ["usr", "..", "..", "..", "tests"])
-@given(
-    st.sampled_from(["/app", "/root", "/home/agent"]),
-    st.lists(st.sampled_from(["..", "a", "usr", "tests", "app", "."]), max_size=6),
-)
-def test_a_carried_link_leads_nowhere_else(folder: str, target: list[str]) -> None:
-    """Wherever it lies: to the declared folders, or to the tools of the image."""
-    for link in ("/".join(target), "/" + "/".join(target)):
-        carried = RULES.carried(
-            changes((f"{folder}/d/link", {"type": tarfile.SYMTYPE, "linkname": link}, b"")), nothing
-        )
-        if names_in(carried.archive):
-            parts: list[str] = [] if link.startswith("/") else [*folder.strip("/").split("/"), "d"]
-            for part in link.split("/"):
-                parts = parts[:-1] if part == ".." else parts if part in ("", ".") else [*parts, part]
-            assert f"/{'/'.join(parts)}/".startswith(("/app/", "/root/", "/home/agent/", "/usr/"))
-
-
-def test_hard_links_and_special_files() -> None:
-    """A hard link comes with its file or not at all; devices and set-user-id bits do not come."""
-    given_changes = changes(
-        ("/app/dir", {"type": tarfile.DIRTYPE, "mode": 0o2777}, b""),
-        ("/app/one", {"mode": 0o6755}, b"1"),
-        ("/app/two", {"type": tarfile.LNKTYPE, "linkname": "app/one"}, b""),
-        ("/app/three", {"type": tarfile.LNKTYPE, "linkname": "etc/shadow"}, b""),
-        ("/app/four", {"type": tarfile.CHRTYPE, "devmajor": 1}, b""),
-        ("/app/five", {"type": tarfile.FIFOTYPE}, b""),
-        ("/app/link", {"type": tarfile.SYMTYPE, "linkname": "/app/dir"}, b""),
-        ("/app/link/inner", {}, b"x"),
-    )
-    carried = RULES.carried(given_changes, nothing)
-    with tarfile.open(fileobj=io.BytesIO(carried.archive)) as made:
-        assert [(member.name, member.mode) for member in made if not member.issym() and not member.islnk()] == [
-            ("app/dir", 0o2777), ("app/one", 0o755),
-        ]  # fmt: skip
-    assert names_in(carried.archive) == ["/app/dir", "/app/one", "/app/two", "/app/link"]
-    assert carried.refused == ("/app/three", "/app/four", "/app/five")
-
-
 @pytest.mark.only_engine("namespace")
 def test_a_folder_in_place_of_a_link_of_the_image_stays_in_its_place(engine: Engine, small: Image) -> None:
     """Whatever the engine told of the change: the link is removed before the folder's files are written."""
-    made = changes(("/app/link", {"type": tarfile.DIRTYPE, "mode": 0o755}, b""), ("/app/link/planted", {}, b"x"))
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, kind in (("app/link", tarfile.DIRTYPE), ("app/link/planted", tarfile.REGTYPE)):
+            member = tarfile.TarInfo(name)
+            member.type, member.mode = kind, 0o755
+            archive.addfile(member)
+    made = CarriedFiles(buffer.getvalue(), ("/app/link",), (), (), ())
     with engine.start(engine.prepare(small), ResourceLimits()) as fresh:
         fresh.run(("sh", "-c", "mkdir /app; ln -s /usr/bin /app/link"), seconds=60.0)
-        assert lay_over(fresh, RULES.carried(made, nothing)) is None
+        assert lay_over(fresh, made) is None
         done = fresh.run(("sh", "-c", "test -e /usr/bin/planted; echo $?; ls -F /app"), seconds=60.0)
     assert done.output == b"1\nlink/\n"
-
-
-def test_a_repository_comes_without_commands() -> None:
-    """Its configuration stays readable; every line that makes git execute something is gone."""
-    configuration = (
-        b"[core]\n\tbare = false\n\tfsmonitor = /x\n\tsshCommand = /x\n\thooksPath = /x\n[core] pager = /x\n"
-        b'[remote "origin"]\n\turl = /srv/r\n[alias]\n\tst = !sh\n[filter "x"]\n\tclean = \\\n /x\n'
-        b"[include]\n\tpath = /x\n"
-    )
-    carried = RULES.carried(changes(("/app/.git/config", {}, configuration)), nothing)
-    with tarfile.open(fileobj=io.BytesIO(carried.archive)) as made:
-        kept = made.extractfile("app/.git/config")
-        assert kept is not None
-        assert kept.read() == b'[core]\n\tbare = false\n[core]\n[remote "origin"]\n\turl = /srv/r\n[filter "x"]\n'
-
-
-def test_installed_packages_are_new_files_only() -> None:
-    """Where a task says that it installs them: no file of the image changes, no command hides one of the image."""
-    rules = replace(RULES, added=(PurePosixPath("/usr"),))
-    image = frozenset(("/usr/bin/python3", "/usr/lib/os.py", "/usr/bin/cat"))
-    paths = ("/usr/bin/python3", "/usr/lib/os.py", "/usr/bin/new", "/usr/local/bin/cat", "/usr/lib/new/x.py",
-             "/usr/lib/new/sitecustomize.py", "/etc/x", "/app/x")  # fmt: skip
-    plugin: tuple[str, dict[str, object], bytes] = (
-        "/usr/lib/new-1.dist-info/entry_points.txt",
-        {},
-        b"[pytest11]\nnew = x\n",
-    )
-    carried = rules.carried(
-        changes(*((path, {}, b"x") for path in paths), plugin, removed=("/usr/bin/python3",)), image.intersection
-    )
-    assert names_in(carried.archive) == ["/usr/bin/new", "/usr/lib/new/x.py", "/app/x"]
-    assert carried.removed == ()
-
-
-def test_the_paths_that_an_author_names(tmp_path: Path) -> None:
-    """In the instruction and in the metadata; no tools, no places of the tests, no address, no broad folder."""
-    text = (
-        "Fetch https://example.org/usr/data and write /srv/a.txt. Put `/etc/nginx/site.conf` (and '~/.ssh/config')"
-        " there, use /usr/bin/python3, and read /etc/passwd or /tests/x, /var and /opt/shop/../../bin/sh."
-    )
-    task = load_task(write_task(tmp_path, **{"instruction.md": text}))
-    task = replace(task, metadata={"pristine_paths": ["/usr/local/share/x", "relative", 3]})
-    assert list(map(str, named_paths(task, PurePosixPath("/home/agent")))) == [
-        "/usr/local/share/x", "/srv/a.txt", "/etc/nginx/site.conf", "/home/agent/.ssh/config",
-    ]  # fmt: skip
 
 
 def test_what_a_verdict_is_worth(tmp_path: Path) -> None:
@@ -272,6 +143,30 @@ def test_what_a_verdict_is_worth(tmp_path: Path) -> None:
     assert verdict_worth(task).is_forgeable
     (tmp_path / "environment/Dockerfile").write_text("FROM c\nUSER two\n")
     assert verdict_worth(task).level == "guarded"
+
+
+@pytest.mark.only_engine("namespace")
+@pytest.mark.parametrize("verifier", ["task", "pristine"])
+def test_files_beside_a_finished_image_are_in_the_working_folder(engine: Engine, tmp_path: Path, verifier: str) -> None:
+    """For the agent and for the tests, who see them as the author wrote them where the agent may not change them."""
+    folder = write_task(
+        tmp_path,
+        **{
+            "task.toml": "[environment]\nnetwork_mode = 'no-network'\ndocker_image = 'debian:bookworm-slim'\n"
+            "workdir = '/srv'\n",
+            "environment/Makefile": "all:\n",
+            "environment/data/one.txt": "1\n",
+            "tests/test.sh": f"#!/bin/bash\ncat /srv/Makefile /srv/data/one.txt; {PAY}\n",
+        },
+    )
+    (folder / "environment/Dockerfile").unlink()
+    with TerminalEnv(path=folder, engine=engine, verifier=verifier, warm=0) as env:
+        env.reset(seed=0)
+        assert env.step("<bash>cat Makefile data/one.txt; echo mine | tee Makefile data/one.txt</bash>")[0].startswith(
+            "all:\n1\n"
+        )
+        info = env.step("<finish/>")[-1]
+    assert info["verifier_log"] == ("all:\nmine\n" if verifier == "pristine" else "mine\nmine\n")
 
 
 NAIVE = r"""#!/bin/bash

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 
 import pytest
 
 from gem_terminal.engines import Container, Engine
-from gem_terminal.shells.screen import Screen
+from gem_terminal.shells.screen import Screen, _changes
 from gem_terminal.task import Image, ResourceLimits
 
 PATIENT = 60.0
@@ -74,3 +75,32 @@ def test_lines_that_scroll_off_are_shown_once(screen: Screen) -> None:
     assert [line for line in lines if line.isdigit()] == [str(number) for number in range(1, 101)]
     assert "before" not in lines
     assert "1" not in screen.press(["true", "Enter"], PATIENT).splitlines()
+
+
+def test_only_what_has_changed_is_shown_and_the_whole_on_request(screen: Screen) -> None:
+    """Earlier output does not come again with each turn; without keys it does."""
+    screen.press(["echo fir''st; echo sec''ond", "Enter"], PATIENT)
+    text = screen.press(["echo thi''rd", "Enter"], PATIENT)
+    assert ("first" in text, "\nthird\n" in text) == (False, True)
+    assert re.match(r"\[\d+ rows above as before\]\n", text)
+    assert {"first", "second", "third"} <= set(screen.press([], PATIENT).splitlines())
+    screen.press(["printf '\\033[2J\\033[H'; seq 1 9; head -n 1; printf '\\033[5;1HX'; head -n 1", "Enter"], PATIENT)
+    lines = screen.press(["Enter"], PATIENT).splitlines()
+    assert [line for line in lines if not line.startswith("[")] != []
+    assert "3" not in lines
+
+
+@pytest.mark.parametrize(
+    ("before", "scrolled", "rows", "shown"),
+    [
+        (["a", "b"], [], ["a", "b"], "[the screen is as before]"),
+        (["a", "b"], [], ["a", "b", "c"], "[2 rows above as before]\nc"),
+        (["a", "b", "c"], [], ["a", "x", "c"], "[1 row above as before]\nx\n[1 row below as before]"),
+        (["a", "b"], ["a", "b"], ["c", "d"], "[2 rows above as before]\nc\nd"),
+        (["a", "$"], ["a"], ["$ x", "c"], "[1 row above as before]\n$ x\nc"),
+        ([], [], ["a"], "a"),
+    ],
+)
+def test_the_changes_of_a_screen(before: list[str], scrolled: list[str], rows: list[str], shown: str) -> None:
+    """Rows that scroll up are as before, too."""
+    assert _changes(before, scrolled, rows, whole=False) == shown

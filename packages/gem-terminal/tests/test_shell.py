@@ -104,6 +104,40 @@ def test_jobs_of_earlier_commands_go_on(shell: Shell) -> None:
         assert [number for number in range(1001, 1005) if f"sleep {number}" in alive] == [1001, 1002, 1003, 1004]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sleep 60; {}",
+        "sleep 60 || {}",
+        "if ! sleep 60; then {}; fi",
+        "while :; do :; done; {}",
+        "f() {{ for i in 1 2 3; do sleep 60; done; }}; f; {}",
+        "x=$(sleep 60); {}",
+        "(sleep 60; {}); {}",
+        "sleep 60 & wait; {}",
+        "{{ sleep 60; {}; }} > /dev/null 2>&1",
+        "set -e; sleep 60; {}",
+    ],
+)
+def test_after_a_time_limit_the_rest_of_the_command_is_not_run(shell: Shell, command: str) -> None:
+    """The next one begins in the same folder, with the same variables, functions, aliases and options."""
+    shell.run("rm -f /tmp/after; cd /var/tmp; X=kept; g() { echo g; }; alias a=b; shopt -s extglob; umask 027", PATIENT)
+    done = shell.run(command.format("touch /tmp/after", "touch /tmp/after"), 0.3)
+    assert (done.timed_out, done.shell_ended) == (True, False)
+    asked = "[ -e /tmp/after ] && echo late; pwd; echo $X; g; alias; shopt extglob; umask"
+    assert shell.run(asked, PATIENT).output == "/var/tmp\nkept\ng\nalias a='b'\nextglob        \ton\n0027\n"
+
+
+@pytest.mark.parametrize("name", ["printf", "echo", "read", "local", "declare", "kill", "trap", "exit"])
+def test_a_function_may_have_any_name(shell: Shell, name: str) -> None:
+    """The shell's own words are builtins."""
+    assert shell.run(f"{name}() {{ :; }}; X=1", PATIENT).exit_code == 0
+    done = shell.run("/bin/echo $X", 1.0)
+    assert (done.output, done.exit_code) == ("1\n", 0)
+    assert shell.run("sleep 60", 0.3).shell_ended is False
+    assert shell.run("/bin/echo $X", PATIENT).output == "1\n"
+
+
 def test_whoever_waits_for_a_job_is_killed_with_it(shell: Shell) -> None:
     """The shell itself would not answer otherwise; it keeps its state."""
     shell.run("X=kept; sleep 1000 &", PATIENT)

@@ -9,7 +9,7 @@ import os
 import subprocess
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from gem_terminal.task import Artifact, CollectCommand, Healthcheck, Image, Reso
 from gem_terminal.task import Tests as HowToTest  # pytest would take the name for a class of tests
 from gem_terminal.verdicts import verification
 from gem_terminal.verdicts.verification import verify
-from gem_terminal.verdicts.verifier_result import FILES, VerifierResult, result_of_files, result_of_summary
+from gem_terminal.verdicts.verifier_result import DOUBTS, FILES, VerifierResult, result_of_files, result_of_summary
 
 SMALL_LIMITS = ResourceLimits(memory=256 << 20, processes=128, disk=64 << 20)
 SOLVED = 'r=0; [ "$(cat /desk/answer 2>/dev/null)" = 42 ] && r=1; echo $r > /logs/verifier/reward.txt'
@@ -426,6 +426,50 @@ def test_any_summary_is_read_in_time(parts: list[str]) -> None:
 
 
 # In the agent's container.
+
+
+DOUBTFUL: dict[str, tuple[Mapping[str, bytes], tuple[str, ...]]] = {
+    "a sound reward": ({"reward.txt": b"1"}, ()),
+    "too much": ({"reward.txt": b"1.5"}, ("out-of-range",)),
+    "less than nothing": ({"reward.json": b'{"a": 0.5, "b": -1}'}, ("out-of-range",)),
+    "a truth": ({"reward.json": b'{"reward": true}'}, ("no-number",)),
+    "skipped": (
+        {"reward.txt": b"1", "ctrf.json": b'{"results": {"tests": [{"name": "a", "status": "skipped"}]}}'},
+        ("all-skipped",),
+    ),
+    "one passed": (
+        {
+            "reward.txt": b"1",
+            "ctrf.json": b'{"results": {"tests": [{"name": "a", "status": "skipped"},'
+            b' {"name": "b", "status": "passed"}]}}',
+        },
+        (),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DOUBTFUL)
+def test_a_reward_that_is_accepted_may_be_doubted(case: str) -> None:
+    """The rules of the format decide the reward; the doubt stands beside it."""
+    written, doubts = DOUBTFUL[case]
+    result = result_of_files(written)
+    assert (result.error, result.doubts) == (None, doubts)
+    assert set(doubts) <= set(DOUBTS)
+
+
+@pytest.mark.parametrize(
+    ("summary", "doubts"),
+    [
+        ("SKIPPED [2] a.py:3: no network\n==== 2 skipped in 0.01s ====", ("all-skipped",)),
+        ("SKIPPED [1] a.py:3: why\nPASSED a.py::b", ()),
+        ("==== 1 passed, 1 skipped in 0.01s ====", ()),
+        ("==== 3 skipped in 0.01s ====", ("all-skipped",)),
+    ],
+)
+def test_a_summary_of_skipped_tests_is_doubted(summary: str, doubts: tuple[str, ...]) -> None:
+    """Terminal-Bench 1 pays it in full."""
+    result = result_of_summary(f"=== short test summary info ===\n{summary}\n".encode())
+    assert (result.reward, result.doubts) == (1.0, doubts)
 
 
 @pytest.mark.every_engine

@@ -147,7 +147,8 @@ TOOL_SCHEMAS: tuple[dict[str, Any], ...] = (
     ),
     _schema(
         "send_keys",
-        "Type into a separate terminal, for interactive programs, and see its screen.",
+        "Type into a separate terminal, for interactive programs, and see what changes on its screen. Without keys you "
+        "see the whole screen.",
         keys={
             "type": "array",
             "items": {"type": "string"},

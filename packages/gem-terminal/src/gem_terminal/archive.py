@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from gem_terminal.task import Artifact
 
-__all__ = ["archive_of", "files_in", "folders", "sanitize_artifact"]
+__all__ = ["archive_of", "files_in", "folders", "has_open_modes", "sanitize_artifact"]
 
 _LONGEST_NAME = 4096
 """The longest path of Linux in bytes (``PATH_MAX``)."""
@@ -160,6 +160,15 @@ def files_in(archive: bytes, longest: Mapping[str, int]) -> dict[str, bytes | Va
     except tarfile.TarError as error:
         return {name: ValueError(f"it cannot be read: {error}") for name in longest}
     return found
+
+
+def has_open_modes(archive: bytes, names: Sequence[str]) -> bool:
+    """Return whether other users than the owner, and other groups, may write one of these files and folders."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as given:
+            return any(member.name in names and member.mode & 0o022 and not member.mode & 0o1000 for member in given)
+    except tarfile.TarError:
+        return False
 
 
 def _plain_header(member: tarfile.TarInfo, path: PurePosixPath) -> tarfile.TarInfo:

@@ -66,8 +66,9 @@ class TerminalEnv(Env[str, Action]):
     ``tests_passed`` and ``tests_total`` if the task reports them, ``verifier_log``, and ``verifier_error`` if the tests
     gave no reward; in a task with several steps always ``step`` (name), and ``steps``, the rewards so far, after each;
     ``verdict``, which says how far the reward can be trusted (see
-    :func:`~gem_terminal.verdicts.verdict_worth.verdict_worth`); ``verifier_hint`` if the reward is 0.0 and the tests
-    seem to miss a network or a server.
+    :func:`~gem_terminal.verdicts.verdict_worth.verdict_worth`), and ``verdict_doubts``, if there are reasons to doubt
+    it (:data:`~gem_terminal.verdicts.verifier_result.DOUBTS`); ``verifier_hint`` if the reward is 0.0 and the tests
+    seem to miss a network, a server, or files that the pristine verifier left behind.
 
     If the container or the engine dies, the episode is truncated with ``info["error"]``; the next reset starts a new
     container.

@@ -20,5 +20,9 @@ class EngineError(GemError, RuntimeError):
     """A container engine is missing, refuses a request, or failed."""
 
 
+class ContentError(EngineError):
+    """The files of a container cannot be copied, because of their size or shape, which its processes decide."""
+
+
 class EngineFullError(EngineError):
     """An engine has as many containers as it may; another one may have room, or this one later."""

@@ -141,8 +141,8 @@ class CopiedFolder:
 
     source: Path | None
     """Copied in before the processes of the container start; None for an empty folder."""
-    target: str
-    """The absolute path in the container."""
+    target: str | None
+    """The absolute path in the container; None for the folder in which its commands begin."""
 
 
 @dataclass(frozen=True)

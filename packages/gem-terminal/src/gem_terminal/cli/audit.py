@@ -112,6 +112,9 @@ def _add_proofs(one: TaskFolder, audit: TaskAudit, provers: list[Prover]) -> Non
         audit.add("noop-scores", f"{audit.nothing:g}" if audit.nothing is not None else "it could not be played")
     if one.task is None or one.task.solution is None:
         return
+    for doubt in proof.doubts:
+        if doubt not in audit.kinds:
+            audit.add(doubt, "after its solution")
     why = "; ".join(proof.problems)
     if audit.oracle != 1.0:
         audit.add("oracle-fails", why)

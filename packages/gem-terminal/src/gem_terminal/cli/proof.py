@@ -38,6 +38,8 @@ class Proof:
     """Seconds of the longest episode of the solution, from its reset to its result, without building the image."""
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    """Why the reward of the solution may be doubted; see :data:`~gem_terminal.verdicts.verifier_result.DOUBTS`."""
     log: str = ""
     """The output of the tests, if the solution did not pass."""
 
@@ -135,6 +137,7 @@ class Prover:
 
         begin = time.monotonic()
         reward, info, said = self._played(task, solve)
+        proof.doubts += [doubt for doubt in info.get("verdict_doubts", ()) if doubt not in proof.doubts]
         proof.seconds = max(proof.seconds, round(time.monotonic() - begin, 3))
         proof.oracle.append(reward)
         if reward != 1.0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,6 +49,7 @@ class ProgressStage:
     """Total number of steps or bytes; None if unknown."""
 
 
+_UNDECODED = re.compile(r"[\udc80-\udcff]")
 Progress = Callable[[ProgressStage], None]
 """A callback for the stages of a slow preparation; called in the thread that waits."""
 
@@ -189,11 +191,12 @@ class FileChanges:
     removed: tuple[str, ...]
     """Absolute paths that are gone, or whose folder was replaced by another one."""
     changed: frozenset[str] | None = None
-    """The paths in the archives that differ, with their folders; None if all do."""
+    """The paths in the archives that differ, with their folders; None if all do. U+FFFD replaces each byte that is not
+    UTF-8."""
 
     def has(self, path: PurePosixPath) -> bool:
         """Return whether a path in an archive differs from the image."""
-        return self.changed is None or str(path) in self.changed
+        return self.changed is None or _UNDECODED.sub("\ufffd", str(path)) in self.changed
 
 
 class Container(ABC):
@@ -263,7 +266,8 @@ class Container(ABC):
             most: the size limit of the archive in bytes; no more are held in memory.
 
         Raises:
-            EngineError: if the archive is larger, the tree changes too fast to be read, or the container died.
+            ContentError: if the archive is larger, or the tree changes too fast to be read.
+            EngineError: if the container died.
         """
 
     @abstractmethod
@@ -305,7 +309,8 @@ class Container(ABC):
             most: the size limit of the content in bytes.
 
         Raises:
-            EngineError: if the content is larger, or the container died.
+            ContentError: if the content is larger, or cannot be copied for another reason that the agent decides.
+            EngineError: if the container died.
         """
         archives, removed = [], []
         for folder in folders:

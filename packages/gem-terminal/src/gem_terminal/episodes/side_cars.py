@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import PurePosixPath
 from threading import Thread
 
-from gem_terminal.archive import archive_of, file_archive, folders
 from gem_terminal.bounded_output import BoundedOutput
+from gem_terminal.copied_folders import copy_in
 from gem_terminal.engines.base import Container, ContainerSpec, Engine, Progress
 from gem_terminal.episodes.healthcheck import await_health
 from gem_terminal.errors import EngineError
-from gem_terminal.task import CopiedFolder, ResourceLimits, SideCar, Task
+from gem_terminal.task import ResourceLimits, SideCar, Task
 
 __all__ = ["SideCarGroup", "start_with_side_cars"]
 
@@ -35,7 +34,7 @@ def start_with_side_cars(
     if not task.side_cars:
         container = engine.start(reference, task.limits, task.environment)
         try:
-            _copy_in(container, task.folders)
+            copy_in(container, task.folders, task.workdir)
         except BaseException:
             container.remove()
             raise
@@ -53,7 +52,7 @@ def start_with_side_cars(
     container = engine.start_first(first, names, tuple(specs.values()))
     group = SideCarGroup(engine, container)
     try:
-        _copy_in(container, task.folders)
+        copy_in(container, task.folders, task.workdir)
         for side_car in task.side_cars:
             group.start(side_car, specs[side_car.name], names)
         group.await_conditions(task.waits_for)
@@ -91,7 +90,7 @@ class SideCarGroup:
         self.await_conditions(side_car.waits_for)
         container = self._engine.start_beside(self._first, spec, names)
         try:
-            _copy_in(container, side_car.folders)
+            copy_in(container, side_car.folders, side_car.workdir)
             self._running[side_car.name] = _RunningSideCar(side_car, container, self._engine, spec.reference)
         except BaseException:
             container.remove()
@@ -162,16 +161,3 @@ class _RunningSideCar:
 
     def _said(self) -> str:
         return repr(self._kept.text().strip()[-500:])
-
-
-def _copy_in(container: Container, given: tuple[CopiedFolder, ...]) -> None:
-    """Copy what the task mounts into a container: a file to its name, a folder's content into it."""
-    for each in given:
-        target = PurePosixPath(each.target)
-        if each.source is None:
-            container.put(folders(str(target).strip("/")), "/")
-        elif each.source.is_dir():
-            container.put(archive_of([each.source], str(target).strip("/"), readable=True), "/")
-        else:
-            mode = each.source.stat().st_mode & 0o777 | 0o444
-            container.put(file_archive(str(target).strip("/"), each.source.read_bytes(), mode), "/")

@@ -41,6 +41,9 @@ _LONGEST_PATH = 4096
 _REGULAR = """
 if [ -e "$1" ] && [ ! -f "$1" ]; then echo "$1: not a regular file"; exit 1; fi
 """
+# As in the shell of the same agent; a file that is named ~ has the path ./~.
+_AT_HOME = """case "$1" in "~" | "~/"*) path="$HOME${1#"~"}"; shift; set -- "$path" "$@" ;; esac
+"""
 _READ = _REGULAR + 'head -c 67108864 -- "$1"'
 # $2: the number of the first byte, $3: how many bytes. The size is the last line.
 _READ_FROM = _REGULAR + 'tail -c "+$2" -- "$1" | head -c "$3" && echo && wc -c < "$1"'
@@ -259,7 +262,7 @@ class TaskSession:
         """Run a script as the agent's user, in the first folder of its shell, or in ``/`` if nothing can run there."""
         if len(path.encode(errors="replace")) >= _LONGEST_PATH:
             return ExecResult(f"{path[:64]}...: File name too long".encode(errors="replace"), 1)
-        command = ("sh", "-c", script, "sh", path.replace("\x00", ""), *arguments)
+        command = ("sh", "-c", _AT_HOME + script, "sh", path.replace("\x00", ""), *arguments)
 
         def run(workdir: str | None) -> ExecResult:
             seconds = self._granted(_FILE_SECONDS)

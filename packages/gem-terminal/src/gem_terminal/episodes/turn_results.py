@@ -42,6 +42,7 @@ def verdict_info(result: VerifierResult) -> Info:
         "verifier_error": result.error,
         "verifier_hint": result.hint,
         "verdict": result.worth,
+        "verdict_doubts": list(result.doubts) or None,
         "tests_passed": result.passed,
         "tests_total": result.total,
     }

@@ -46,16 +46,22 @@ def load_tasks(folder: str | Path) -> tuple[Task, ...]:
 def task_folders(folder: str | Path) -> tuple[Path, ...]:
     """Return the task folders in a folder, or the folder itself if it is a task, without reading them.
 
+    Where a folder has no tasks, they may lie one folder further in, by category.
+
     Raises:
         ArgumentError: if there is no task in it.
     """
     path = _folder(folder)
     if any((path / name).is_file() for name in _FORMATS):
         return (path,)
-    folders = sorted(child for child in path.iterdir() if any((child / name).is_file() for name in _FORMATS))
-    if not folders:
-        raise ArgumentError(f"{path} holds no task: neither the folder nor its subfolders have {' or '.join(_FORMATS)}")
-    return tuple(folders)
+    for pattern in ("*", "*/*"):
+        if folders := sorted(
+            {found.parent for name in _FORMATS for found in path.glob(f"{pattern}/{name}") if found.is_file()}
+        ):
+            return tuple(folders)
+    raise ArgumentError(
+        f"{path} holds no task: neither the folder nor its subfolders, nor theirs, have {' or '.join(_FORMATS)}"
+    )
 
 
 def bundled_tasks() -> Path:

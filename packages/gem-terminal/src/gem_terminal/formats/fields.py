@@ -10,12 +10,15 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from gem_terminal.errors import TaskError
 
-__all__ = ["SEVERAL", "Bytes", "Mebibytes", "Pause", "Seconds", "bytes_of_size", "compose_file", "validated"]
+__all__ = ["SEVERAL", "UNSET", "Bytes", "Mebibytes", "Pause", "Seconds", "bytes_of_size", "compose_file", "validated"]
 
 M = TypeVar("M", bound=BaseModel)
 
 SEVERAL = "several containers"
 """The need of a task whose compose file or verifier describes more than one service."""
+
+UNSET = "a variable that is not set"
+"""The need of a task that takes a value from the environment of this process."""
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([kmgt]?)i?b?", re.IGNORECASE)
 _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}

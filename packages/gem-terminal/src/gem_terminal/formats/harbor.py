@@ -23,7 +23,7 @@ from typing import Any
 
 from gem_terminal.errors import TaskError
 from gem_terminal.formats.compose import Composition, read_composition
-from gem_terminal.formats.fields import SEVERAL, compose_file, validated
+from gem_terminal.formats.fields import SEVERAL, UNSET, compose_file, validated
 from gem_terminal.formats.harbor_schema import (
     MAIN,
     ArtifactEntry,
@@ -38,6 +38,7 @@ from gem_terminal.formats.harbor_schema import (
 from gem_terminal.task import (
     Artifact,
     CollectCommand,
+    CopiedFolder,
     Healthcheck,
     Image,
     McpServer,
@@ -88,7 +89,7 @@ def load(folder: Path) -> Task:
         user=steps[0].user if steps else _user(config.agent.user),
         environment=_filled(folder, environment.env) | (composition.main.environment if composition else {}),
         healthcheck=_healthcheck(environment.healthcheck),
-        **(composition.task_fields() if composition else {}),
+        **(composition.task_fields() if composition else {"folders": _staged(folder / "environment", environment)}),
         solution=steps[0].solution if steps else _solution(folder / "solution"),
         # An unset variable is empty: a variable that only the oracle needs must not prevent training.
         solution_environment={
@@ -227,6 +228,13 @@ def _image(folder: Path, environment: EnvironmentSection) -> Image:
     raise TaskError(f"{folder} has no Dockerfile, and task.toml names no docker_image; the task needs one of them")
 
 
+def _staged(folder: Path, environment: EnvironmentSection) -> tuple[CopiedFolder, ...]:
+    """Return the files that come with a finished image: Harbor copies them into the working folder."""
+    if not environment.docker_image or not folder.is_dir() or (folder / "Dockerfile").is_file():
+        return ()
+    return (CopiedFolder(folder, None),) if any(folder.iterdir()) else ()
+
+
 def _main_image(folder: Path, environment: EnvironmentSection, composition: Composition | None) -> Image:
     """Return the image of the agent's container, which its service in the compose file may change."""
     if composition is not None and (composition.main.build is not None or composition.main.image):
@@ -359,10 +367,11 @@ def _filled(folder: Path, variables: dict[str, str]) -> dict[str, str]:
     """Return variables with ``${NAME:-default}`` replaced from this process's environment."""
 
     def value(match: re.Match[str]) -> str:
-        name, default = match.groups()
-        found = os.environ.get(name, default)
+        name = match[1]
+        found: str | None = os.environ.get(name, match[2])
         if found is None:
-            raise TaskError(f"{folder / 'task.toml'}: the task needs the environment variable {name}, which is not set")
+            message = f"{folder / 'task.toml'}: the task needs the environment variable {name}, which is not set"
+            raise TaskError(message, UNSET)
         return found
 
     return {name: _TEMPLATE.sub(value, text) for name, text in variables.items()}

@@ -115,15 +115,17 @@ class Screen:
         with suppress(EngineError):  # a shell that could not start has ended; the screen shows its message
             self._channel.resize(_COLUMNS, _ROWS)
         self._terminal = Terminal(_COLUMNS, _ROWS, self._reply)
+        self._seen: list[str] = []
+        """The rows of the screen that were returned last."""
         self.begun = False
         """Whether the shell was alive when the first key was typed."""
         self.ended = False
 
     def press(self, keys: Iterable[str], seconds: float, wait: float = 0.0) -> str:
-        """Type keys, wait for their effect, and return the lines that scrolled off meanwhile and the screen.
+        """Type keys, wait for their effect, and return what has changed on the screen.
 
-        The method waits until the shell shows its prompt again, or a program waits for the next keys. Without keys it
-        only waits.
+        The method waits until the shell shows its prompt again, or a program waits for the next keys. Lines that
+        scrolled off meanwhile are returned too. Without keys it only waits, and returns the whole screen.
 
         Args:
             keys: text and tmux names of keys.
@@ -134,13 +136,14 @@ class Screen:
         if not self.begun:  # keys typed before the prompt would appear twice
             self._settle(deadline, 0.0)
             self.begun = not self.ended
-        shown_before = self._terminal.cursor.y
         self._terminal.scrolled.clear()
         data = bytes_of(keys, self._terminal.application_keys)
         self._prompts_due += sum(data.count(key) for key in _ENTERING)
         self._channel.write(data, max(deadline - time.monotonic(), 0.0))
         self._settle(deadline, earliest)
-        return "\n".join([*self._terminal.scrolled_text()[shown_before:], self._terminal.text()])
+        scrolled, rows = self._terminal.scrolled_text(), self._terminal.text().split("\n")
+        before, self._seen = self._seen, rows
+        return _changes(before, scrolled, rows, whole=not data)
 
     def shown(self) -> str:
         """Return what draws the screen as it is now, without colours, and puts the cursor where it is."""
@@ -190,6 +193,33 @@ class Screen:
 
     def _reply(self, answer: bytes) -> None:
         self._channel.write(answer, 0.0)  # without waiting for a program that does not read the answer
+
+
+def _changes(before: list[str], scrolled: list[str], rows: list[str], *, whole: bool) -> str:
+    """Return the lines that scrolled off and the rows of a screen, without those that are as they were before.
+
+    Args:
+        before: the rows that were shown last.
+        scrolled: the lines that have scrolled off since, the first rows of ``before`` among them.
+        rows: the rows now.
+        whole: whether to return all rows.
+    """
+    lines = [*scrolled, *rows]
+    same = 0
+    while same < min(len(before), len(lines)) and lines[same] == before[same]:
+        same += 1
+    if whole:
+        return "\n".join([*scrolled[same:], *rows])
+    end = len(lines)
+    if not scrolled and len(rows) == len(before):
+        while end > same and rows[end - 1] == before[end - 1]:
+            end -= 1
+    if same == end:
+        return "[the screen is as before]"
+    above, below = min(same, len(before)), len(lines) - end
+    notes = [f"[{above} {'row' if above == 1 else 'rows'} above as before]"] if above else []
+    last = [f"[{below} {'row' if below == 1 else 'rows'} below as before]"] if below else []
+    return "\n".join([*notes, *lines[same:end], *last])
 
 
 def _sent(key: str, application: bool) -> str:

@@ -27,25 +27,32 @@ _MOST_JOBS = 900
 
 # A function, because bash reads piped input byte by byte. If the kernel does not list children, only the last job is
 # known. Errors and the trace of `set -x` are hidden.
+# The agent may define functions of any name, so builtins are called as such.
 _TOLD = (
-    '_gem_told() { { local code=$? jobs=${!-}; read -r jobs <"/proc/$$/task/$$/children" || :; '
-    f'printf \'\\n%s%s:%d:%s\\n\' "$1" "$2" "$code" "${{jobs:0:{_MOST_JOBS}}}"; }} 2>&-; }}\n'
+    '_gem_told() { { \\builtin local code=$? jobs=${!-}; \\builtin read -r jobs <"/proc/$$/task/$$/children" || :; '
+    f'\\builtin printf \'\\n%s%s:%d:%s\\n\' "$1" "$2" "$code" "${{jobs:0:{_MOST_JOBS}}}"; }} 2>&-; }}\n'
     "readonly -f _gem_told\n"
 )
 
+_STOPS = 39
+"""The signal at which a shell exits before its next command: one of real time, which nothing else sends."""
 # A shell that exits tells its folder, variables and functions, so that the next one continues with them. $1 marks the
-# beginning, $2 the end. The options are not told: a new shell with `set -e` would exit as easily.
+# beginning, $2 the end. The options are told at a time limit alone: a new shell with `set -e` would exit as easily.
 _TELLS_AT_EXIT = (
-    "trap '{ _gem_state=$(declare -p; declare -f); "
-    'printf "\\n%s:%s\\0%s\\0%s\\n" $1 "$PWD" "$_gem_state" $2; } 2>/dev/null\' EXIT\n'
+    "trap '{ _gem_state=$(\\builtin declare -p; \\builtin declare -f; "
+    "[[ -z ${_gem_stopped-} ]] || { \\builtin alias -p; \\builtin umask -p; \\builtin shopt -p; \\builtin set +o; }); "
+    '\\builtin printf "\\n%s:%s\\0%s\\0%s\\n" $1 "$PWD" "$_gem_state" $2; } 2>/dev/null\' EXIT\n'
+    f"trap '_gem_stopped=1; \\builtin exit 143' {_STOPS}\n"
 )
 # The state of a shell that continues elsewhere, with its options. $1 marks the beginning and the end.
-_TELLS_STATE = "declare -p; declare -f; alias -p; umask -p; shopt -p; set +o; :"
-_TELL = f'printf "\\n%s:%s\\0%s\\0%s\\n" $1 "$PWD" "$({_TELLS_STATE})" $1'
+_TELLS_STATE = "; ".join(
+    f"\\builtin {told}" for told in ("declare -p", "declare -f", "alias -p", "umask -p", "shopt -p", "set +o", ":")
+)
+_TELL = f'\\builtin printf "\\n%s:%s\\0%s\\0%s\\n" $1 "$PWD" "$({_TELLS_STATE})" $1'
 _STATE = re.compile(rb":([^\0]*)\0([^\0]*)\0")
 """The text after the mark of an exit: the folder, and declarations of variables and functions."""
 _NOT_TOLD = re.compile(
-    r"^declare -\S+ (?:BASH\w*|DIRSTACK|EUID|FUNCNAME|GROUPS|PIPESTATUS|PPID|SHELLOPTS|UID)(?:=[^\n]*)?\n"
+    r"^declare -\S+ (?:BASH\w*|DIRSTACK|EUID|FUNCNAME|GROUPS|PIPESTATUS|PPID|SHELLOPTS|UID|_gem_\w+)(?:=[^\n]*)?\n"
     r"|^_gem_told \(\) *\n\{.*?^\}$",
     re.MULTILINE | re.DOTALL,
 )
@@ -153,8 +160,9 @@ class Shell:
 
         Args:
             command: evaluated by ``bash``, with ``/dev/null`` as its input.
-            seconds: the time limit, after which the processes of the command are killed. Background jobs of earlier
-                commands continue, unless the shell still waits for one.
+            seconds: the time limit, after which the processes of the command are killed and the rest of it is not run.
+                Background jobs of earlier commands continue, unless the shell still waits for one; a new shell has the
+                folder, variables, functions and options of this one, and no job table.
             heard: called with each piece of the output as it arrives.
 
         Raises:
@@ -172,7 +180,7 @@ class Shell:
         suspected = done.exit_code in _SUSPECT or any(word in done.output for word in _SUSPICIOUS)
         notices = (*early, *self._container.reached_limits(suspected))
         # The engine may have killed the shell.
-        if notices and not done.shell_ended and not self.is_open:
+        if notices and not done.shell_ended and self._pid and not self.is_open:
             self._abandon()
             done = replace(done, shell_ended=True)
         return replace(done, notices=notices)
@@ -227,15 +235,15 @@ class Shell:
                     return _ended(kept, tail, killed, shell_ended=True)
                 spared = "" if killed else self._jobs
                 killed = killed or ("flooded" if flooded and left > 0 else "timed out")
-                self._kill_children(spared)
+                self._kill_children(spared, stops=True)
                 deadline, most = time.monotonic() + _PATIENCE, max(most, kept.total) + _MOST_OUTPUT
                 continue
             data = self._channel.read(left)
             if data is None:
-                self._state = None if killed else _state_of(ending, self._exit_marks[1])
+                self._state = _state_of(ending, self._exit_marks[1])
                 code = None if killed else self._channel.exit_code(_PATIENCE)
                 self._abandon()
-                ended = _ended(kept, tail, killed, shell_ended=True)
+                ended = _ended(kept, tail, killed, shell_ended=not killed or self._state is None)
                 if code is None or code > 128:  # a signal
                     return ended
                 return replace(ended, exit_code=code, state_kept=self._state is not None)
@@ -245,17 +253,16 @@ class Shell:
             tail += data
             found = tail.find(exit_marker)
             if found >= 0:
-                kept.add(tail[:found])
+                kept.add(tail[:found].partition(marker)[0])
                 ending, tail = tail[found + len(exit_marker) :], b""
                 continue
             found = tail.find(marker)
             status = _STATUS.match(tail, found + len(marker)) if found >= 0 else None
-            if status is not None:
+            if status is not None and not killed:  # at the time limit, the shell exits in any case
                 kept.add(tail[:found])
-                code = None if killed else int(status[1])
                 self._early = tail[status.end() :]
                 self._jobs = status[2][: status[2].rfind(b" ") if len(status[2]) == _MOST_JOBS else None].decode()
-                return CommandResult(kept.text(), code, timed_out=killed == "timed out", flooded=killed == "flooded")
+                return CommandResult(kept.text(), int(status[1]))
             # The last bytes may be the beginning of the marker.
             held = found if found >= 0 else max(len(tail) - len(marker), 0)
             kept.add(tail[:held])
@@ -309,10 +316,11 @@ class Shell:
             self._container.kill_all()  # a process of the container may have killed the shell
         return why
 
-    def _kill_children(self, spared: str = "", itself: bool = False) -> None:
+    def _kill_children(self, spared: str = "", itself: bool = False, stops: bool = False) -> None:
         if not self._pid:
             return
-        script = _KILL_CHILDREN + ('kill -9 "$1" 2>/dev/null\n' if itself else "") + "exit 0"
+        stop = f'kill -{_STOPS} "$1" 2>/dev/null\n' if stops else ""
+        script = stop + _KILL_CHILDREN + ('kill -9 "$1" 2>/dev/null\n' if itself else "") + "exit 0"
         command = ("sh", "-c", script, "sh", self._pid, spared)
         done = self._container.run(command, seconds=_KILLS_IN, user="root", workdir="/")
         if done.exit_code:  # killed by a process that kills every new process

@@ -7,24 +7,26 @@ text: they point to what a person should look at, and prove nothing. The dynamic
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from gem_terminal.engines.namespace.dockerfile import parse
 from gem_terminal.errors import TaskError
-from gem_terminal.formats.fields import SEVERAL
+from gem_terminal.formats.fields import SEVERAL, UNSET
 from gem_terminal.task import Task
 from gem_terminal.task_set import TaskFolder
-from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, named_paths
+from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, declarations_of
 from gem_terminal.verdicts.verdict_worth import verdict_worth
+from gem_terminal.verdicts.verifier_result import DOUBTS
+from gem_terminal.verdicts.verifier_scripts import scripts_of, unparsable_tests
 
 __all__ = ["FINDINGS", "Finding", "TaskAudit", "audit_task"]
 
 FINDINGS = {
     "malformed": "cannot be read",
     "unsupported": "needs an unsupported feature",
+    "unset-variable": "needs an environment variable that is not set",
     "several-containers": "needs several containers",
     "network": "has a network",
     "tests-need-network": "tests download something",
@@ -32,6 +34,11 @@ FINDINGS = {
     "namespace-build": "cannot be built by the namespace engine",
     "missing-context": "the Dockerfile copies a missing file",
     "forgeable": "the agent can forge the verdict",
+    "tests-do-not-parse": DOUBTS["tests-do-not-parse"],
+    "writable-reward": DOUBTS["writable-reward"],
+    "all-skipped": DOUBTS["all-skipped"],
+    "out-of-range": DOUBTS["out-of-range"],
+    "no-number": DOUBTS["no-number"],
     "runs-agent-files": "tests import or execute the agent's files",
     "undeclared-paths": "tests read paths that the pristine verifier does not carry",
     "no-solution": "has no solution",
@@ -42,9 +49,6 @@ FINDINGS = {
 }
 """Each kind of finding → its meaning."""
 
-_LONGEST = 1 << 20
-"""Bytes of a script that are read."""
-_SCRIPTS = (".sh", ".py", ".js", ".ts", ".rb", ".pl", "")
 _DOWNLOADS = re.compile(
     r"\b(?:apt-get|apt|apk|yum|dnf)\s+(?:-\S+\s+)*(?:update|install|add)\b"
     r"|\b(?:pip3?|uv pip|uv tool|npm|gem|cargo)\s+(?:install|add)\b|\buvx\b|\buv\s+run\b.*--with"
@@ -57,6 +61,9 @@ _CONNECTS = re.compile(
 _EXECUTES = re.compile(
     r"sys\.path\.(?:insert|append)|importlib\.(?:import_module|util)|runpy\.|\bexec\(\s*open|PYTHONPATH=|"
     r"subprocess\.(?:run|check_output|check_call|Popen|call)\(|os\.(?:system|popen)\(|\bcd\s+/\S+\s*&&\s*(?:make|python3?|bash|sh|node|\./)"
+)
+_OPENS = re.compile(
+    r"\bchmod\s+(?:-\S+\s+)*(?:0?[0-7]?[0-7][2367][0-7]|0?[0-7]?[0-7][0-7][2367]|[ugoa]*[goa][ugoa]*\+\w*w\w*|\+w)\s+\S*/logs"
 )
 _PATH = re.compile(r"(?<![\w.:/$}-])(?:/[A-Za-z0-9_.+-]+){2,}")
 _INNER = tuple(
@@ -110,8 +117,8 @@ def audit_task(found: TaskFolder) -> TaskAudit:
     task = found.task
     if task is None:
         several = found.need is not None and found.need.startswith(SEVERAL)
-        kind = "malformed" if found.need is None else "several-containers" if several else "unsupported"
-        audit.add(kind, found.error or "")
+        needed = "unset-variable" if found.need == UNSET else "several-containers" if several else "unsupported"
+        audit.add("malformed" if found.need is None else needed, found.error or "")
         return audit
     worth = verdict_worth(task)
     audit.verdict = worth.level
@@ -148,15 +155,16 @@ def _audit_image(task: Task, audit: TaskAudit) -> None:
 
 
 def _audit_tests(task: Task, audit: TaskAudit) -> None:
-    declared = [*map(PurePosixPath, COMMON_FOLDERS), *named_paths(task), *_INNER]
+    declared = [*map(PurePosixPath, COMMON_FOLDERS), *declarations_of(task).places, *_INNER]
     declared += [PurePosixPath(path) for path in (task.workdir, _workdir(task)) if path and path != "/"]
     undeclared: dict[str, None] = {}
     found: dict[str, str] = {}
-    for path, text in chain.from_iterable(_scripts(task.at_step(step)) for step in range(len(task.steps) or 1)):
+    for path, text in chain.from_iterable(scripts_of(task.at_step(step)) for step in range(len(task.steps) or 1)):
         for kind, pattern in (
             ("tests-need-network", _DOWNLOADS),
             ("services", _CONNECTS),
             ("runs-agent-files", _EXECUTES),
+            ("writable-reward", _OPENS),
         ):
             match = pattern.search(text)
             if match is not None:
@@ -165,18 +173,13 @@ def _audit_tests(task: Task, audit: TaskAudit) -> None:
             place = PurePosixPath(mention.rstrip("."))
             if not any(place == each or each in place.parents for each in declared):
                 undeclared[str(place)] = None
+    for step in range(len(task.steps) or 1):
+        for name, why in unparsable_tests(task.at_step(step)).items():
+            found.setdefault("tests-do-not-parse", f"{name}: {why}")
     for kind, detail in found.items():
         audit.add(kind, detail)
     if undeclared and task.tests.separate is None:
         audit.add("undeclared-paths", ", ".join(list(undeclared)[:8]))
-
-
-def _scripts(task: Task) -> Iterator[tuple[Path, str]]:
-    for source in task.tests.sources:
-        for path in sorted(source.rglob("*")) if source.is_dir() else [source]:
-            if path.suffix in _SCRIPTS and path.is_file():
-                with path.open("rb") as file:
-                    yield path, file.read(_LONGEST).decode(errors="replace")
 
 
 def _workdir(task: Task) -> str | None:

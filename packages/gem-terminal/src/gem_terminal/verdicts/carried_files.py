@@ -5,15 +5,27 @@ from __future__ import annotations
 import io
 import re
 import tarfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from gem_terminal.engines.base import FileChanges
 from gem_terminal.task import Task
+from gem_terminal.verdicts import git_configuration
+from gem_terminal.verdicts.carried_kinds import (
+    FileKind,
+    is_reserved,
+    is_start_up,
+    is_test_folder,
+    is_test_source,
+    kind_of,
+    known_modules,
+    module_name,
+    repository_of,
+)
 
-__all__ = ["COMMON_FOLDERS", "CarriedFiles", "CarryRules", "home_of", "named_paths"]
+__all__ = ["COMMON_FOLDERS", "CarriedFiles", "CarryRules", "Declarations", "declarations_of", "home_of"]
 
 COMMON_FOLDERS = ("/app", "/data", "/home", "/mnt", "/output", "/srv", "/var/www", "/workspace")
 """Folders that are declared for every task, beside its working folder and the home of its agent."""
@@ -36,24 +48,33 @@ _BROAD = frozenset(map(PurePosixPath, ("/", "/etc", "/opt", "/root", "/tmp", "/v
 """Folders whose mention is no declaration; that of a path inside them is."""
 _LINKED = tuple(map(PurePosixPath, ("/bin", "/lib", "/lib64", "/opt", "/sbin", "/usr")))
 """Folders that a carried link may lead to: they are the image's own."""
+_SETTINGS = PurePosixPath("/etc")
 
-_RUNS_TESTS = re.compile(
-    r"conftest\.py|\.?pytest\.(?:ini|toml)|pytest|_pytest|pluggy|pytest\.py|sitecustomize(?:\.py)?|usercustomize(?:\.py)?|.*\.pth"
-    r"|\.venv|pyvenv\.cfg"
-)
-"""Names of files and folders whose only effect is on the programs that run tests."""
-_HOOK = re.compile(r"(?:^|/)(?:\.git|[^/]*\.git)/hooks/")
-_GIT_CONFIGURATION = re.compile(r"(?:^|/)(?:\.git|[^/]*\.git)/(?:modules/.*/)?config(?:\.worktree)?$")
-_COMMANDS_OF_GIT = re.compile(
-    rb"^\s*(?:askpass|[a-z0-9.-]*command|clean|smudge|process|driver|editor|fsmonitor|gitproxy|helper|hookspath|pager"
-    rb"|path|program|sshcommand|textconv|trustexitcode|tool|[a-z0-9-]+\s*=\s*!)|^\s*\[\s*(?:alias|include|includeif|pager)",
-    re.IGNORECASE,
-)
-"""Lines of a configuration of git that make it execute a command or read another configuration."""
 _LONGEST_NAME = 4096
 _MOST_MEMBERS = 250_000
 _PATH = re.compile(r"(?:^|(?<=[\s`'\"(\[=,:]))(?:/[\w.+@-]+)+", re.MULTILINE)
 _PATH_AT_HOME = re.compile(r"(?:^|(?<=[\s`'\"(\[=,:]))~(?:/[\w.+@-]+)+", re.MULTILINE)
+_WORD = re.compile(r"[\w+@.-]+")
+
+
+class Declarations(NamedTuple):
+    """What the author of a task says about the files that count."""
+
+    stated: tuple[PurePosixPath, ...] = ()
+    """Paths in ``pristine_paths`` of the metadata: carried whatever they are. What is in such a folder is carried too,
+    unless its name is reserved for programs that run tests."""
+    patterns: tuple[str, ...] = ()
+    """Patterns there, with ``*``, ``?`` and ``**``: what fits is carried whatever it is."""
+    paths: tuple[PurePosixPath, ...] = ()
+    """Paths that the instruction mentions."""
+    names: frozenset[str] = frozenset()
+    """Words of the instruction, which may be names of files."""
+
+    @property
+    def places(self) -> tuple[PurePosixPath, ...]:
+        """The paths and folders that this declares."""
+        folders = [PurePosixPath(re.split(r"/[^/]*[*?]", pattern, maxsplit=1)[0] or "/") for pattern in self.patterns]
+        return tuple(dict.fromkeys((*self.stated, *folders, *self.paths)))
 
 
 class CarriedFiles(NamedTuple):
@@ -62,34 +83,67 @@ class CarriedFiles(NamedTuple):
     archive: bytes
     """An archive to unpack at the root."""
     folders: tuple[str, ...]
-    """Folders in it, each before its content; a link of the image at such a path must be removed first."""
+    """Folders in it, each before its content; what else the image has at such a path must be removed first."""
+    others: tuple[str, ...]
+    """Files and links in it; a folder that the image has at such a path must be removed first."""
     removed: tuple[str, ...]
     """Paths to remove before that."""
     refused: tuple[str, ...]
     """Changed paths that are left behind."""
+    undeclared: tuple[str, ...] = ()
+    """Those of them, outside repositories, that a word of the task's author would let through."""
+    kept: tuple[str, ...] = ()
+    """Those of them that lie in removed folders: where the image has a file there, it stays."""
+
+
+class _Entry(NamedTuple):
+    path: PurePosixPath
+    member: tarfile.TarInfo
+    content: bytes | memoryview
+    """Of a regular file, or of the file that a hard link is another name of."""
+
+
+class _Trees:
+    """The agent's entries, and the image below them."""
+
+    def __init__(self, entries: Iterable[_Entry]) -> None:
+        self.types: dict[PurePosixPath, bytes] = {}
+        self.goals: set[PurePosixPath] = set()
+        """Where links lead to."""
+        self.image: Mapping[str, bool] = {}
+        """Paths of the image → whether they are folders. Only those that :class:`CarryRules` asks for."""
+        for path, member, _ in entries:
+            self.types[path] = member.type
+            if member.issym() and (goal := _goal(path.parent, member.linkname)) is not None:
+                self.goals.add(goal)
+
+    def has_folder(self, path: PurePosixPath) -> bool:
+        """Return whether a path is a folder, and no link to one, when the agent's files lie over the image."""
+        made = self.types.get(path)
+        return self.image.get(str(path), False) if made is None else made == tarfile.DIRTYPE
 
 
 @dataclass(frozen=True)
 class CarryRules:
     """The rules by which changes are carried.
 
-    Carried are files, folders, and links that stay in the declared paths or lead to the image's tools. Left behind are
-    devices, pipes and sockets; set-user-id bits of files; what lies on the search path or in the virtual environments
-    of the image; dot files directly in a home; hooks of git, and lines of its configuration that execute something;
-    and names such as ``conftest.py`` and ``sitecustomize.py``. A path that the task's author names is carried, whatever
-    it is, except by the mention of a folder around it.
+    Carried are files of the kinds that :mod:`~gem_terminal.verdicts.carried_kinds` lists, folders, links that stay in
+    the declared paths or lead to the image's tools, and the content of repositories of git. Left behind are devices,
+    pipes and sockets; set-user-id bits of files; what lies on the search path or in the virtual environments of the
+    image; files whose names begin with a dot; configurations, build files and everything else that programs read on
+    their own accord; sources of tests; new modules that would take the place of Python's library; and changes of the
+    image's own scripts and programs. The author opens these by naming them; see :class:`Declarations`.
     """
 
     declared: tuple[PurePosixPath, ...]
     """The folders and files whose changes are carried."""
-    named: frozenset[PurePosixPath] = frozenset()
-    """Paths that the author names: exempt from the rules on names."""
+    author: Declarations = field(default_factory=Declarations)
     tools: tuple[PurePosixPath, ...] = ()
     """Folders whose files stay those of the image: its search path, and its virtual environments."""
-    homes: tuple[PurePosixPath, ...] = ()
-    """Home folders."""
     added: tuple[PurePosixPath, ...] = ()
     """Folders in which new files are carried, and changes of the image's files are not: installed packages."""
+    modules: frozenset[str] = field(default_factory=known_modules)
+    """Names that Python imports from its library, from installed packages, or from beside the tests."""
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -97,105 +151,227 @@ class CarryRules:
         paths = sorted({*self.declared, *self.added})
         return tuple(str(path) for path in paths if not any(other in path.parents for other in paths))
 
-    def carried(self, changes: FileChanges, existing: Callable[[Sequence[str]], frozenset[str]]) -> CarriedFiles:
+    def carried(self, changes: FileChanges, look: Callable[[Sequence[str]], Mapping[str, bool]]) -> CarriedFiles:
         """Return the part of the changes to carry.
 
         Args:
             changes: the changes in :attr:`folders`.
-            existing: returns the paths that exist in the image.
+            look: returns which of some paths exist in the image, and whether they are folders.
 
         Raises:
             tarfile.TarError, EOFError, OverflowError, ValueError: if an archive is none.
         """
-        made, folders, refused = _Archive(), list[str](), list[str]()
-        installed = self._installed(changes, existing) if self.added else frozenset()
-        for path, member, content in _members(changes):
-            is_declared = any(_within(path, place) for place in self.declared)
-            if self._refuses(path, member) or not (is_declared or path in installed):
+        made = _Archive()
+        folders, others, refused, undeclared = list[str](), list[str](), list[str](), list[str]()
+        entries = list(_entries(changes))
+        trees = _Trees(entries)
+        trees.image = look(tuple(dict.fromkeys(asked for entry in entries for asked in self._questions(entry))))
+        for entry in entries:
+            path, member, content = entry
+            if not self._has_place(path, trees) or not _is_ordinary(member) or self._leads_out(path, member):
                 refused.append(str(path))
                 continue
-            if member.isreg() and member.name.endswith("entry_points.txt") and b"pytest11" in bytes(content):
+            if not self._may_be(entry, trees):
                 refused.append(str(path))
+                undeclared += [str(path)] if repository_of(path) is None else []
                 continue
-            if member.isdir():
-                folders.append(str(path))
-            if member.isreg() and _GIT_CONFIGURATION.search(str(path)) and path not in self.named:
-                content = _without_commands(bytes(content))
-            if not made.add(path, member, content):
-                refused.append(str(path))
+            (folders if member.isdir() else others).append(str(path))
+            if (member.isreg() or member.islnk()) and self._is_git_configuration(path):
+                content = git_configuration.clean(bytes(content))
+            made.add(path, member, content)
         removed = tuple(path for path in changes.removed if self._may_remove(PurePosixPath(path)))
-        return CarriedFiles(made.close(), tuple(folders), removed, tuple(refused))
+        gone = frozenset(removed)
+        kept = tuple(path for path in refused if not gone.isdisjoint(map(str, (path, *PurePosixPath(path).parents))))
+        return CarriedFiles(
+            made.close(), tuple(folders), tuple(others), removed, tuple(refused), tuple(undeclared), kept
+        )
+
+    def _questions(self, entry: _Entry) -> Iterator[str]:
+        """Yield the paths of the image that the rules on an entry depend on."""
+        path, member, content = entry
+        if any(_within(path, place) for place in self.added):
+            yield str(path)
+            if path.parent in self.tools:
+                yield from (str(tools / path.name) for tools in self.tools)
+            if _SETTINGS in path.parents:
+                yield str(_SETTINGS.joinpath(*path.parts[2:3]))
+        if member.issym() and (goal := _goal(path.parent, member.linkname)) is not None:
+            yield str(goal)
+        if not member.isdir() and kind_of(path.name, content) in (FileKind.PROGRAM, FileKind.SOURCE):
+            yield str(path)
+        if (shadowing := self._shadowing(path)) is not None:
+            yield from (str(path), str(shadowing), str(shadowing / "__init__.py"))
+
+    def _has_place(self, path: PurePosixPath, trees: _Trees) -> bool:
+        """Return whether changes at a path may be carried at all, whatever they are."""
+        if ".." in path.parts or any(_within(path, place) for place in _VERIFIER):
+            return False
+        if any(_within(path, place) for place in self.added) and self._is_installed(path, trees):
+            return True
+        return self._is_named(path) or (
+            any(_within(path, place) for place in self.declared)
+            and not any(_within(path, tools) for tools in self.tools)
+        )
+
+    def _is_installed(self, path: PurePosixPath, trees: _Trees) -> bool:
+        """Return whether a path in :attr:`added` is new and hides no command or setting of the image."""
+        asked = [str(path)]
+        if path.parent in self.tools:
+            asked += [str(tools / path.name) for tools in self.tools]
+        if _SETTINGS in path.parents:  # those of a new package lie in a folder of their own
+            asked.append(str(_SETTINGS.joinpath(*path.parts[2:3])))
+            if path.parent == _SETTINGS and trees.types.get(path) != tarfile.DIRTYPE:
+                return False
+        return trees.image.keys().isdisjoint(asked)
+
+    def _leads_out(self, path: PurePosixPath, member: tarfile.TarInfo) -> bool:
+        """Return whether a link leads neither into the declared paths nor to the tools of the image."""
+        if not member.issym():
+            return False
+        goal = _goal(path.parent, member.linkname)
+        return goal is None or not any(_within(goal, place) for place in (*self.declared, *_LINKED))
+
+    def _may_be(self, entry: _Entry, trees: _Trees) -> bool:
+        """Return whether a file, folder or link of this name and kind may be carried."""
+        path, member, content = entry
+        if self._is_named(path):
+            return True
+        if any(_within(path, place) for place in self.added):
+            plugin = member.isreg() and path.name == "entry_points.txt" and b"pytest11" in bytes(content)
+            return not plugin and not is_start_up(path.parts[1:])
+        if (inside := repository_of(path)) is not None:
+            is_folder = member.isdir() or bool(inside.inner)
+            return is_folder and not member.issym() and (inside.is_content or inside.is_configuration)
+        inner = self._inner(path)
+        if is_reserved(inner):
+            return False
+        if any(_within(path, place) for place in self._opened):
+            return True
+        is_mentioned = path in self.author.paths or path.name in self.author.names
+        if _is_hidden(inner, is_mentioned):
+            return False
+        if member.isdir():
+            return True
+        kind = kind_of(path.name, content)
+        is_new = str(path) not in trees.image
+        if kind is FileKind.OTHER:
+            goal = _goal(path.parent, member.linkname) if member.issym() else None
+            leads_to_folder = goal is not None and trees.has_folder(goal) and not is_test_folder(path.name)
+            return is_mentioned or leads_to_folder
+        if kind is FileKind.PROGRAM and not (is_new or is_mentioned):
+            return False
+        if kind is FileKind.SOURCE and is_test_source(PurePosixPath(*inner)):
+            return is_new and is_mentioned
+        return is_mentioned or not self._shadows(path, trees)
+
+    def _inner(self, path: PurePosixPath) -> tuple[str, ...]:
+        """Return the parts of a path below the folder that is declared without a word of the instruction."""
+        roots = [*self._opened, *(place for place in self.declared if place not in self.author.paths)]
+        return path.parts[max((len(place.parts) for place in roots if _within(path, place)), default=1) :]
+
+    @property
+    def _opened(self) -> tuple[PurePosixPath, ...]:
+        """Folders whose files may be of any kind: stated ones, and mentioned ones that hold settings by their place."""
+        return (
+            *self.author.stated,
+            *(
+                path
+                for path in self.author.paths
+                if _SETTINGS in path.parents or any(part.startswith(".") for part in path.parts)
+            ),
+        )
+
+    def _is_named(self, path: PurePosixPath) -> bool:
+        return path in self.author.stated or any(_fits(path, pattern) for pattern in self.author.patterns)
+
+    def _shadowing(self, path: PurePosixPath) -> PurePosixPath | None:
+        """Return the folder in which Python would find a file as a module of its library; None for other files."""
+        name, folder = module_name(path), path.parent
+        if name == "__init__":
+            name, folder = folder.name, folder.parent
+        return folder if name in self.modules else None
+
+    def _shadows(self, path: PurePosixPath, trees: _Trees) -> bool:
+        """Return whether a new file would be imported in place of a library's module.
+
+        That is so in any folder that is on the search path, which the tests decide. Modules inside packages have longer
+        names: a folder is a package if the image says so, or if it is new and no link leads to it.
+        """
+        folder = self._shadowing(path)
+        if folder is None or str(path) in trees.image:
+            return False
+        begin = folder / "__init__.py"
+        is_new_package = (
+            begin in trees.types
+            and str(folder) not in trees.image
+            and folder not in self.author.paths
+            and not any(_within(folder, goal) for goal in trees.goals)
+        )
+        return str(begin) not in trees.image and not is_new_package
+
+    def _is_git_configuration(self, path: PurePosixPath) -> bool:
+        inside = repository_of(path)
+        return inside is not None and inside.is_configuration and not self._is_named(path)
 
     def _may_remove(self, path: PurePosixPath) -> bool:
-        return any(_within(path, place) for place in self.declared) and not self._keeps(path)
-
-    def _installed(
-        self, changes: FileChanges, existing: Callable[[Sequence[str]], frozenset[str]]
-    ) -> frozenset[PurePosixPath]:
-        """Return the new paths in :attr:`added` that hide no command of the image."""
-        new = [path for path, _, _ in _members(changes) if any(_within(path, place) for place in self.added)]
-        rivals = {path: [str(tools / path.name) for tools in self.tools] for path in new if path.parent in self.tools}
-        asked = dict.fromkeys([*map(str, new), *(each for some in rivals.values() for each in some)])
-        found = existing(tuple(asked))
-        return frozenset(path for path in new if found.isdisjoint([str(path), *rivals.get(path, ())]))
-
-    def _refuses(self, path: PurePosixPath, member: tarfile.TarInfo) -> bool:
-        if self._keeps(path) or not (member.isreg() or member.isdir() or member.issym() or member.islnk()):
+        if self._is_named(path):
             return True
-        return member.issym() and not self._may_lead_to(path.parent, member.linkname)
-
-    def _keeps(self, path: PurePosixPath) -> bool:
-        """Return whether a path stays as it is in the image."""
-        if ".." in path.parts or not any(_within(path, place) for place in (*self.declared, *self.added)):
-            return True
-        if any(_within(path, place) for place in _VERIFIER):
-            return True
-        if path in self.named:
-            return False
-        if any(_within(path, tools) for tools in self.tools):
-            return not any(_within(path, place) for place in self.added)
-        if any(home in path.parents and path.relative_to(home).parts[0].startswith(".") for home in self.homes):
-            return not any(_within(path, name) for name in self.named if name not in self.homes)
-        if _HOOK.search(str(path)):
-            return True
-        around = max((len(name.parts) for name in self.named if name in path.parents), default=0)
-        return any(_RUNS_TESTS.fullmatch(part) for part in path.parts[around:])
-
-    def _may_lead_to(self, folder: PurePosixPath, target: str) -> bool:
-        """Return whether a link stays in the declared paths or leads to the tools of the image."""
-        if not target or len(target) > _LONGEST_NAME:
-            return False
-        parts = PurePosixPath(target).parts
-        goal = folder
-        while parts and parts[0] == "..":
-            goal, parts = goal.parent, parts[1:]
-        goal = goal.joinpath(*parts)
-        return ".." not in parts and any(_within(goal, place) for place in (*self.declared, *_LINKED))
+        inside, inner = repository_of(path), self._inner(path)
+        return (
+            any(_within(path, place) for place in self.declared)
+            and ".." not in path.parts
+            and not any(_within(path, place) for place in (*_VERIFIER, *self.tools))
+            and (inside.is_content if inside is not None else not is_reserved(inner))
+        )
 
 
-def named_paths(task: Task, home: PurePosixPath | None = None) -> tuple[PurePosixPath, ...]:
-    """Return the paths that a task's author declares: in ``pristine_paths`` of its metadata, and in the instruction.
+def declarations_of(task: Task, home: PurePosixPath | None = None) -> Declarations:
+    """Return what a task's author declares: in ``pristine_paths`` of its metadata, and in the instruction.
 
     Args:
         task: the task.
         home: the meaning of ``~``.
     """
     given = task.metadata.get("pristine_paths")
-    declared = [PurePosixPath(path) for path in given if isinstance(path, str)] if isinstance(given, list) else []
+    stated = (
+        [path for path in given if isinstance(path, str) and path.startswith("/")] if isinstance(given, list) else []
+    )
     text = "\n".join([task.instruction, *(step.instruction for step in task.steps)])
     mentioned = [PurePosixPath(found.rstrip(".")) for found in _PATH.findall(text)]
     if home is not None:
         mentioned += [home / found.rstrip(".").lstrip("~/") for found in _PATH_AT_HOME.findall(text)]
-    return tuple(
-        dict.fromkeys(
-            [path for path in declared if path.is_absolute()]
-            + [
+    is_pattern = re.compile(r"[*?]").search
+    return Declarations(
+        tuple(PurePosixPath(path) for path in stated if not is_pattern(path)),
+        tuple(path for path in stated if is_pattern(path)),
+        tuple(
+            dict.fromkeys(
                 path
                 for path in mentioned
                 if ".." not in path.parts and path not in _BROAD and not any(_within(path, never) for never in _NEVER)
-            ]
-        )
+            )
+        ),
+        frozenset(word.rstrip(".") for word in _WORD.findall(text)),
     )
+
+
+def _is_hidden(parts: Sequence[str], is_mentioned: bool) -> bool:
+    """Return whether a folder's name begins with a dot, or that of a file which is no data and not mentioned."""
+    *around, name = parts or ("",)
+    is_open = is_mentioned or kind_of(name, b"") is FileKind.DATA
+    return any(part.startswith(".") for part in around) or (name.startswith(".") and not is_open)
+
+
+class _Reader:
+    """A part of an archive as a file, without a copy of it."""
+
+    def __init__(self, content: bytes | memoryview) -> None:
+        self._left = memoryview(content)
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes; fewer at the end only."""
+        data, self._left = bytes(self._left[:size]), self._left[size:]
+        return data
 
 
 class _Archive:
@@ -206,14 +382,12 @@ class _Archive:
         self._tar = tarfile.open(fileobj=self._buffer, mode="w")  # noqa: SIM115  # closed by close()
         self._files: set[str] = set()
 
-    def add(self, path: PurePosixPath, member: tarfile.TarInfo, content: bytes | memoryview) -> bool:
-        """Add an entry; return False for a hard link to a file that is not carried."""
+    def add(self, path: PurePosixPath, member: tarfile.TarInfo, content: bytes | memoryview) -> None:
+        """Add an entry; a hard link to a file that is not in the archive becomes a file of its own."""
         copy = tarfile.TarInfo(str(path).lstrip("/"))
         copy.uid, copy.gid, copy.mtime = member.uid, member.gid, int(member.mtime)
         copy.mode = member.mode & (0o3777 if member.isdir() else 0o777)
-        if member.islnk():
-            if member.linkname not in self._files:
-                return False
+        if member.islnk() and member.linkname in self._files:
             copy.type, copy.linkname = tarfile.LNKTYPE, member.linkname
         elif member.issym():
             copy.type, copy.linkname = tarfile.SYMTYPE, member.linkname
@@ -222,18 +396,19 @@ class _Archive:
         else:
             copy.size = len(content)
             self._files.add(copy.name)
-        self._tar.addfile(copy, io.BytesIO(content))
-        return True
+        self._tar.addfile(copy, _Reader(content))  # type: ignore[arg-type]  # tarfile only calls read
 
     def close(self) -> bytes:
         self._tar.close()
         return self._buffer.getvalue()
 
 
-def _members(changes: FileChanges) -> Iterator[tuple[PurePosixPath, tarfile.TarInfo, bytes | memoryview]]:
+def _entries(changes: FileChanges) -> Iterator[_Entry]:
     """Yield the changed entries with their absolute paths; targets of hard links become names below the root."""
     links: set[PurePosixPath] = set()
+    folders: set[PurePosixPath] = set()
     seen: set[PurePosixPath] = set()
+    contents: dict[str, memoryview] = {}
     for parent, archive in changes.archives:
         base = PurePosixPath(parent)
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as given:
@@ -244,41 +419,54 @@ def _members(changes: FileChanges) -> Iterator[tuple[PurePosixPath, tarfile.TarI
                 if not names or ".." in names or names[0] == "/" or len(member.name) > _LONGEST_NAME:
                     continue
                 path = base.joinpath(*names)
-                if path in seen or not links.isdisjoint(path.parents):  # no real tree is like that
+                inside_link = path.parent not in folders and not links.isdisjoint(path.parents)
+                if path in seen or inside_link:  # no real tree is like that
                     continue
-                if not changes.has(path):
-                    continue
-                seen.add(path)
-                if member.issym():
-                    links.add(path)
-                if member.islnk():
-                    member.linkname = str(base.joinpath(*PurePosixPath(member.linkname).parts)).lstrip("/")
+                if member.isdir():
+                    folders.add(path)
                 content: bytes | memoryview = b""
                 if member.isreg():
                     content = memoryview(archive)[member.offset_data : member.offset_data + member.size]
                     if member.issparse() or len(content) < member.size:
                         raise EOFError(f"{member.name} is cut off")
-                yield path, member, content
+                    contents[str(path).lstrip("/")] = content
+                elif member.islnk():
+                    member.linkname = str(base.joinpath(*PurePosixPath(member.linkname).parts)).lstrip("/")
+                    if member.linkname not in contents:  # no engine lists a link before its file
+                        continue
+                    content = contents[member.linkname]
+                if not changes.has(path):
+                    continue
+                seen.add(path)
+                if member.issym():
+                    links.add(path)
+                yield _Entry(path, member, content)
 
 
-def _without_commands(configuration: bytes) -> bytes:
-    return b"".join(line for line in _joined(configuration) if not _COMMANDS_OF_GIT.match(line.lstrip(b"\xef\xbb\xbf")))
+def _is_ordinary(member: tarfile.TarInfo) -> bool:
+    return member.isreg() or member.isdir() or member.issym() or member.islnk()
 
 
-def _joined(configuration: bytes) -> Iterable[bytes]:
-    """Yield the lines; one that ends with a backslash goes on in the next, and an assignment may follow a heading."""
-    text = configuration.replace(b"\r\n", b"\n").replace(b"\\\n", b"")
-    for line in text.splitlines(keepends=True):
-        heading, closed, rest = line.partition(b"]")
-        if closed and heading.lstrip().startswith(b"[") and rest.strip():
-            yield heading + b"]\n"
-            yield rest
-        else:
-            yield line
+def _goal(folder: PurePosixPath, target: str) -> PurePosixPath | None:
+    """Return where a link in a folder leads, if that does not depend on other links; None otherwise."""
+    if not target or len(target) > _LONGEST_NAME:
+        return None
+    parts = PurePosixPath(target).parts
+    while parts and parts[0] == "..":
+        folder, parts = folder.parent, parts[1:]
+    return None if ".." in parts else folder.joinpath(*parts)
+
+
+def _fits(path: PurePosixPath, pattern: str) -> bool:
+    pieces = re.split(r"(\*\*|\*|\?)", pattern)
+    meanings = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+    expression = "".join(meanings.get(piece) or re.escape(piece) for piece in pieces)
+    return re.fullmatch(expression, str(path), re.DOTALL) is not None
 
 
 def _within(path: PurePosixPath, place: PurePosixPath) -> bool:
-    return path == place or place in path.parents
+    # A path is text with its separators here: to list its parents costs the square of its depth.
+    return path == place or str(path).startswith("/" if str(place) == "/" else f"{place}/")
 
 
 def home_of(passwd: Sequence[str], user: str | None) -> PurePosixPath | None:

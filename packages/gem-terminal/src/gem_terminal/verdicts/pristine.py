@@ -1,9 +1,10 @@
 """Verification that a root agent cannot forge: :func:`verify_pristine`.
 
 The tests run in a fresh container of the task's image. Over it lie only those changes of the agent that
-:class:`~gem_terminal.verdicts.carried_files.CarryRules` lets through: files under declared paths. The shell, the
-interpreters, the libraries and their configuration are the image's own, so replacing them, or planting what they read,
-has no effect. Processes are gone, and with them whatever waits to write a reward.
+:class:`~gem_terminal.verdicts.carried_files.CarryRules` lets through: files under declared paths, of kinds that no
+program executes or reads as configuration on its own. The shell, the interpreters, the libraries and their
+configuration are the image's own, so replacing them, or planting what they read, has no effect. Processes are gone, and
+with them whatever waits to write a reward.
 
 Declared are the working folder, the home of the agent's user, some common folders, the paths that the instruction
 names, and ``pristine_paths`` in ``[metadata]`` of the task. ``pristine_installs`` there names package managers whose
@@ -14,20 +15,24 @@ Tests that execute the agent's files with their own rights can still be deceived
 
 from __future__ import annotations
 
+import os
+import re
 import tarfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 
-from gem_terminal.engines.base import Container, Engine
+from gem_terminal.copied_folders import copy_in
+from gem_terminal.engines.base import Container, Engine, ExecResult
 from gem_terminal.episodes.progress import showing
-from gem_terminal.errors import EngineError
+from gem_terminal.errors import ContentError, EngineError
 from gem_terminal.task import Task
-from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, CarriedFiles, CarryRules, home_of, named_paths
+from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, CarriedFiles, CarryRules, declarations_of, home_of
+from gem_terminal.verdicts.carried_kinds import known_modules
 from gem_terminal.verdicts.verifier_result import VerifierResult
 
-__all__ = ["ENVIRONMENT", "carry_rules", "lay_over", "verify_pristine"]
+__all__ = ["ENVIRONMENT", "carry_rules", "existing_paths", "lay_over", "verify_pristine"]
 
 ENVIRONMENT = {
     # Python takes no module from the working folder or from a home before its own.
@@ -48,25 +53,45 @@ _INSTALLS = {
     "pip": ("/usr/local/lib", "/usr/lib/python3", "/usr/local/bin"),
 }
 """Package manager → the folders in which its new files are kept."""
-_MOST_CARRIED = 1 << 30
+_MOST_CARRIED = 512 << 20
 """Bytes of the changes."""
 _LOOKS_IN = 60.0
+_UNSAFE = re.compile(r"[\\\udc80-\udcff]")
 _AT_ONCE = 64 << 10
 """Bytes of paths in one command."""
 
-# The default folder, the search path, the users, and the virtual environments in the declared folders.
+# The default folder, the search path, the users, the virtual environments in the declared folders, and the modules that
+# Python finds beside its library.
 _LOOK = r"""
 pwd; echo "$PATH"; cat /etc/passwd; echo :
 [ "$(pwd)" = / ] || set -- "$@" "$(pwd)"
-for folder; do find "$folder" -xdev -maxdepth 6 -name pyvenv.cfg -type f 2>/dev/null; done; :"""
-_EXISTING = 'for path; do if [ -e "$path" ] || [ -L "$path" ]; then printf 1; else printf 0; fi; done'
-_REMOVE = 'rm -rf -- "$@"'
-# A folder that comes back is not removed: it may be the one that commands begin in.
-_EMPTY = """for path; do
-  if [ -d "$path" ] && ! [ -L "$path" ]; then find "$path" -mindepth 1 -maxdepth 1 -exec rm -rf -- {} + || exit
-  else rm -rf -- "$path" || exit; fi
+for folder; do find "$folder" -xdev -maxdepth 6 -name pyvenv.cfg -type f 2>/dev/null; done; echo; echo :
+find /usr/lib /usr/local/lib /opt "$@" -xdev -maxdepth 6 -path '*-packages/*' -prune -print 2>/dev/null; :"""
+# $1: the number of the paths that came before. A path with a backslash is written with escapes, since engines take no
+# arguments that are not UTF-8.
+_EACH = r"""number="$1"; shift
+for path; do
+  number=$((number + 1))
+  case "$path" in *\\*) path="$(printf '%b.' "$path")"; path="${path%.}";; esac
+  ACTION
 done"""
-_REMOVE_LINKS = 'for path; do if [ -L "$path" ]; then rm -f -- "$path" || exit; fi; done'
+_EXISTING = """
+if [ -d "$path" ]; then printf 2; elif [ -e "$path" ] || [ -L "$path" ]; then printf 1; else printf 0; fi"""
+_REMOVE = 'rm -rf -- "$path" || exit'
+# A folder that comes back is not removed: it may be the one that commands begin in.
+_EMPTY = """
+if [ -d "$path" ] && ! [ -L "$path" ]; then find "$path" -mindepth 1 -maxdepth 1 -exec rm -rf -- {} + || exit
+else rm -rf -- "$path" || exit; fi"""
+_NO_OTHERS = 'if [ -L "$path" ] || { [ -e "$path" ] && ! [ -d "$path" ]; }; then rm -f -- "$path" || exit; fi'
+_NO_FOLDERS = 'if [ -d "$path" ] && ! [ -L "$path" ]; then rm -rf -- "$path" || exit; fi'
+# Files of the image that the agent may not change stay where it has replaced the folder around them.
+_SET_ASIDE = """
+mkdir -p /.kept || exit
+if [ -e "$path" ] || [ -L "$path" ]; then mv -- "$path" "/.kept/$number" || exit; fi"""
+_BRING_BACK = """
+if [ -e "/.kept/$number" ] || [ -L "/.kept/$number" ]; then
+  mkdir -p -- "${path%/*}" && mv -- "/.kept/$number" "$path" || exit
+fi"""
 
 
 def verify_pristine(
@@ -86,16 +111,30 @@ def verify_pristine(
     with showing(f"image of {task.name}") as tell:
         reference = engine.prepare(task.image, tell)
     with engine.start(reference, task.limits, task.environment) as fresh:
+        copy_in(fresh, task.folders, task.workdir)
         rules = carry_rules(task, fresh)
         try:
             changes = container.changes(rules.folders, most=_MOST_CARRIED)
-            carried = rules.carried(changes, partial(_existing, fresh))
-        except (tarfile.TarError, EOFError, OverflowError, ValueError) as problem:
+            carried = rules.carried(changes, partial(existing_paths, fresh))
+            del changes  # half of the memory that this takes
+        except (ContentError, tarfile.TarError, EOFError, OverflowError, ValueError) as problem:
             return VerifierResult({}, error=f"the agent's files cannot be copied: {problem}")
         if error := lay_over(fresh, carried):
             return VerifierResult({}, error=error)
         environment = {**ENVIRONMENT, **task.tests.environment}
-        return judge(replace(task, tests=replace(task.tests, environment=environment)), fresh)
+        result = judge(replace(task, tests=replace(task.tests, environment=environment)), fresh)
+        return replace(result, hint=_hint(carried.undeclared)) if result.reward == 0.0 else result
+
+
+def _hint(undeclared: Sequence[str]) -> str | None:
+    if not undeclared:
+        return None
+    some = ", ".join(path.encode(errors="replace").decode()[:200] for path in undeclared[:5])
+    more = f" and {len(undeclared) - 5} more" if len(undeclared) > 5 else ""
+    return (
+        f"the tests did not get {some}{more}, which the task does not declare; "
+        "pristine_paths in its metadata lets them through"
+    )
 
 
 def carry_rules(task: Task, fresh: Container) -> CarryRules:
@@ -104,44 +143,38 @@ def carry_rules(task: Task, fresh: Container) -> CarryRules:
     if done.exit_code != 0:
         why = done.output[-200:].decode(errors="replace")
         raise EngineError(f"the image of {task.name} cannot be looked at: {why}")
-    told, _, environments = done.output.decode(errors="replace").partition("\n:\n")
+    told, environments, packages = done.output.decode(errors="replace").split("\n:\n", 2)
     workdir, search_path, *passwd = told.split("\n")
     homes = [home_of(passwd, task.user), home_of(passwd, task.tests.user)]
-    named = named_paths(task, homes[0])
+    author = declarations_of(task, homes[0])
     folders = [PurePosixPath(path) for path in (workdir, *COMMON_FOLDERS)]
     folders += [home for home in homes if home is not None]
     installs = task.metadata.get("pristine_installs")
     managers = map(str, installs) if isinstance(installs, list) else ()
     added = [folder for name in managers for folder in _INSTALLS.get(name, ())]
+    modules = {PurePosixPath(path).name.partition(".")[0] for path in packages.split("\n")}
+    modules |= {path.stem for source in task.tests.sources for path in source.glob("**/*.py")}
     return CarryRules(
-        declared=tuple(dict.fromkeys(path for path in (*folders, *named) if path != PurePosixPath("/"))),
-        named=frozenset(named),
+        declared=tuple(dict.fromkeys(path for path in (*folders, *author.places) if path != PurePosixPath("/"))),
+        author=author,
         tools=tuple(
             [PurePosixPath(folder) for folder in search_path.split(":") if folder.startswith("/")]
             + [PurePosixPath(found).parent for found in environments.split("\n") if found]
         ),
-        homes=tuple(home for home in dict.fromkeys((*homes, *_homes(passwd))) if home is not None),
         added=tuple(map(PurePosixPath, added)),
+        modules=known_modules() | modules - {""},
     )
 
 
-def _homes(passwd: Sequence[str]) -> Iterator[PurePosixPath]:
-    for line in passwd:
-        fields = line.split(":")
-        if len(fields) >= 6 and fields[5].startswith(("/home/", "/root")):
-            yield PurePosixPath(fields[5])
-
-
-def _existing(fresh: Container, paths: Sequence[str]) -> frozenset[str]:
-    """Return the paths that exist in a fresh container."""
-    found: set[str] = set()
-    for some in _portions(paths):
-        done = fresh.run(("sh", "-c", _EXISTING, "sh", *some), seconds=_LOOKS_IN, user="root", workdir="/")
+def existing_paths(fresh: Container, paths: Sequence[str]) -> Mapping[str, bool]:
+    """Return which paths exist in a fresh container, and whether they are folders."""
+    found: dict[str, bool] = {}
+    for some, done in _run_over(fresh, _EXISTING, paths):
         flags = done.output.decode()
         if done.exit_code != 0 or len(flags) != len(some):
             raise EngineError(f"a fresh container cannot be looked at: {flags[-200:]}")
-        found.update(path for path, flag in zip(some, flags, strict=True) if flag == "1")
-    return frozenset(found)
+        found.update((path, flag == "2") for path, flag in zip(some, flags, strict=True) if flag != "0")
+    return found
 
 
 def lay_over(fresh: Container, carried: CarriedFiles) -> str | None:
@@ -149,16 +182,44 @@ def lay_over(fresh: Container, carried: CarriedFiles) -> str | None:
     come_back = frozenset(carried.folders)
     emptied = [path for path in carried.removed if path in come_back]
     removed = [path for path in carried.removed if path not in come_back]
-    for script, paths in ((_REMOVE, removed), (_EMPTY, emptied), (_REMOVE_LINKS, carried.folders)):
-        for some in _portions(paths):
-            done = fresh.run(("sh", "-c", script, "sh", *some), seconds=_LOOKS_IN, user="root", workdir="/")
-            if done.exit_code != 0:
-                return f"the agent's files cannot be copied: {done.output[-200:].decode(errors='replace').strip()}"
-    try:
-        fresh.put(carried.archive, "/")
-    except EngineError as error:
-        return f"the agent's files cannot be copied: {error}"
+    before = (
+        (_SET_ASIDE, carried.kept),
+        (_REMOVE, removed),
+        (_EMPTY, emptied),
+        (_NO_OTHERS, carried.folders),
+        (_NO_FOLDERS, carried.others),
+    )
+    failure = next(filter(None, (_failure(fresh, script, paths) for script, paths in before)), None)
+    if failure is None:
+        try:
+            fresh.put(carried.archive, "/")
+        except EngineError as error:
+            failure = str(error)
+        else:
+            failure = _failure(fresh, _BRING_BACK, carried.kept)
+    return failure and f"the agent's files cannot be copied: {failure}"
+
+
+def _failure(fresh: Container, action: str, paths: Sequence[str]) -> str | None:
+    """Do something with paths; return why it failed, or None."""
+    for _, done in _run_over(fresh, action, paths):
+        if done.exit_code != 0:
+            return done.output[-200:].decode(errors="replace").strip() or "it takes too long"
     return None
+
+
+def _run_over(fresh: Container, action: str, paths: Sequence[str]) -> Iterator[tuple[list[str], ExecResult]]:
+    """Run shell commands for each path, a portion at a time; yield the paths of each portion and its result."""
+    before = 0
+    for some in _portions(paths):
+        command = ("sh", "-c", _EACH.replace("ACTION", action), "sh", str(before), *map(_escaped, some))
+        yield some, fresh.run(command, seconds=_LOOKS_IN, user="root", workdir="/")
+        before += len(some)
+
+
+def _escaped(path: str) -> str:
+    """Return a path as the shell reads it: bytes that are not UTF-8, and backslashes, as octal numbers."""
+    return _UNSAFE.sub(lambda found: "".join(f"\\0{byte:03o}" for byte in os.fsencode(found[0])), path)
 
 
 def _portions(paths: Iterable[str]) -> Iterator[list[str]]:

@@ -49,7 +49,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from gem_terminal.archive import archive_of, files_in, sanitize_artifact
+from gem_terminal.archive import archive_of, files_in, has_open_modes, sanitize_artifact
 from gem_terminal.engines.base import Container, Engine
 from gem_terminal.episodes.progress import showing
 from gem_terminal.errors import EngineError
@@ -57,7 +57,8 @@ from gem_terminal.network.connection_hints import connection_hint
 from gem_terminal.task import Artifact, SeparateVerifier, Task
 from gem_terminal.verdicts.pristine import verify_pristine
 from gem_terminal.verdicts.verdict_worth import verdict_worth
-from gem_terminal.verdicts.verifier_result import FILES, VerifierResult, result_of_files, result_of_summary
+from gem_terminal.verdicts.verifier_result import FILES, REWARDS, VerifierResult, result_of_files, result_of_summary
+from gem_terminal.verdicts.verifier_scripts import unparsable_tests
 
 __all__ = ["VerifierResult", "verify"]
 
@@ -78,9 +79,10 @@ done
 mkdir -p /logs/verifier /logs/agent /logs/artifacts && chmod 755 /logs && chmod 700 /logs/verifier &&
 chown "$1" /logs/verifier
 """
-# $1: the user, then paths. Tests that the verifier's image brings are kept.
+# $1: the user, then paths. Tests that the verifier's image brings are kept; Harbor makes their script executable, too.
 _PREPARE_SEPARATE = """
 user="$1"; shift
+if [ -f /tests/test.sh ]; then chmod a+rx /tests/test.sh || exit; fi
 mkdir -p /logs/verifier /logs/agent /logs/artifacts && rm -rf -- /logs/verifier/* "$@" &&
 chmod 700 /logs/verifier && chown "$user" /logs/verifier
 """
@@ -116,7 +118,10 @@ def verify(
     keep = task.keep_processes if keep_processes is None else keep_processes
     result = _verified(task, container, engine, keep)
     hint = connection_hint(result, has_network=_tests_have_network(task), kept=keep)
-    return replace(result, hint=hint, worth=verdict_worth(task).level)
+    doubts = result.doubts
+    if result.reward == 0.0 and unparsable_tests(task):
+        doubts = (*doubts, "tests-do-not-parse")
+    return replace(result, hint=hint or result.hint, worth=verdict_worth(task).level, doubts=doubts)
 
 
 def _tests_have_network(task: Task) -> bool:
@@ -212,7 +217,13 @@ def _judged(task: Task, container: Container, workdir: str | None, prepare: str 
         environment=tests.environment,
         workdir=workdir,
     )
-    result = result_of_summary(done.output) if tests.reward == "pytest" else result_of_files(_written(container))
+    if tests.reward == "pytest":
+        result = result_of_summary(done.output)
+    else:
+        written, is_open = _written(container)
+        result = result_of_files(written)
+        if is_open:
+            result = replace(result, doubts=(*result.doubts, "writable-reward"))
     if done.exit_code is None:
         return VerifierResult({}, error=f"the tests took longer than {tests.seconds:g} seconds", log=result.log)
     return result
@@ -245,8 +256,8 @@ def _put(container: Container, archive: bytes) -> str | None:
     return None
 
 
-def _written(container: Container) -> Mapping[str, bytes | ValueError]:
-    """Return the reports of the tests."""
+def _written(container: Container) -> tuple[Mapping[str, bytes | ValueError], bool]:
+    """Return the reports of the tests, and whether others than their user could write the reward, as far as known."""
     folder = PurePosixPath(_LOGS)
     try:
         archive = container.get(_LOGS, most=_MOST_LOGS)
@@ -255,7 +266,10 @@ def _written(container: Container) -> Mapping[str, bytes | ValueError]:
     else:
         within = {f"{folder.name}/{name}": most for name, most in FILES.items()}
         found = files_in(archive, within) if archive is not None else {}
-        return {PurePosixPath(name).name: content for name, content in found.items()}
+        is_open = archive is not None and has_open_modes(
+            archive, (folder.name, *(f"{folder.name}/{name}" for name in REWARDS))
+        )
+        return {PurePosixPath(name).name: content for name, content in found.items()}, is_open
     written: dict[str, bytes | ValueError] = {}
     for name, most in FILES.items():
         try:
@@ -264,7 +278,7 @@ def _written(container: Container) -> Mapping[str, bytes | ValueError]:
             written[name] = ValueError(str(error))
         else:
             written.update(files_in(archive, {name: most}) if archive is not None else {})
-    return written
+    return written, False
 
 
 def _check_alive(container: Container) -> None:

@@ -10,19 +10,29 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-__all__ = ["FILES", "OUTPUT", "VerifierResult", "result_of_files", "result_of_summary"]
+__all__ = ["DOUBTS", "FILES", "OUTPUT", "REWARDS", "VerifierResult", "result_of_files", "result_of_summary"]
 
 OUTPUT = "test-stdout.txt"
 """The file in which Harbor keeps the output of the tests."""
 _CTRF = "ctrf.json"
-_REWARD_FILES = ("reward.json", "reward.txt")
+REWARDS = ("reward.json", "reward.txt")
+"""The files that hold the reward; the first one counts."""
 
-FILES = {**dict.fromkeys(_REWARD_FILES, 1 << 20), _CTRF: 8 << 20, OUTPUT: 16 << 20}
+FILES = {**dict.fromkeys(REWARDS, 1 << 20), _CTRF: 8 << 20, OUTPUT: 16 << 20}
 """Each file in ``/logs/verifier`` that is read → its size limit in bytes."""
+
+DOUBTS = {
+    "all-skipped": "every test was skipped, so none has shown anything",
+    "out-of-range": "a reward is outside 0.0 to 1.0, and was clipped",
+    "no-number": "a reward is true or false in place of a number",
+    "tests-do-not-parse": "a file of the tests is no valid program, so they cannot pass",
+    "writable-reward": "other users than that of the tests could write the reward",
+}
+"""Reasons to doubt a reward that its format accepts → their meanings."""
 
 _LONGEST_LOG = 16_000
 """Characters of the tests' output that a result keeps, from the end."""
@@ -53,6 +63,9 @@ class VerifierResult:
     """Name → whether the test passed, if the task reports single tests."""
     hint: str | None = None
     """Why a reward of 0.0 may be the setting's fault and not the agent's, with the option that changes it."""
+
+    doubts: tuple[str, ...] = ()
+    """Reasons to doubt the reward, of :data:`DOUBTS`; they change no reward."""
 
     worth: str | None = None
     """How far the verdict can be trusted; see :func:`~gem_terminal.verdicts.verdict_worth.verdict_worth`."""
@@ -101,19 +114,22 @@ def result_of_files(written: Mapping[str, bytes | ValueError]) -> VerifierResult
     """
     output = written.get(OUTPUT, b"")
     log = _log(output) if isinstance(output, bytes) else f"[the output of the tests cannot be shown: {output}]"
-    result = VerifierResult({}, error=f"the tests wrote neither {' nor '.join(_REWARD_FILES)}", log=log)
-    for name in _REWARD_FILES:
+    result = VerifierResult({}, error=f"the tests wrote neither {' nor '.join(REWARDS)}", log=log)
+    for name in REWARDS:
         if name not in written:
             continue
         content = written[name]
         try:
             if isinstance(content, ValueError):
                 raise content
-            result = VerifierResult(_rewards(name, content.decode()), log=log)
+            rewards = _rewards(name, content.decode())
+            numbers = {key: float(reward) for key, reward in rewards.items()}
+            result = VerifierResult(numbers, log=log, doubts=tuple(_doubts_about(rewards)))
         except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
             result = VerifierResult({}, error=f"{name} holds no reward: {str(error)[:200]}", log=log)
         break
-    return replace(result, **_report(written.get(_CTRF)))
+    report = _report(written.get(_CTRF))
+    return replace(result, **{**report, "doubts": (*result.doubts, *report.get("doubts", ()))})
 
 
 def result_of_summary(output: bytes) -> VerifierResult:
@@ -129,7 +145,7 @@ def result_of_summary(output: bytes) -> VerifierResult:
         name = rest.partition(" - ")[0].strip()
         if name and kind in _KINDS:
             ok = _KINDS[kind]
-            listed = _Count(listed.passed + ok, listed.failed + (not ok))
+            listed = _Count(listed.passed + ok, listed.failed + (not ok), listed.skipped + (kind == "SKIPPED"))
             if len(tests) < _MOST_TESTS:
                 tests[name] = ok and tests.get(name, True)
         else:
@@ -139,15 +155,26 @@ def result_of_summary(output: bytes) -> VerifierResult:
         return VerifierResult({}, error="the tests printed no summary of pytest", log=_log(output))
     reward = float(not listed.failed and not counted.failed)
     count = counted or listed
-    return VerifierResult({"reward": reward}, count.passed, sum(count), log=_log(output), tests=tests)
+    doubts = ("all-skipped",) if count.skipped == count.passed and not count.failed else ()
+    total = count.passed + count.failed
+    return VerifierResult({"reward": reward}, count.passed, total, log=_log(output), tests=tests, doubts=doubts)
 
 
 class _Count(NamedTuple):
     passed: int = 0
+    """Including the skipped ones, which are no failures."""
     failed: int = 0
+    skipped: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.passed or self.failed)
+
+
+def _doubts_about(rewards: Mapping[str, float]) -> Iterator[str]:
+    if any(isinstance(reward, bool) for reward in rewards.values()):
+        yield "no-number"
+    if any(not 0.0 <= reward <= 1.0 for reward in rewards.values()):
+        yield "out-of-range"
 
 
 def _rewards(name: str, text: str) -> dict[str, float]:
@@ -158,7 +185,7 @@ def _rewards(name: str, text: str) -> dict[str, float]:
     for key, reward in rewards.items():
         if not isinstance(reward, (int, float)) or not math.isfinite(reward):
             raise ValueError(f"{key:.80} is {type(reward).__name__} {str(reward)[:80]}, which is not a finite number")
-    return {key: float(reward) for key, reward in rewards.items()}
+    return rewards
 
 
 def _report(content: bytes | ValueError | None) -> dict[str, Any]:
@@ -168,10 +195,11 @@ def _report(content: bytes | ValueError | None) -> dict[str, Any]:
     try:
         listed = json.loads(content)["results"]["tests"]
         results = [(str(test["name"]), test["status"]) for test in listed if test["status"] in ("passed", "failed")]
+        are_skipped = any(test["status"] == "skipped" for test in listed)
     except (ValueError, TypeError, LookupError, RecursionError):
         return {}
     if not results:
-        return {}
+        return {"doubts": ("all-skipped",)} if are_skipped else {}
     passed = sum(status == "passed" for _, status in results)
     tests: dict[str, bool] = {}
     for name, status in results[:_MOST_TESTS]:
@@ -181,14 +209,15 @@ def _report(content: bytes | ValueError | None) -> dict[str, Any]:
 
 def _counts(line: str) -> _Count | None:
     """Read the last line of pytest: ``==== 1 failed, 2 passed in 0.12s ====``; None if it is another line."""
-    passed = failed = 0
+    passed = failed = skipped = 0
     for part in line.strip("= ").partition(" in ")[0].split(", "):
         number, _, word = part.partition(" ")
         if not (number.isdecimal() and len(number) < 10 and word.isalpha()):
             return None
         passed += int(number) * (word in _PASSED)
         failed += int(number) * (word in _FAILED)
-    return _Count(passed, failed)
+        skipped += int(number) * (word == "skipped")
+    return _Count(passed, failed, skipped)
 
 
 def _log(output: bytes) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import socket
+import tarfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from pathlib import PurePosixPath
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +23,7 @@ from gem_terminal.engines.cgroups import CounterFiles, LimitCounts, describe_rea
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.docker.networks import BridgeNetwork, listen, refuse_own_networks
 from gem_terminal.engines.processes import has_ended, kill, others_than
-from gem_terminal.errors import EngineError
+from gem_terminal.errors import ContentError, EngineError
 from gem_terminal.network.egress_proxy import PROXY_PORT, EgressProxy
 from gem_terminal.task import ResourceLimits
 
@@ -45,6 +49,8 @@ _TYPES, _LINK = 0x8F280000, 0x08000000
 """Bits of Go's ``os.FileMode``: the types other than regular files, and links."""
 _KILLS_IN = 5.0
 """The time limit in seconds for killing all processes; after that, the container is restarted."""
+_TOO_DEEP = "file name too long"
+"""Said by an engine that looks into a folder whose path is longer than Linux takes at once."""
 _DELETED = 2
 """The kind of a change in the answer of the engine."""
 _AT_ONCE = 64 << 10
@@ -125,30 +131,36 @@ class DockerContainer(Container):
             self._client.api.put_archive(self.id, folder, archive)
 
     def get(self, path: str, *, most: int = 1 << 30) -> bytes | None:
+        archive = bytearray()
+        for chunk in self._packed(path):
+            archive += chunk
+            if len(archive) > most:
+                raise ContentError(f"{path} of container {self.id[:12]} is larger than {most} bytes")
+        if not archive:
+            return None
+        if not archive.endswith(bytes(1024)):  # the end mark, which is missing if a file became shorter
+            raise ContentError(f"{path} of container {self.id[:12]} changed while it was read")
+        return bytes(archive)
+
+    def _packed(self, path: str) -> Iterator[bytes]:
+        """Yield the parts of an archive of a path, as the engine sends them; none if there is no such path."""
         from docker.errors import APIError, NotFound
 
-        archive = bytearray()
         with engine_errors(f"container {self.id[:12]} gives no files"):
             for name in _USER_FILES:
                 self._check_file(name)
             try:
                 chunks, _ = self._client.api.get_archive(self.id, path.rstrip("/") or "/")
-                for chunk in chunks:
-                    archive += chunk
-                    if len(archive) > most:
-                        chunks.close()
-                        raise EngineError(f"{path} of container {self.id[:12]} is larger than {most} bytes")
             except NotFound as error:
                 if "No such container" in str(error.explanation):
                     raise
-                return None
+                return
             except APIError as error:
                 if "not a directory" in str(error.explanation):
-                    return None
+                    return
                 raise
-        if not archive.endswith(bytes(1024)):  # the end mark, which is missing if a file became shorter
-            raise EngineError(f"{path} of container {self.id[:12]} changed while it was read")
-        return bytes(archive)
+            with closing(chunks):
+                yield from chunks
 
     def _check_file(self, path: str) -> None:
         """Check that a path leads to a regular file or to nothing, without opening the file."""
@@ -164,7 +176,7 @@ class DockerContainer(Container):
             if not found["mode"] & _LINK or not found["linkTarget"]:
                 break
             path = found["linkTarget"]
-        raise EngineError(
+        raise ContentError(
             f"{path} of container {self.id[:12]} is not a regular file, so the engine might wait for its end forever"
         )
 
@@ -268,19 +280,45 @@ class DockerContainer(Container):
             self.kill_all()
 
     def changes(self, folders: Iterable[str], *, most: int = 1 << 30) -> FileChanges:
-        with engine_errors(f"container {self.id[:12]} tells no changes"):
-            found = self._client.api.diff(self.id) or []
+        try:
+            with engine_errors(f"container {self.id[:12]} tells no changes"):
+                found = self._client.api.diff(self.id) or []
+        except EngineError as error:
+            if _TOO_DEEP in str(error):
+                raise ContentError(f"container {self.id[:12]} has folders too deep to be told") from error
+            raise
         removed = tuple(each["Path"] for each in found if each["Kind"] == _DELETED)
         changed = frozenset(each["Path"] for each in found if each["Kind"] != _DELETED)
+        differences = FileChanges((), removed, changed)
         archives = []
         for folder in folders:
-            if not any(f"{path}/".startswith(f"{folder}/") for path in changed):
-                continue
-            archive = self.get(folder, most=most)
-            if archive is not None:
+            if any(f"{path}/".startswith(f"{folder}/") for path in changed):
+                around = folder.rpartition("/")[0] or "/"
+                archive = self._packed_changes(folder, PurePosixPath(around), differences, most)
                 most -= len(archive)
-                archives.append((folder.rpartition("/")[0] or "/", archive))
-        return FileChanges(tuple(archives), removed, changed)
+                archives.append((around, archive))
+        return replace(differences, archives=tuple(archives))
+
+    def _packed_changes(self, folder: str, around: PurePosixPath, differences: FileChanges, most: int) -> bytes:
+        """Return an archive of what differs in a folder; the rest passes by."""
+        stream, buffer = _Stream(self._packed(folder)), io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as kept:
+            if stream.is_empty:
+                return buffer.getvalue()
+            try:
+                with tarfile.open(fileobj=stream, mode="r|") as packed:  # type: ignore[call-overload]  # it calls read
+                    for member in packed:
+                        if differences.has(around / member.name):
+                            if buffer.tell() + member.size > most:
+                                raise ContentError(f"the changes in {folder} are larger than {most} bytes")
+                            kept.addfile(member, packed.extractfile(member) if member.isreg() else None)
+                        packed.members.clear()  # it would keep all headers
+                is_whole = stream.ends_well()
+            except (tarfile.TarError, EOFError):
+                is_whole = False
+        if not is_whole:
+            raise ContentError(f"{folder} of container {self.id[:12]} changed while it was read")
+        return buffer.getvalue()
 
     def snapshot(self) -> ContainerSnapshot:
         return self._commit(self.id)
@@ -310,6 +348,35 @@ class DockerContainer(Container):
         if done is None or not done.output:  # the container could not start the command
             return LimitCounts(self._counts.killed, self._counts.refused + 1, self._limits.processes)
         return LimitCounts.parse(done.output.decode(errors="replace").splitlines())
+
+
+class _Stream:
+    """Parts of an archive as a file that can be read once."""
+
+    def __init__(self, parts: Iterator[bytes]) -> None:
+        self._parts = parts
+        self._left = memoryview(next(parts, b""))
+        self._end = b""
+        self.is_empty = not self._left
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes; fewer at the end only."""
+        pieces = []
+        while size > 0 and self._left:
+            pieces.append(self._left[:size])
+            self._left = self._left[size:]
+            size -= len(pieces[-1])
+            if not self._left:
+                self._left = memoryview(next(self._parts, b""))
+        data = b"".join(pieces)
+        self._end = (self._end + data)[-1024:]
+        return data
+
+    def ends_well(self) -> bool:
+        """Read the rest; return whether the end mark of an archive was there."""
+        while self.read(_AT_ONCE):
+            pass
+        return self._end == bytes(1024)
 
 
 class _DockerChannel(Channel):

@@ -284,13 +284,17 @@ class NamespaceContainer(Container):
                 self._proxy.disown()
 
     def changes(self, folders: Iterable[str], *, most: int = 1 << 30) -> FileChanges:
-        with closing(self.snapshot()) as taken:
-            return changes_in(taken.copy, folders, most)
+        places = tuple(folders)
+        with closing(self._copied(places, most)) as taken:
+            return changes_in(taken.copy, places)
 
     def snapshot(self) -> NamespaceSnapshot:
+        return self._copied()
+
+    def _copied(self, only: Iterable[str] | None = None, most: int | None = None) -> NamespaceSnapshot:
         if self.is_removed:
             raise EngineError(f"container {self.id} was removed")
-        copy = copy_of_files(self._spawner, self._target, self._upper, _build_folder())
+        copy = copy_of_files(self._spawner, self._target, self._upper, _build_folder(), only, most)
         return NamespaceSnapshot(copy, self._layers, self._environment, self._config)
 
     @property

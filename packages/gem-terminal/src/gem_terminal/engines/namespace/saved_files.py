@@ -15,16 +15,19 @@ import json
 import os
 import socket
 import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from gem_processes import linux
 
 __all__ = [
+    "CONTENT_ERRORS",
+    "CONTENT_FAILED",
     "MARK_REPLACED",
+    "SavedContent",
     "SavedEntry",
     "is_mark_of_deletion",
-    "read_content",
     "restore",
     "save",
     "send_copy",
@@ -38,7 +41,13 @@ MARK_REPLACED = "trusted.overlay.opaque"
 _AT_ONCE = 1 << 30
 _ALIGNED_FROM, _PAGE = 64 << 10, 4096
 """Contents of this size begin at a page, which the kernel copies faster."""
+CONTENT_ERRORS = (errno.EFBIG, errno.ENAMETOOLONG)
+"""The errors of :func:`save` that the files themselves cause."""
+CONTENT_FAILED = 28
+"""The exit code of a copying process with one of them."""
 _LENGTH = 8
+_LONGEST_PATH = 4096 - len("/")
+"""Bytes of a path that Linux accepts at once (``PATH_MAX``), relative to the copied folder."""
 _LARGE_PAGES, _REMOUNT = ",huge=within_size", 32
 
 
@@ -70,13 +79,15 @@ def is_mark_of_deletion(entry: SavedEntry) -> bool:
     return stat.S_ISCHR(entry.mode) and entry.device == 0
 
 
-def send_copy(path: str, place: str, channel: int) -> None:
+def send_copy(path: str, place: str, channel: int, only: Sequence[str] | None = None, most: int | None = None) -> None:
     """Copy a folder and send the descriptor of the copy through a socket. Moves this process to its own mounts.
 
     Args:
         path: the folder.
         place: an empty folder; a file system in memory is mounted on it.
         channel: the descriptor of the socket.
+        only: the paths to copy; see :func:`save`.
+        most: the limit on the sizes of the files together, in bytes.
 
     Raises:
         OSError: if the memory does not suffice.
@@ -86,7 +97,7 @@ def send_copy(path: str, place: str, channel: int) -> None:
     linux.make_private()
     with_large_pages(place, "mode=700")
     copy = os.open(place, os.O_RDWR | os.O_TMPFILE, 0o600)
-    save(folder, copy)
+    save(folder, copy, only, most)
     with socket.socket(fileno=channel) as connection:
         socket.send_fds(connection, [b"."], [copy])
 
@@ -111,7 +122,7 @@ def without_large_pages(place: str) -> None:
     linux.mount("tmpfs", place, "huge=never", _REMOUNT)
 
 
-def save(folder: int, copy: int) -> None:
+def save(folder: int, copy: int, only: Sequence[str] | None = None, most: int | None = None) -> None:
     """Copy a folder into a file.
 
     Processes may change the folder meanwhile. No link is followed, and only regular files are opened.
@@ -119,9 +130,15 @@ def save(folder: int, copy: int) -> None:
     Args:
         folder: a descriptor of the folder.
         copy: a descriptor of the file, which is empty.
+        only: the paths to copy, with the folders around them; what lies so deep that no program can name it is left
+            out then. None for everything.
+        most: the limit on the sizes of all files together, in bytes.
+
+    Raises:
+        OSError: with ``EFBIG`` if the files are larger, and ``ENAMETOOLONG`` if some lie too deep.
     """
-    saver = _Saver(copy)
-    saver.add_folder(folder)
+    saver = _Saver(copy, only, most)
+    saver.add_tree(folder)
     table = json.dumps(saver.entries).encode()
     with os.fdopen(os.dup(copy), "wb") as sink:
         sink.write(table + (sink.tell()).to_bytes(_LENGTH, "little"))
@@ -164,44 +181,95 @@ def table_of(copy: int) -> list[SavedEntry]:
     return [SavedEntry(*entry) for entry in json.loads(os.pread(copy, end - begin, begin))]
 
 
-def read_content(copy: int, entry: SavedEntry) -> bytes:
-    """Return the content of a regular file."""
-    content = bytearray(entry.size)
-    for position, at, length in entry.extents:
-        content[position : position + length] = os.pread(copy, length, at)
-    return bytes(content)
+class SavedContent:
+    """The content of a regular file, to be read once.
+
+    Args:
+        copy: a descriptor of the copy.
+        entry: the file.
+    """
+
+    def __init__(self, copy: int, entry: SavedEntry) -> None:
+        self._copy = copy
+        self._extents = entry.extents[::-1]
+        self._position, self._size = 0, entry.size
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes; fewer at the end only."""
+        pieces = []
+        while (wanted := min(size, self._size - self._position)) > 0:
+            begin, at, length = self._extents[-1] if self._extents else (self._size, 0, 0)
+            if self._position < begin:  # a hole
+                pieces.append(bytes(min(wanted, begin - self._position)))
+            elif self._position < begin + length:
+                inner = self._position - begin
+                pieces.append(os.pread(self._copy, min(wanted, length - inner), at + inner))
+            else:
+                self._extents.pop()
+                continue
+            self._position += len(pieces[-1])
+            size -= len(pieces[-1])
+        return b"".join(pieces)
 
 
 class _Saver:
-    def __init__(self, copy: int) -> None:
+    def __init__(self, copy: int, only: Sequence[str] | None, most: int | None) -> None:
         self.entries: list[SavedEntry] = []
         self._copy = copy
+        self._only = None if only is None else tuple(f"{path.strip('/')}/".lstrip("/") for path in only)
+        self._left = most
         self._end = 0
         self._seen: dict[int, int] = {}
 
-    def add_folder(self, folder: int, path: str = "") -> None:
+    def add_tree(self, folder: int) -> None:
+        """Add a folder and everything in it, with one folder open at a time."""
         found = os.fstat(folder)
-        self._append(path, found, attributes=_attributes(folder))
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries)
-        for name in names:
-            with suppress(FileNotFoundError):  # deleted at this moment
-                self._add(folder, name, f"{path}/{name}" if path else name)
+        self._append("", found, attributes=_attributes(folder))
+        here, path = os.dup(folder), ""
+        around = [(found, iter(_names(here)))]
+        try:
+            while around:
+                name = next(around[-1][1], None)
+                if name is None:
+                    around.pop()
+                    if around:
+                        above = _parent(here, around[-1][0])
+                        os.close(here)
+                        here, path = above, path.rpartition("/")[0]
+                    continue
+                inner = f"{path}/{name}" if path else name
+                if not self._is_wanted(inner):
+                    continue
+                with suppress(FileNotFoundError):  # deleted at this moment
+                    below = self._add(here, name, inner)
+                    if below is not None:
+                        os.close(here)
+                        here, path = below, inner
+                        around.append((os.fstat(here), iter(_names(here))))
+        finally:
+            os.close(here)
 
-    def _add(self, folder: int, name: str, path: str) -> None:
+    def _is_wanted(self, path: str) -> bool:
+        if len(os.fsencode(path)) >= _LONGEST_PATH:
+            if self._only is None:
+                raise OSError(errno.ENAMETOOLONG, f"a path is longer than {_LONGEST_PATH} bytes")
+            return False
+        return self._only is None or any(
+            f"{path}/".startswith(wanted) or wanted.startswith(f"{path}/") for wanted in self._only
+        )
+
+    def _add(self, folder: int, name: str, path: str) -> int | None:
+        """Add an entry; return a descriptor of it if it is a folder."""
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISDIR(found.st_mode):
             inner = _opened(name, folder, os.O_DIRECTORY)
             if inner is not None:
-                try:
-                    self.add_folder(inner, path)
-                finally:
-                    os.close(inner)
-            return
+                self._append(path, os.fstat(inner), attributes=_attributes(inner))
+            return inner
         if found.st_nlink > 1:
             if (same_as := self._seen.get(found.st_ino)) is not None:
                 self._append(path, found, same_as=same_as)
-                return
+                return None
             self._seen[found.st_ino] = len(self.entries)
         if stat.S_ISREG(found.st_mode):
             self._add_file(folder, name, path)
@@ -209,6 +277,7 @@ class _Saver:
             self._append(path, found, target=os.readlink(name, dir_fd=folder))
         else:
             self._append(path, found)
+        return None
 
     def _add_file(self, folder: int, name: str, path: str) -> None:
         source = _opened(name, folder, os.O_NONBLOCK | os.O_NOCTTY)
@@ -218,6 +287,10 @@ class _Saver:
             found = os.fstat(source)
             if not stat.S_ISREG(found.st_mode):  # replaced at this moment
                 return
+            if self._left is not None:
+                self._left -= found.st_size
+                if self._left < 0:
+                    raise OSError(errno.EFBIG, "the files are too large")
             extents = [self._copied(source, begin, end) for begin, end in _extents(source, found)]
             self._append(path, found, size=found.st_size, extents=extents, attributes=_attributes(source))
         finally:
@@ -254,6 +327,24 @@ class _Saver:
                 path, found.st_mode, *owner, *times, device, size, target, same_as, extents or [], attributes or {}
             )
         )
+
+
+def _names(folder: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries)
+
+
+def _parent(folder: int, expected: os.stat_result) -> int:
+    """Return a descriptor of the folder around a folder.
+
+    Raises:
+        OSError: with ``ESTALE`` if a process has moved the folder since.
+    """
+    found = os.open("..", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    if not os.path.samestat(os.fstat(found), expected):
+        os.close(found)
+        raise OSError(errno.ESTALE, "the folders change too fast")
+    return found
 
 
 def _opened(name: str, folder: int, flags: int) -> int | None:

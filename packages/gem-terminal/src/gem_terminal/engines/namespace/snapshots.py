@@ -15,9 +15,15 @@ from typing import Any
 from weakref import finalize
 
 from gem_terminal.engines.base import ContainerSnapshot, FileChanges
-from gem_terminal.engines.namespace.saved_files import MARK_REPLACED, is_mark_of_deletion, read_content, table_of
+from gem_terminal.engines.namespace.saved_files import (
+    CONTENT_FAILED,
+    MARK_REPLACED,
+    SavedContent,
+    is_mark_of_deletion,
+    table_of,
+)
 from gem_terminal.engines.namespace.spawning import Process, Spawner
-from gem_terminal.errors import EngineError
+from gem_terminal.errors import ContentError, EngineError
 
 __all__ = ["NamespaceSnapshot", "changes_in", "copy_of_files"]
 
@@ -65,7 +71,9 @@ class NamespaceSnapshot(ContainerSnapshot):
         self._closing()
 
 
-def copy_of_files(spawner: Spawner, target: int, upper: str, place: str) -> int:
+def copy_of_files(
+    spawner: Spawner, target: int, upper: str, place: str, only: Iterable[str] | None = None, most: int | None = None
+) -> int:
     """Return the descriptor of a copy of a container's files.
 
     Args:
@@ -73,8 +81,11 @@ def copy_of_files(spawner: Spawner, target: int, upper: str, place: str) -> int:
         target: a descriptor of the container's first process.
         upper: the folder of the files.
         place: an empty folder, on which the copying process mounts memory for itself.
+        only: the paths to copy; see :func:`~gem_terminal.engines.namespace.saved_files.save`.
+        most: the limit on the sizes of the files together, in bytes.
 
     Raises:
+        ContentError: if the files are larger than ``most``, or lie too deep.
         EngineError: if the container is gone, changes too fast, or the memory does not suffice.
     """
     ours, theirs = socket.socketpair()
@@ -83,12 +94,16 @@ def copy_of_files(spawner: Spawner, target: int, upper: str, place: str) -> int:
     process: Process | None = None
     try:
         with ours, theirs:
-            process = spawner.start((), (null, theirs.fileno(), said), target, save=upper, place=place)
+            asked = {"path": upper, "place": place, "only": None if only is None else list(only), "most": most}
+            process = spawner.start((), (null, theirs.fileno(), said), target, save=asked)
             theirs.close()
             ours.settimeout(_COPIES_IN)
             _, copies, _, _ = socket.recv_fds(ours, 1, 1, socket.MSG_CMSG_CLOEXEC)
         if copies:
             return copies[0]
+        if process.wait(_ENDS_IN) == CONTENT_FAILED:
+            limit = "" if most is None else f" (the limit is {most} bytes)"
+            raise ContentError(f"the files of a container cannot be copied: {_text(said)}{limit}")
         raise EngineError(f"the files of a container cannot be copied: {_text(said) or 'it has ended'}")
     except OSError as error:
         raise EngineError(f"the files of a container cannot be copied: {_text(said) or error}") from error
@@ -102,23 +117,18 @@ def copy_of_files(spawner: Spawner, target: int, upper: str, place: str) -> int:
         os.close(null)
 
 
-def changes_in(copy: int, folders: Iterable[str], most: int) -> FileChanges:
+def changes_in(copy: int, folders: Iterable[str]) -> FileChanges:
     """Return the changes of a container in some folders.
 
     Args:
         copy: a descriptor of the copied files.
         folders: absolute paths.
-        most: the size limit of the content in bytes.
-
-    Raises:
-        EngineError: if the content is larger.
     """
     places = tuple(f"{folder.strip('/')}/" for folder in folders)
     table = table_of(copy)
     removed: list[str] = []
     buffer = io.BytesIO()
     files: dict[int, str] = {}
-    left = most
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for number, entry in enumerate(table):
             if not f"{entry.path}/".startswith(places):
@@ -132,20 +142,17 @@ def changes_in(copy: int, folders: Iterable[str], most: int) -> FileChanges:
             member.mode, member.uid, member.gid = stat.S_IMODE(entry.mode), entry.uid, entry.gid
             member.mtime = entry.modified // 1_000_000_000
             first = number if entry.same_as < 0 else entry.same_as
-            content = b""
+            content = None
             if not stat.S_ISREG(entry.mode):
                 member.type = _TYPES.get(stat.S_IFMT(entry.mode), tarfile.FIFOTYPE)  # which nobody unpacks
                 member.linkname = table[first].target
             elif first in files:
                 member.type, member.linkname = tarfile.LNKTYPE, files[first]
             else:
-                left -= table[first].size
-                if left < 0:
-                    raise EngineError(f"the changed files of a container are larger than {most} bytes")
-                content = read_content(copy, table[first])
-                member.size = len(content)
+                content = SavedContent(copy, table[first])
+                member.size = table[first].size
                 files[first] = entry.path
-            archive.addfile(member, io.BytesIO(content))
+            archive.addfile(member, content)  # type: ignore[arg-type]  # tarfile only calls read
     return FileChanges((("/", buffer.getvalue()),), tuple(removed))
 
 

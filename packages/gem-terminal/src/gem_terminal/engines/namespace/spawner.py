@@ -26,7 +26,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, nullcontext, suppress
 from fcntl import ioctl
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gem_processes import linux, rlimits
 from gem_processes.fork_loop import Child, ForkLoop, serve
@@ -166,8 +166,7 @@ def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
             os.dup2(end, number)
         if request["save"] is not None:
             _check_alive(request)
-            saved_files.send_copy(request["save"], request["place"], 1)
-            os._exit(0)
+            _send_copy(request)
         if request["build"] is None:
             # slirp4netns unmounts what it does not need, and that would reach every mount that it shares with others.
             linux.unshare(linux.CLONE_NEWNS)
@@ -189,6 +188,17 @@ def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
     except BaseException as error:  # the copy of the spawner must not continue
         _say(request, error)
     os._exit(127)
+
+
+def _send_copy(request: dict[str, Any]) -> NoReturn:
+    try:
+        saved_files.send_copy(channel=1, **request["save"])
+    except OSError as error:
+        if error.errno not in saved_files.CONTENT_ERRORS:
+            raise
+        _say(request, error)
+        os._exit(saved_files.CONTENT_FAILED)
+    os._exit(0)
 
 
 def _build_root(

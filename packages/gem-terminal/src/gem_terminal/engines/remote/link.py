@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gem_terminal.engines.base import ProgressStage
 from gem_terminal.engines.remote.frames import CHUNK, LONGEST_MESSAGE, PATH, PROTOCOL, chunks, decode, encode
-from gem_terminal.errors import EngineError, EngineFullError, TaskError
+from gem_terminal.errors import ContentError, EngineError, EngineFullError, TaskError
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
@@ -414,6 +414,8 @@ def _error(said: dict[str, Any]) -> Exception:
     message = str(said.get("message", ""))
     if said.get("kind") == "full":
         return EngineFullError(message)
+    if said.get("kind") == "content":
+        return ContentError(message)
     if said.get("kind") == "task":
         return TaskError(message, said.get("need"))
     return EngineError(message)

@@ -19,7 +19,7 @@ from gem_terminal.engines.remote.frames import CHUNK, encode
 from gem_terminal.engines.remote.held import HeldObject
 from gem_terminal.engines.remote.operations import RemoteOperation
 from gem_terminal.engines.remote.scratch import SessionFiles
-from gem_terminal.errors import EngineError, EngineFullError, TaskError
+from gem_terminal.errors import ContentError, EngineError, EngineFullError, TaskError
 
 __all__ = ["SessionObjects", "WorkerSession"]
 
@@ -262,6 +262,8 @@ class WorkerSession:
 
 
 def _error(operation: Any, error: Exception) -> dict[str, Any]:
+    if isinstance(error, ContentError):
+        return {"kind": "content", "message": str(error)}
     if isinstance(error, EngineFullError):
         return {"kind": "full", "message": str(error)}
     if isinstance(error, TaskError):

@@ -1,0 +1,166 @@
+"""The kinds of files that an agent may hand to the tests: :class:`FileKind`, from the table ``carried_kinds.toml``.
+
+Programs read many files on their own accord: configurations, plug-ins, start-up files, build scripts. No list of them
+is complete, so the table lists the opposite: kinds of files that nothing executes or reads as configuration unless it
+is told to. Everything else is :attr:`FileKind.OTHER`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from enum import Enum
+from fnmatch import translate
+from functools import cache
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = [
+    "FileKind",
+    "RepositoryPath",
+    "is_reserved",
+    "is_start_up",
+    "is_test_folder",
+    "is_test_source",
+    "kind_of",
+    "known_modules",
+    "module_name",
+    "repository_of",
+]
+
+_TEST = re.compile(r"(?i:test.*|(?:.*[._-])?(?:tests?|specs?)(?:[._-].*)?)|.*[a-z0-9](?:Tests?|Specs?|IT)")
+"""The stems of source files that runners of tests collect: of pytest, unittest, go, node, jest, RSpec and JUnit."""
+_EXECUTABLE = (b"\x7fELF", b"MZ", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"\0asm")
+"""How compiled programs begin: of Linux, Windows, Java, macOS and WebAssembly."""
+_IN_SUBMODULE = re.compile(r"^(?:modules/[^/]+/)+")
+_BEGIN = 8192
+"""Bytes at the beginning of a file that show whether it is text."""
+
+
+class FileKind(Enum):
+    """What a file is for."""
+
+    DATA = "data"
+    SOURCE = "source"
+    PROGRAM = "programs"
+    OTHER = "other"
+    """A configuration, a text without suffix, or anything else that no kind lists."""
+
+
+class _Table(NamedTuple):
+    kinds: dict[str, FileKind]
+    names: re.Pattern[str]
+    anywhere: re.Pattern[str]
+    start_up: re.Pattern[str]
+    tests: frozenset[str]
+    modules: frozenset[str]
+    repository_files: frozenset[str]
+    repository_folders: tuple[str, ...]
+    worktree: frozenset[str]
+
+
+@cache
+def _table() -> _Table:
+    read = tomllib.loads(files(__package__).joinpath("carried_kinds.toml").read_text(encoding="utf-8"))
+    suffixes, reserved, repository = read["suffixes"], read["reserved"], read["repository"]
+    return _Table(
+        {suffix: FileKind(kind) for kind, listed in suffixes.items() for suffix in listed.split()},
+        _patterns(reserved["names"]),
+        _patterns(reserved["configurations"], reserved["folders"]),
+        _patterns(reserved["start_up"]),
+        frozenset(reserved["tests"].split()),
+        frozenset(reserved["modules"].split()),
+        frozenset(repository["files"].split()),
+        tuple(repository["folders"].split()),
+        frozenset(repository["worktree"].split()),
+    )
+
+
+def kind_of(name: str, content: bytes | memoryview) -> FileKind:
+    """Return the kind of a file, by its suffix, or if no kind lists that, by whether the content is text."""
+    suffix = PurePosixPath(name).suffix[1:].lower()
+    if (found := _table().kinds.get(suffix)) is not None:
+        return found
+    if name in _table().worktree:
+        return FileKind.DATA
+    begin = bytes(content[:_BEGIN])
+    if begin.startswith(_EXECUTABLE):
+        return FileKind.PROGRAM
+    return FileKind.DATA if b"\0" in begin else FileKind.OTHER
+
+
+def is_reserved(parts: Sequence[str]) -> bool:
+    """Return whether a path has a part that programs look up on their own accord, whatever is in it."""
+    return _fits(parts, _table().anywhere) or _fits(parts[-1:], _table().names)
+
+
+def is_start_up(parts: Sequence[str]) -> bool:
+    """Return whether a path in a library has a part that Python or pytest looks up at its start."""
+    return _fits(parts, _table().start_up)
+
+
+def _fits(parts: Sequence[str], patterns: re.Pattern[str]) -> bool:
+    return any(patterns.fullmatch(part.lower()) for part in parts)
+
+
+def _patterns(*listed: str) -> re.Pattern[str]:
+    """Return an expression for the names that fit one of some patterns of the shell."""
+    return re.compile("|".join(translate(pattern) for some in listed for pattern in some.split()))
+
+
+def is_test_folder(name: str) -> bool:
+    """Return whether the source files in a folder of this name are tests."""
+    return name.lower() in _table().tests
+
+
+def is_test_source(path: PurePosixPath) -> bool:
+    """Return whether a source file is one that runners of tests collect, by its name or folder."""
+    return _TEST.fullmatch(path.stem) is not None or any(is_test_folder(part) for part in path.parts[:-1])
+
+
+def module_name(path: PurePosixPath) -> str | None:
+    """Return the name by which Python imports a file of its own language or a compiled one, or None."""
+    return path.name.partition(".")[0] if path.suffix in (".py", ".so") else None
+
+
+def known_modules() -> frozenset[str]:
+    """Return the modules of Python's library, and those that tests often install."""
+    return sys.stdlib_module_names | _table().modules
+
+
+class RepositoryPath(NamedTuple):
+    """A path inside a repository of git."""
+
+    inner: str
+    """Relative to the repository; empty for its folder."""
+
+    @property
+    def is_configuration(self) -> bool:
+        """Whether it is the configuration of the repository or of a submodule."""
+        return _IN_SUBMODULE.sub("", self.inner) == "config"
+
+    @property
+    def is_content(self) -> bool:
+        """Whether it is a file or folder of objects, references and logs, which git never executes."""
+        table, inner = _table(), _IN_SUBMODULE.sub("", self.inner)
+        return (
+            inner in ("", "objects", "info", "objects/info")
+            or inner in table.repository_files
+            or re.fullmatch(r"objects/[0-9a-f]{2}(?:/[0-9a-f]{38,62})?|modules(?:/[^/]+)?", inner) is not None
+            or any(f"{inner}/".startswith(f"{folder}/") for folder in table.repository_folders)
+        )
+
+
+def repository_of(path: PurePosixPath) -> RepositoryPath | None:
+    """Return the part of a path inside a repository: below a folder named ``.git`` or ``NAME.git``; None for others."""
+    for number, part in enumerate(path.parts):
+        if part.lower().endswith(".git"):
+            return RepositoryPath("/".join(path.parts[number + 1 :]))
+    return None

@@ -1,0 +1,290 @@
+"""Which of an agent's changes the pristine verifier lays over a fresh container."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tarfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gem_terminal import load_task
+from gem_terminal.engines.base import FileChanges
+from gem_terminal.verdicts.carried_files import CarriedFiles, CarryRules, Declarations, declarations_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+RULES = CarryRules(
+    declared=tuple(map(PurePosixPath, ("/app", "/root", "/home/agent", "/opt/shop/number", "/root/.ssh", "/srv/all"))),
+    author=Declarations(
+        stated=(PurePosixPath("/app/special/conftest.py"), PurePosixPath("/srv/all")),
+        patterns=("/app/build/**", "/app/*/Cargo.toml"),
+        paths=tuple(
+            map(
+                PurePosixPath, ("/root/.ssh", "/opt/shop/number", "/app/Justfile", "/app/tox.ini", "/app/named_test.go")
+            )
+        ),
+        names=frozenset(("report.json", "INDEX", ".env", "setup.cfg", "deploy.sh", "code.py")),
+    ),
+    tools=(PurePosixPath("/app/venv"), PurePosixPath("/usr/local/bin"), PurePosixPath("/usr/bin")),
+)
+OWN_NAMES: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("own_names.toml").read_text())
+"""Programs → names of files that they read on their own accord."""
+
+Member = tuple[str, Mapping[str, object], bytes]
+
+
+def changes(*members: Member, removed: Iterable[str] = ()) -> FileChanges:
+    """Changes of a container, each with a path, fields of its header, and its content."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as made:
+        for path, fields, content in members:
+            member = tarfile.TarInfo(path.lstrip("/"))
+            member.size = len(content)
+            for name, value in fields.items():
+                setattr(member, name, value)
+            made.addfile(member, io.BytesIO(content))
+    return FileChanges((("/", buffer.getvalue()),), tuple(removed))
+
+
+def link(path: str, target: str) -> Member:
+    """A symbolic link."""
+    return path, {"type": tarfile.SYMTYPE, "linkname": target}, b""
+
+
+def folder(path: str) -> Member:
+    """A folder."""
+    return path, {"type": tarfile.DIRTYPE, "mode": 0o755}, b""
+
+
+def carried(*members: Member, rules: CarryRules = RULES, image: Mapping[str, bool] | None = None) -> CarriedFiles:
+    """What the rules carry over an image with some files and folders."""
+
+    def look(paths: Sequence[str]) -> Mapping[str, bool]:
+        return {path: (image or {})[path] for path in paths if path in (image or {})}
+
+    return rules.carried(changes(*members, removed=[path for path, _, _ in members]), look)
+
+
+def names_in(archive: bytes) -> list[str]:
+    """The absolute paths of an archive."""
+    with tarfile.open(fileobj=io.BytesIO(archive)) as made:
+        return [f"/{member.name}" for member in made]
+
+
+def names_of(*members: Member, rules: CarryRules = RULES, image: Mapping[str, bool] | None = None) -> list[str]:
+    """The paths that the rules carry."""
+    return names_in(carried(*members, rules=rules, image=image).archive)
+
+
+def files(*paths: str, content: bytes = b"x") -> list[Member]:
+    """Files with one content."""
+    return [(path, {}, content) for path in paths]
+
+
+CARRIED = (
+    "/app/x.txt", "/app/a b/ü.py", "/root/result.csv", "/home/agent/y.c", "/app/lib/latest.js", "/app/x.min.js",
+    "/app/run.sh", "/app/project/src/venv.rs", "/app/.gitignore", "/app/data/test/1.png", "/app/contest.py",
+    "/app/out/report.json", "/app/INDEX", "/app/.env", "/opt/shop/number", "/app/Justfile", "/app/code.py",
+    "/root/.ssh/config", "/app/special/conftest.py", "/srv/all/any.cfg", "/srv/all/.b/.c", "/srv/all/tests/check.py",
+    "/app/build/Makefile", "/app/build/a/.b/package.json", "/app/crate/Cargo.toml", "/app/named_test.go",
+)  # fmt: skip
+REFUSED = (
+    "/etc/ld.so.preload", "/usr/bin/python3", "/tests/test.sh", "/opt/shop/other", "/root/.ssh/../../etc/passwd",
+    "/app/venv/bin/python", "/app/.venv/bin/x.py", "/root/.bashrc", "/root/.local/lib/z.py", "/home/agent/.profile",
+    "/app/tests/new.py", "/app/pkg/test_x.py", "/app/pkg/x_test.go", "/app/a.spec.ts", "/app/FooTest.java", "/app/word",
+    "/app/node_modules/left/index.js", "/app/vendor/autoload.php", "/app/__pycache__/x.py", "/app/x.dist-info/a.txt",
+    "/srv/all/conftest.py", "/srv/all/x/tox.ini", "/app/setup.cfg", "/app/tox.ini", "/app/crates/a/Cargo.toml",
+    "/app/json.py", "/app/a/csv.cpython-311-x86_64-linux-gnu.so", "/app/pytest.py", "/app/_pytest/__init__.py",
+)  # fmt: skip
+
+
+def test_paths_that_are_carried() -> None:
+    """Those of declared kinds in declared places, and those that the author names."""
+    assert sorted(names_of(*files(*CARRIED, *REFUSED))) == sorted(CARRIED)
+
+
+@pytest.mark.parametrize("program", OWN_NAMES)
+def test_nothing_that_a_program_reads_on_its_own_accord_is_carried(program: str) -> None:
+    """As a file, a link, another name of a file, or in a folder; nor does the mention of the name change that."""
+    paths = [f"{place}/{name}" for place in ("/app", "/home/agent/project") for name in OWN_NAMES[program]]
+    own = files("/app/0.txt")
+    hard = {"type": tarfile.LNKTYPE, "linkname": "app/0.txt"}
+    assert names_of(*own, *files(*paths)) == ["/app/0.txt"]
+    assert names_of(*own, *(link(path, "/app/0.txt") for path in paths)) == ["/app/0.txt"]
+    assert names_of(*own, *((path, hard, b"") for path in paths)) == ["/app/0.txt"]
+
+
+@example("app", ["app", "..", "tests"])
+@example("app", ["usr", "..", "..", "..", "tests"])
+@given(
+    st.sampled_from(["app", "root", "home/agent"]),
+    st.lists(st.sampled_from(["..", "a", "usr", "tests", "app", "."]), max_size=6),
+)
+def test_a_carried_link_leads_nowhere_else(place: str, target: list[str]) -> None:
+    """Wherever it lies: to the declared folders, or to the tools of the image."""
+    for goal in ("/".join(target), "/" + "/".join(target)):
+        if names_of(link(f"/{place}/d/link.txt", goal)):
+            parts: list[str] = [] if goal.startswith("/") else [*place.split("/"), "d"]
+            for part in goal.split("/"):
+                parts = parts[:-1] if part == ".." else parts if part in ("", ".") else [*parts, part]
+            assert f"/{'/'.join(parts)}/".startswith(("/app/", "/root/", "/home/agent/", "/usr/"))
+
+
+def test_a_link_has_the_kind_of_its_name_or_leads_to_a_folder() -> None:
+    """A link named Makefile would make a configuration of any file."""
+    image = {"/app/old": True, "/app/file": False}
+    members = [
+        folder("/app/new"),
+        *files("/app/text.txt"),
+        link("/app/a.txt", "text.txt"),
+        link("/app/current", "new"),
+        link("/app/before", "/app/old"),
+        link("/app/Makefile", "text.txt"),
+        link("/app/GNUmakefile", "/app/file"),
+        link("/app/tests", "new"),
+        link("/app/chain", "Makefile"),
+    ]
+    assert names_of(*members, image=image) == ["/app/new", "/app/text.txt", "/app/a.txt", "/app/current", "/app/before"]
+
+
+def test_the_scripts_and_programs_of_the_image_stay() -> None:
+    """The tests may call them; new ones come, and those that the author names."""
+    elf = b"\x7fELF\2\1"
+    members = [
+        *files("/app/check.sh", "/app/deploy.sh", "/app/new.sh"),
+        *files("/app/tool", "/app/made", content=elf),
+        link("/app/other.sh", "new.sh"),
+    ]
+    image = {"/app/check.sh": False, "/app/deploy.sh": False, "/app/tool": False, "/app/other.sh": False}
+    assert names_of(*members, image=image) == ["/app/deploy.sh", "/app/new.sh", "/app/made"]
+
+
+def test_a_file_without_suffix_is_carried_if_it_is_no_text() -> None:
+    """No program is configured by a file with null bytes."""
+    assert names_of(("/app/database", {}, b"SQLite format 3\0"), ("/app/words", {}, b"words")) == ["/app/database"]
+
+
+def test_modules_that_python_would_import_in_place_of_its_own() -> None:
+    """They come inside packages only: of the image, or new ones that no link leads to."""
+    image = {"/app/old": True, "/app/old/__init__.py": False, "/app/plain": True, "/app/own.py": False}
+    members = [
+        *files("/app/old/json.py", "/app/plain/__init__.py", "/app/plain/csv.py", "/app/types.py", "/app/own.py"),
+        *files("/app/new/__init__.py", "/app/new/json.py", "/app/bare/json.py", "/app/logging/__init__.py"),
+        *files("/app/away/__init__.py", "/app/away/csv.py"),
+        link("/app/back", "away"),
+        folder("/app/away"),
+    ]
+    assert [name for name in names_of(*members, image=image) if name.endswith(".py")] == [
+        "/app/old/json.py", "/app/plain/__init__.py", "/app/own.py", "/app/new/__init__.py", "/app/new/json.py",
+        "/app/away/__init__.py",
+    ]  # fmt: skip
+
+
+REPOSITORY = (
+    "HEAD", "index", "packed-refs", "refs/heads/vendor/conftest.py", "logs/HEAD", "info/exclude", "modules/sub/HEAD",
+    "objects/ab/" + "0" * 38, "objects/pack/pack-1.idx", "COMMIT_EDITMSG",
+)  # fmt: skip
+NO_REPOSITORY = (
+    "hooks/pre-commit", "commondir", "config.worktree", "worktrees/a/gitdir", "info/attributes", "info/grafts",
+    "objects/info/alternates", "rebase-merge/git-rebase-todo", "modules/sub/hooks/update", "gitdir", "x.txt",
+    "sequencer/todo",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("repository", ["/app/.git", "/srv/all/bare.git", "/app/a/.git/modules/b"])
+def test_the_content_of_a_repository_comes_without_what_git_executes(repository: str) -> None:
+    """Objects, references and logs; no hooks, and no file that leads git to another folder."""
+    members = files(*(f"{repository}/{name}" for name in (*REPOSITORY, *NO_REPOSITORY)))
+    assert names_of(*members) == [f"{repository}/{name}" for name in REPOSITORY]
+    assert names_of(*files("/app/.git"), link("/root/.git", "/app"), link("/app/a/.git/HEAD", "/app/x.txt")) == []
+
+
+def test_hard_links_and_special_files() -> None:
+    """A hard link comes with its file, or as a file where that is left behind; devices and special bits do not come."""
+    members: list[Member] = [
+        ("/app/dir", {"type": tarfile.DIRTYPE, "mode": 0o2777}, b""),
+        ("/app/Makefile", {}, b"left behind"),
+        ("/app/copy.txt", {"type": tarfile.LNKTYPE, "linkname": "app/Makefile"}, b""),
+        ("/app/one.txt", {"mode": 0o6755}, b"1"),
+        ("/app/two.txt", {"type": tarfile.LNKTYPE, "linkname": "app/one.txt"}, b""),
+        ("/app/three.txt", {"type": tarfile.LNKTYPE, "linkname": "etc/shadow"}, b""),
+        ("/app/four.txt", {"type": tarfile.CHRTYPE, "devmajor": 1}, b""),
+        ("/app/five.txt", {"type": tarfile.FIFOTYPE}, b""),
+        ("/app/link.txt", {"type": tarfile.SYMTYPE, "linkname": "/app/dir"}, b""),
+        ("/app/link.txt/inner.txt", {}, b"x"),
+    ]
+    result = carried(*members)
+    with tarfile.open(fileobj=io.BytesIO(result.archive)) as made:
+        assert [(member.name, member.mode, member.islnk(), member.size) for member in made if not member.issym()] == [
+            ("app/dir", 0o2777, False, 0), ("app/copy.txt", 0o644, False, 11), ("app/one.txt", 0o755, False, 1),
+            ("app/two.txt", 0o644, True, 0),
+        ]  # fmt: skip
+    assert (result.refused, result.undeclared) == (
+        ("/app/Makefile", "/app/four.txt", "/app/five.txt"),
+        ("/app/Makefile",),
+    )
+
+
+def test_deletions_count_but_for_what_runs_tests() -> None:
+    """A configuration of the image that is gone is one that the agent has changed."""
+    paths = ("/app/a.txt", "/app/Makefile", "/app/old", "/app/.git/refs/heads/x", "/app/special/conftest.py")
+    kept = (
+        "/app/conftest.py",
+        "/app/pyproject.toml",
+        "/app/.git/hooks/update",
+        "/usr/bin/env",
+        "/app/venv/x",
+        "/tests/x",
+    )
+    given_changes = changes(removed=(*paths, *kept))
+    assert RULES.carried(given_changes, lambda paths: {}).removed == paths
+
+
+def test_installed_packages_are_new_files_only() -> None:
+    """Where a task says that it installs them: nothing of the image changes, and no command or setting hides it."""
+    rules = replace(RULES, added=(PurePosixPath("/usr"), PurePosixPath("/etc")))
+    image = {"/usr/bin/python3": False, "/usr/lib/os.py": False, "/usr/bin/cat": False, "/etc/profile.d": True}
+    new = (
+        "/usr/bin/new", "/usr/lib/new/x", "/usr/lib/python3/dist-packages/new/x.py", "/etc/new/new.conf", "/app/x.py",
+        "/usr/lib/python3/dist-packages/new-1.dist-info/RECORD",
+    )  # fmt: skip
+    old = (
+        "/usr/bin/python3", "/usr/lib/os.py", "/usr/local/bin/cat", "/usr/lib/new/sitecustomize.py", "/usr/lib/z/x.pth",
+        "/etc/ld.so.preload", "/etc/profile.d/x.sh", "/usr/lib/python3.11/__pycache__/os.cpython-311.pyc",
+    )  # fmt: skip
+    plugin: Member = ("/usr/lib/new-1.dist-info/entry_points.txt", {}, b"[pytest11]\nnew = x\n")
+    result = carried(*files(*new, *old), plugin, rules=rules, image=image)
+    assert names_in(result.archive) == list(new)
+    assert set(result.removed) <= set(new)
+
+
+def test_the_words_of_an_author(tmp_path: Path) -> None:
+    """Paths and names in the instruction, paths and patterns in the metadata; no tools, no address, no broad folder."""
+    text = (
+        "Fetch https://example.org/usr/data and write /srv/a.txt. Put `/etc/nginx/site.conf` (and '~/.ssh/config')"
+        " there, use /usr/bin/python3, and read /etc/passwd or /tests/x, /var and /opt/shop/../../bin/sh. Write"
+        " report.json, out/meta.yaml and `INDEX` (a list)."
+    )
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "environment").mkdir()
+    (tmp_path / "task.toml").write_text(
+        "[metadata]\npristine_paths = ['/usr/local/share/x', 'relative', 3, '/app/*.mk']\n"
+    )
+    (tmp_path / "instruction.md").write_text(text)
+    (tmp_path / "environment/Dockerfile").write_text("FROM debian\n")
+    (tmp_path / "tests/test.sh").write_text("true\n")
+    author = declarations_of(load_task(tmp_path), PurePosixPath("/home/agent"))
+    assert list(map(str, author.places)) == [
+        "/usr/local/share/x", "/app", "/srv/a.txt", "/etc/nginx/site.conf", "/home/agent/.ssh/config",
+    ]  # fmt: skip
+    assert author.patterns == ("/app/*.mk",)
+    assert {"report.json", "meta.yaml", "INDEX", "list"} <= author.names

@@ -1,0 +1,216 @@
+"""Attacks through what tests execute or read as configuration: none pays in a fresh container.
+
+Each attack is a live one: it pays where the task declares that everything in ``/app`` counts.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gem_terminal import load_task
+from gem_terminal.engines import Engine
+from gem_terminal.engines.base import Container
+from gem_terminal.task import Task
+from gem_terminal.verdicts.verification import verify
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ATTACKS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("pristine_attacks.toml").read_text())
+
+# The first command is that of the bundled tasks, so that its layer is theirs.
+DOCKERFILE = r"""FROM debian:bookworm-slim
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends \
+      bzip2 ca-certificates curl file gcc git less libc6-dev make procps python3 sqlite3 unzip vim-tiny xz-utils zip \
+ && rm -rf /var/lib/apt/lists/* \
+ && useradd --create-home --shell /bin/bash agent
+COPY pytest /usr/local/lib/python3.11/dist-packages
+COPY app /app
+WORKDIR /app
+ENV PATH=/app/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin NODE_PATH=/opt/node GIT_PAGER=cat
+RUN chmod 755 check.sh && mkdir bin && git init -q -b main && git config user.name A && git config user.email a@b.c \
+ && git remote add origin /srv/origin && git add . && git commit -q -m Begin && git clone -q --bare . /srv/origin
+"""
+LANGUAGES = r"""RUN apt-get update && apt-get install -y --no-install-recommends golang-go nodejs npm \
+ && rm -rf /var/lib/apt/lists/*
+COPY opt /opt
+"""
+PYTHON_TEST = """import colorsys, unittest
+from helper import ANSWER
+class Answer(unittest.TestCase):
+    def test_answer(self):
+        with open("/app/answer.txt") as file:
+            self.assertEqual(colorsys.rgb_to_hsv(0, 0, int(file.read())), (2 / 3, 1, int(ANSWER)))
+"""
+GO_TEST = """package lib
+
+import (
+\t"os"
+\t"testing"
+
+\t"example.org/check"
+)
+
+func TestAnswer(t *testing.T) {
+\tdata, _ := os.ReadFile("/app/answer.txt")
+\tif !check.Same(string(data), "42\\n") {
+\t\tt.Fatal()
+\t}
+}
+"""
+IMAGE = {
+    "app/readme.txt": "Read me.\n",
+    "app/Makefile": "-include local.mk\ncheck:\n\tgrep -qx 42 answer.txt\n",
+    "app/check.sh": "#!/bin/bash\n[ -f ~/.bashrc ] && . ~/.bashrc\ngrep -qx 42 /app/answer.txt\n",
+    "app/tests/helper.py": "ANSWER = '42'\n",
+    "app/go.mod": "module example.org/app\n\ngo 1.19\n\nrequire example.org/check v0.0.0\n\n"
+    "replace example.org/check => /opt/check\n",
+    "app/lib/lib.go": "package lib\n",
+    "app/package.json": '{"scripts": {"test": "node test/check.js"}}\n',
+    "app/test/check.js": "require('assert').equal(require('fs').readFileSync('/app/answer.txt', 'utf8'), '42\\n')\n",
+    "opt/check/go.mod": "module example.org/check\n\ngo 1.19\n",
+    "opt/check/check.go": "package check\n\nfunc Same(a, b string) bool { return a == b }\n",
+    "opt/node/check/index.js": "module.exports = require('assert').equal\n",
+}
+TESTS = {
+    "test_answer.py": PYTHON_TEST,
+    "answer_test.go": GO_TEST,
+    "answer.test.js": "require('check')(require('fs').readFileSync('/app/answer.txt', 'utf8'), '42\\n')\n",
+}
+COPY = "mkdir -p checks && cp /tests/test_answer.py checks/"
+COMMANDS = {
+    "pytest": f"{COPY} && PYTHONPATH=/app:/app/tests python3 -m pytest -q checks/test_answer.py",
+    "pytest elsewhere": "PYTHONPATH=/app/tests python3 -m pytest -q /tests/test_answer.py",
+    "unittest": f"{COPY} && PYTHONPATH=/app/tests python3 -m unittest discover -s checks",
+    "unittest elsewhere": "PYTHONPATH=/app/tests python3 -m unittest discover -s /tests",
+    "git": "git status --porcelain; git diff; git fetch -q origin; git log -1; grep -qx 42 answer.txt",
+    "make": "make -s check",
+    "shell": "./check.sh",
+    "go": "cp /tests/answer_test.go lib/ && GOPROXY=off GOCACHE=/tmp/go go test ./lib/",
+    "node": "cp /tests/answer.test.js . && node --test answer.test.js",
+    "npm": "npm test",
+    "go elsewhere": "mkdir -p /tmp/lib && cp go.mod /tmp/ && cp lib/*.go /tests/answer_test.go /tmp/lib/ && cd /tmp"
+    " && GOPROXY=off GOCACHE=/tmp/go go test ./lib/",
+}
+"""Task → the command of its tests, which stand for the ways in which published tasks run theirs."""
+LANGUAGE_TASKS = ("go", "go elsewhere", "node")
+SCRIPT = """#!/bin/bash
+cd /app
+reward=0
+{
+%s
+} && reward=1
+echo $reward > /logs/verifier/reward.txt
+"""
+BEGIN = r"""set -e; cp -a /app /app.as.it.was
+cat > /tmp/pay <<'END'
+#!/bin/sh
+mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt; kill -9 -1
+END
+printf 'import os\nos._exit(0)\n' > /tmp/pass.py; chmod 755 /tmp/pay"""
+RESET = "find /app -mindepth 1 -delete; cp -a /app.as.it.was/. /app; rm -rf /root/.config; cp /etc/skel/.bashrc /root/"
+SOLUTION = "echo 42 > answer.txt"
+
+
+class Arena:
+    """One container of an agent, in which attacks are tried one after the other."""
+
+    def __init__(self, task: Task, container: Container, engine: Engine) -> None:
+        self._task, self._container, self._engine = task, container, engine
+        self.log = ""
+
+    def reward(self, name: str, plant: str, *, everything_counts: bool = False) -> float:
+        """Plant something in the image's files and return the reward of a task's tests."""
+        done = self._container.run(("bash", "-c", f"{RESET}; cd /app; {plant}"), seconds=60.0, user="root")
+        assert done.exit_code == 0, done.output
+        metadata = {"pristine_paths": ["/app/**", "/root/**"]} if everything_counts else {}
+        command = f"export TASK='{name}'; {self._task.tests.command}"
+        task = replace(self._task, metadata=metadata, tests=replace(self._task.tests, command=command))
+        result = verify(task, self._container, self._engine)
+        self.log = result.error or result.log
+        return result.reward
+
+
+def write_task(folder: Path, *, languages: bool) -> Path:
+    """Write the task whose tests run one of the commands."""
+    cases = "".join(f"  '{name}') {command};;\n" for name, command in COMMANDS.items())
+    files = {
+        "task.toml": "[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 2048\n",
+        "instruction.md": "Write the answer into a file.",
+        "environment/Dockerfile": DOCKERFILE + (LANGUAGES if languages else ""),
+        "tests/test.sh": SCRIPT % f'case "$TASK" in\n{cases}esac',
+        **{f"environment/{name}": content for name, content in IMAGE.items()},
+        **{f"tests/{name}": content for name, content in TESTS.items()},
+    }
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    library = folder / "environment/pytest"
+    library.mkdir()
+    for module in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py"):
+        found = importlib.util.find_spec(module)
+        assert found is not None
+        assert found.origin is not None
+        if found.submodule_search_locations is None:
+            shutil.copy(found.origin, library)
+        else:
+            skipped = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(Path(found.origin).parent, library / module, ignore=skipped)
+    return folder
+
+
+@contextmanager
+def arena(engine: Engine, folder: Path, *, languages: bool) -> Iterator[Arena]:
+    """Start the container of the agent."""
+    task = replace(load_task(write_task(folder, languages=languages)), pristine=True)
+    with engine.start(engine.prepare(task.image), task.limits) as container:
+        done = container.run(("bash", "-c", BEGIN), seconds=60.0, user="root")
+        assert done.exit_code == 0, done.output
+        yield Arena(task, container, engine)
+
+
+@pytest.mark.slow(reason="the first task of a run builds the packages that the images of all share")
+@pytest.mark.only_engine("namespace")
+def test_attacks_of_all_kinds_at_once(engine: Engine, tmp_path: Path) -> None:
+    """For the verifiers without a compiler: no attack pays, in two portions; the solution does."""
+    with arena(engine, tmp_path, languages=False) as tried:
+        for name in ("pytest", "git", "make"):
+            plants = [attack["plant"] for attack in ATTACKS.values() if attack["task"] == name]
+            for some in (plants[::2], plants[1::2]):
+                assert tried.reward(name, "\n".join(f"({plant}) 2>/dev/null" for plant in some) + "\ntrue") == 0.0
+            assert tried.reward(name, SOLUTION) == 1.0, tried.log
+        assert tried.reward("pytest", ATTACKS["tox.ini"]["plant"], everything_counts=True) == 1.0
+
+
+@pytest.mark.nightly
+@pytest.mark.only_engine("docker", "namespace")
+@pytest.mark.parametrize("task", COMMANDS)
+def test_no_attack_pays(engine: Engine, tmp_path: Path, task: str) -> None:
+    """Whatever the verifier; and the solution does."""
+    with arena(engine, tmp_path, languages=True) as tried:
+        assert tried.reward(task, SOLUTION) == 1.0, tried.log
+        assert [name for name, attack in ATTACKS.items() if tried.reward(task, attack["plant"]) > 0.0] == []
+
+
+@pytest.mark.nightly
+@pytest.mark.only_engine("namespace")
+def test_every_attack_is_a_live_one(engine: Engine, tmp_path: Path) -> None:
+    """It pays where everything counts; so no attack is without effect for another reason than the rules."""
+    with arena(engine, tmp_path, languages=True) as tried:
+        dead = [
+            name
+            for name, attack in ATTACKS.items()
+            if tried.reward(attack["task"], attack["plant"], everything_counts=True) < 1.0
+        ]
+    assert not dead, ", ".join(dead)
