@@ -14,7 +14,7 @@ from gem.errors import ArgumentTypeError
 from gem.text import spoken
 from gem.tools.base import Tool, ToolResult
 from gem.tools.calls import ToolCall
-from gem_tools.sandbox import Execution, Limits, Sandbox, default_sandbox
+from gem_tools.sandbox import Execution, InfrastructureError, Limits, Sandbox, default_sandbox
 from gem_tools.sandbox.inside import notebook
 from gem_tools.text_limits import cut
 
@@ -130,7 +130,11 @@ class PythonTool(Tool):
         code = arguments.get("code")
         if not isinstance(code, str):
             raise ArgumentTypeError(f"the argument code must be a str, got {type(code).__name__}")
-        return self._told(self._run(code))
+        try:
+            return self._told(self._run(code))
+        except InfrastructureError as error:
+            data = {"exit_code": None, "timed_out": False, "limit": "infrastructure"}
+            return ToolResult(f"{_PRINTED}{error}\n", ok=False, data=data)
 
     def reset(self) -> None:
         self._end_session()

@@ -13,7 +13,6 @@ import math
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
 import struct
@@ -32,6 +31,7 @@ from gem_tools.sandbox.inside import (
     restricted_calls,
     restricted_files,
     restricted_processes,
+    trees,
     wire,
 )
 from gem_tools.sandbox.inside.process_gate import ProcessGate
@@ -145,8 +145,9 @@ class _Kept(TimedExecution):
             return wire.OUT_OF_PROCESSES
         if used.memory > enough:
             return wire.OUT_OF_MEMORY
-        size, files = restricted_processes.scratch_usage(self.scratch)
-        if size > self.limits.disk or files > _LEAST_FILES + self.limits.disk // _BYTES_PER_FILE:
+        most_files = _LEAST_FILES + self.limits.disk // _BYTES_PER_FILE
+        size, files = trees.tree_usage(self.scratch, self.limits.disk, most_files)
+        if size > self.limits.disk or files > most_files:
             return wire.OUT_OF_DISK
         return None
 
@@ -292,10 +293,10 @@ class _RestrictedLoop(ForkLoop):
             for path in (f"{folder}/{_HOME}", f"{folder}/{_TEMPORARY}", folder):
                 os.rmdir(path)
             return
-        if restricted_processes.scratch_usage(folder)[1] <= _FEW:
-            _remove_tree(folder)
+        if trees.tree_usage(folder, math.inf, _FEW)[1] <= _FEW:
+            trees.remove_tree(folder)
         elif os.fork() == 0:
-            _remove_tree(folder)
+            trees.remove_tree(folder)
             os._exit(0)
 
 
@@ -322,12 +323,12 @@ def main() -> None:
     if server == 0:
         serve(control, partial(_prepare, control, wanted, scratch))
         restricted_processes.end_all_children()
-        _remove_tree(scratch)
+        trees.remove_tree(scratch)
         os._exit(0)
     control.close()
     select.select([trainer, os.pidfd_open(server)], [], [])
     restricted_processes.end_all_children()
-    _remove_tree(scratch)
+    trees.remove_tree(scratch)
 
 
 def _prepare(control: socket.socket, wanted: dict[str, Any], scratch: str) -> Callable[[], None]:
@@ -341,19 +342,3 @@ def _prepare(control: socket.socket, wanted: dict[str, Any], scratch: str) -> Ca
     roots = restricted_files.shown_roots(wanted["shown"])
     restricted_files.restrict_server(version, roots, set(wanted["hidden"]), scratch)
     return _RestrictedLoop(control, version, restricted_files.coarse_roots(roots, scratch), users, scratch).run
-
-
-def _remove_tree(folder: str) -> None:
-    """Remove a folder, whatever rights its folders have."""
-
-    def open_and_retry(remove: Callable[[str], object], path: str, _: object) -> None:
-        with suppress(OSError):
-            for part in (os.path.dirname(path), path):
-                if part.startswith(folder) and not os.path.islink(part):
-                    os.chmod(part, 0o700)
-            if os.path.isdir(path) and not os.path.islink(path):
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                os.unlink(path)
-
-    shutil.rmtree(folder, onerror=open_and_retry)

@@ -21,7 +21,6 @@ __all__ = [
     "kill",
     "mark_of",
     "measure",
-    "scratch_usage",
     "threads_of_user",
 ]
 
@@ -146,21 +145,6 @@ def threads_of_user(user: int) -> int:
         except OSError:  # it has ended meanwhile
             continue
     return count
-
-
-def scratch_usage(folder: str) -> tuple[int, int]:
-    """Return the bytes and the number of files in a folder. Links are not followed."""
-    size = count = 0
-    folders = [folder]
-    while folders:
-        with suppress(OSError), os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                count += 1
-                with suppress(OSError):
-                    size += 512 * entry.stat(follow_symlinks=False).st_blocks
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-    return size, count
 
 
 def end_all_children() -> None:
