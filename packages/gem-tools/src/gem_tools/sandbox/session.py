@@ -7,6 +7,7 @@ import select
 import socket
 import threading
 import time
+from array import array
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -81,7 +82,8 @@ class Session:
                 if unasked is not None:
                     return self._died_before(running, bool(unasked))
                 # Without blocking: a process that reads its calls never has one waiting when the next one comes.
-                socket.send_fds(channel, [b"c"], files, socket.MSG_DONTWAIT)
+                rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", files))
+                channel.sendmsg([b"c"], [rights], socket.MSG_DONTWAIT)  # socket.send_fds ignores such flags
             except OSError as error:
                 return self._died_before(running, isinstance(error, BlockingIOError))
             finally:

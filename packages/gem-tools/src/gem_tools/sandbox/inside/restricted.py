@@ -35,7 +35,7 @@ from gem_tools.sandbox.inside import (
     wire,
 )
 from gem_tools.sandbox.inside.process_gate import ProcessGate
-from gem_tools.sandbox.inside.restricted_identity import Identity, Users, become
+from gem_tools.sandbox.inside.restricted_identity import Identity, Users, become, reads_others
 from gem_tools.sandbox.inside.server import TimedExecution, warm_up
 
 __all__ = ["main"]
@@ -139,7 +139,7 @@ class _Kept(TimedExecution):
         """Return the limit that all processes together exceed."""
         family = self._family()
         enough = self.limits.memory + self._loop.base_memory
-        used = restricted_processes.measure(family, enough)
+        used = restricted_processes.measure(family, enough, self._loop.proc)
         # A process that may begin is counted a little later.
         if used.threads > self.limits.processes * (1 if self._gate is None else 2):
             return wire.OUT_OF_PROCESSES
@@ -169,11 +169,15 @@ class _RestrictedLoop(ForkLoop):
         self.base_memory = restricted_processes.measure([os.getpid()], sys.maxsize).memory
         self._version, self._roots, self._users, self._scratch = version, roots, users, scratch
         self._address_space = rlimits.address_space()
+        traces = users.identity is Identity.SHARED or reads_others()
+        self.proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if traces else None
+        """Through which shared memory is counted; None if that of executions cannot be read."""
         self._filter = restricted_calls.filter_for(
             version,
             _A_PROCESS,
             own_user=users.identity is not Identity.SHARED,
             own_files=users.identity in (Identity.OWN, Identity.READS_ALL),
+            counts_shared_memory=traces,
         )
         self._made = 0
         self._most_marks = min(resource.getrlimit(restricted_calls.MARK)[1] & (2**31 - 1), 2**31 - 1)
