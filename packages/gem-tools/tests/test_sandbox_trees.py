@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,15 @@ def make(tree: object, path: Path, modes: list[int]) -> int:
     return 1
 
 
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Path]:
+    """A folder that is removed in any case: others cannot remove what some tests put there."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    yield folder
+    subprocess.run(["rm", "-rf", folder], check=True)
+
+
 def nested(folder: Path, levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nest folders with long names, deeper than a path can be."""
     with monkeypatch.context() as context:
@@ -67,11 +78,9 @@ def test_every_tree_is_counted_and_removed(
 
 
 def test_a_tree_deeper_than_a_path_is_over_every_limit_and_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Recursion and paths would end long before."""
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
     nested(scratch, DEEPEST - 1, monkeypatch)
     assert tree_usage(str(scratch), math.inf, math.inf)[1] == DEEPEST
     remove_tree(str(scratch))

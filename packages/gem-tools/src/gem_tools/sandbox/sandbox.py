@@ -275,7 +275,7 @@ class Sandbox:
 _WARNINGS = {
     "restricted": (
         "The code of agents runs restricted by Landlock and a filter of system calls, because no jail is available: "
-        "{reason}. In contrast to a jail, it can {missing}. Locks, queues and pools of multiprocessing do not work. "
+        "{reason}. In contrast to a jail, it can {missing}. "
         "Pass sandbox='required' to raise an error instead, or mode='restricted' to run it so without this warning."
     ),
     "plain": (

@@ -28,6 +28,7 @@ from gem_processes.fork_loop import ForkLoop, described, serve
 from gem_tools.sandbox.inside import (
     execution,
     process_gate,
+    process_primitives,
     restricted_calls,
     restricted_files,
     restricted_processes,
@@ -341,6 +342,7 @@ def _prepare(control: socket.socket, wanted: dict[str, Any], scratch: str) -> Ca
     version = min(landlock.abi(), wanted["version"])
     if not version:
         raise OSError("this kernel has no Landlock, or does not allow it here")
+    process_primitives.install()
     warm_up(wanted["path"], wanted["allowed"], wanted["modules"])
     users = Users([path for path in wanted["path"] if os.path.isdir(path)], scratch)
     roots = restricted_files.shown_roots(wanted["shown"])

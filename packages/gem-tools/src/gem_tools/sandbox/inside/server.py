@@ -328,6 +328,7 @@ def warm_up(path: list[str], allowed: dict[str, list[str]], modules: list[str]) 
     sys.path.insert(0, jail.HOME)
     for name in [name for name in sys.modules if name.partition(".")[0] in _HELD]:
         del sys.modules[name]
+    execution.note_generators()
     gc.collect()
     gc.freeze()
     gc.disable()
