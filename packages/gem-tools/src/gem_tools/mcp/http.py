@@ -101,7 +101,7 @@ async def _explained(request: httpx2.Request, response: httpx2.Response) -> http
 
 
 def _names_session(body: bytes) -> bool:
-    """Return whether the reason of a refusal is the session; the specification demands 404, and some servers say 400."""
+    """Return whether the reason of a refusal is the session; where 404 is due, some servers answer 400."""
     return b"session" in body[: 4 * _SHOWN].lower()
 
 
