@@ -299,7 +299,6 @@ def test_a_malformed_call_of_every_form_is_told(form: str) -> None:
     assert len(text_calls(MALFORMED[form])) == 1
 
 
-@pytest.mark.parametrize("form", VALID)
 @pytest.mark.parametrize(
     "around",
     [
@@ -313,24 +312,23 @@ def test_a_malformed_call_of_every_form_is_told(form: str) -> None:
         "~~~\n{}\n~~~\n\\boxed{{5}}",
     ],
 )
-def test_no_call_runs_that_is_only_thought_or_quoted(around: str, form: str) -> None:
-    """Whatever its form."""
-    text, _ = VALID[form]
-    if form == "hermes without its end" and "But no." in around:
-        pytest.skip("with more behind it, it is a call that cannot be read")
-    if around.startswith("<|channel|>") and "<|end|>" in text:
-        pytest.skip("the text itself ends the reasoning")
-    if "`" not in around and "</think>" in text and around.startswith("<think>"):
-        pytest.skip("the text itself ends the reasoning")
-    assert calls_of(around.format(text)) == []
+def test_no_call_runs_that_is_only_thought_or_quoted(around: str) -> None:
+    """Whatever its form, unless the text itself ends the reasoning, or makes a call that cannot be read."""
+    texts = {form: text for form, (text, _) in VALID.items() if form != "after thinking" or "<think>" not in around}
+    if "<|end|>" in around:
+        del texts["harmony"]
+    if "But no." in around:
+        del texts["hermes without its end"]
+    assert {form: found for form, text in texts.items() if (found := calls_of(around.format(text)))} == {}
 
 
-@pytest.mark.parametrize("form", [form for form, (text, _) in VALID.items() if "\n" not in text and "`" not in text])
-def test_no_call_runs_that_stands_in_inline_code(form: str) -> None:
-    """Nor one in a quoted line."""
-    text, _ = VALID[form]
-    assert calls_of(f"Write `{text}` to call.") == []
-    assert calls_of(f"> {text}\n\nSo: \\boxed{{5}}") == []
+def test_no_call_runs_that_stands_in_inline_code_or_a_quoted_line() -> None:
+    """Of all forms that have one line."""
+    texts = [text for text, _ in VALID.values() if "\n" not in text and "`" not in text]
+    assert len(texts) > 30
+    for text in texts:
+        assert calls_of(f"Write `{text}` to call.") == []
+        assert calls_of(f"> {text}\n\nSo: \\boxed{{5}}") == []
 
 
 def test_no_call_runs_that_stands_alone_in_quotation_marks() -> None:
@@ -367,6 +365,11 @@ def test_the_old_function_call_of_openai_is_native() -> None:
     assert (call.name, call.arguments, call.error) == ("f", {}, None)
 
 
+def python(code: str) -> str:
+    """Run nothing."""
+    return code
+
+
 class Ending(Env[str, str]):
     """An environment that any action ends."""
 
@@ -380,9 +383,9 @@ class Ending(Env[str, str]):
 def test_neither_a_call_nor_a_broken_one_is_played_as_a_move() -> None:
     """The environment sees none of them."""
     for text in [*(text for text, _ in VALID.values()), *MALFORMED.values()]:
-        env = ToolEnvWrapper(Ending(), [PythonTool(timeout=0.0)], max_tool_uses=None)
+        env = ToolEnvWrapper(Ending(), [python], max_tool_uses=None)
         env.reset()
-        assert env.step(text.replace("print", "pass#"))[2] is False, text
+        assert env.step(text)[2] is False, text
 
 
 def seconds(text: str) -> float:
