@@ -184,3 +184,20 @@ def test_work_grows_in_step_with_the_text(name: str) -> None:
     text = LONG[name]
     limit = 64 * min(seconds(text[: len(text) // 16]) for _ in range(5)) + 1e-3
     assert any(seconds(text) < limit for _ in range(5))
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<think>\\boxed{1}</think>\\boxed{2}", "2"),
+        ("\\boxed{1} hm </think> So \\boxed{2}", "2"),
+        ("<think>\\boxed{1}", None),
+        ("\\boxed{2} [THINK]\\boxed{1}[/THINK]", "2"),
+        ("`<think>` marks reasoning. \\boxed{2}", "2"),
+        ("The answer is `\\boxed{2}`", "2"),
+        ("<|channel|>analysis<|message|>\\boxed{1}<|end|><|start|>assistant<|channel|>final<|message|>\\boxed{2}", "2"),
+    ],
+)
+def test_a_box_in_the_reasoning_is_no_answer(text: str, answer: str | None) -> None:
+    """Also where the reasoning began in the prompt, or never ends."""
+    assert extract_last_boxed_answer(text) == answer

@@ -163,18 +163,18 @@ def test_markup_in_a_closed_value_is_kept(value: str) -> None:
         ('<function=f>{"a": 1}</function>', [("f", {"a": 1})]),
         ('<function=f>{}</function> <function=g>{"b": [2]}</function>', [("f", {}), ("g", {"b": [2]})]),
         ("<function=f></function>", [("f", {})]),
-        ("<function=f>", []),
-        ("<function=f>{</function>", []),
+        ("<function=f>", [(None, {})]),
+        ("<function=f>{</function>", [(None, {})]),
         ("I call <function=f> soon", []),
         ("<tool_call>\n<function=f>\n</function>", [("f", {})]),
         ("<tool_call><function=f><parameter=a>1</parameter></function></tool_call>", [("f", {"a": "1"})]),
         ('<tool_call><function="f"><parameter="a">1</parameter></function></tool_call>', [("f", {"a": "1"})]),
-        ("<tool_call><function=f><parameter=a>1", []),
+        ("<tool_call><function=f><parameter=a>1", [(None, {})]),
         ("<tool_call><function=f><parameter=a>\n1\n</function></tool_call>", [("f", {"a": "1"})]),
     ],
 )
 def test_variants_of_function_tags(text: str, read: list[tuple[str, dict[str, Any]]]) -> None:
-    """Without ``<tool_call>`` around, with JSON inside, cut off at a stop word, in one line, or not a call at all."""
+    """Without ``<tool_call>`` around, with JSON inside, cut off at a stop word, in one line, malformed, or no call."""
     assert names(text) == read
 
 

@@ -92,7 +92,7 @@ def test_every_public_name_is_there() -> None:
         _ = gem.tools.nothing
 
 
-@given(ARGUMENTS, st.text(alphabet=st.characters(exclude_characters="<"), max_size=20))
+@given(ARGUMENTS, st.text(alphabet=st.characters(exclude_characters="<>`~[{\"'“”‘’«»"), max_size=20))
 def test_a_written_call_is_read_back(arguments: dict[str, Any], around: str) -> None:
     """Any JSON object of arguments comes out of the block as it went in, whatever it contains."""
     block = f"<tool_call>\n{json.dumps({'name': 'echo', 'arguments': arguments})}\n</tool_call>"
@@ -148,8 +148,9 @@ def test_variants_of_a_block_are_read(text: str, name: str, arguments: dict[str,
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("f(1)", "it holds no JSON object"),
-        ("", "it holds no JSON object"),
+        ("f(1)", "each argument needs its name"),
+        ("f 1", "it holds no call"),
+        ("", "it holds no call"),
         ("{", "invalid JSON"),
         ('{"name": "f"} and more', "something follows"),
         ('{"arguments": {}}', '"name" that is a string'),
@@ -176,10 +177,18 @@ def test_a_malformed_block_says_what_is_wrong(content: str, reason: str) -> None
     assert call.end == len(text)
 
 
-@pytest.mark.parametrize("text", ["", "no call", "<tool_call>", '<tool_call>{"name": "f", "argu', "</tool_call>", "{}"])
-def test_a_block_that_was_never_closed_is_no_call(text: str) -> None:
-    """An answer that was cut off in the middle goes to the environment."""
+@pytest.mark.parametrize("text", ["", "no call", "I use <tool_call> no more.", "</tool_call>", "{}"])
+def test_a_text_that_only_mentions_a_call_has_none(text: str) -> None:
+    """It goes to the environment."""
     assert text_call(text) is None
+
+
+@pytest.mark.parametrize("text", ["<tool_call>", '<tool_call>{"name": "f", "argu', '{"name": "f", "parameters": {"a'])
+def test_a_call_that_was_cut_off_is_malformed(text: str) -> None:
+    """The agent is told, since a cut-off call is never a move."""
+    call = text_call(text)
+    assert call is not None
+    assert call.error is not None
 
 
 @pytest.mark.parametrize("name", [None, 3, ["f"]])

@@ -33,6 +33,7 @@ class Remote(ThreadingHTTPServer):
         self.sessions: set[str] = set()
         self.seen: list[str] = []
         self.token: str | None = None
+        self.forgotten = (404, b"")
         self.released = threading.Event()
         self.cancelled = threading.Event()
         self._sockets: list[socket.socket] = []
@@ -93,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif method == "server/discover":
             self.answer(400, b"")
         elif self.headers.get("mcp-session-id") not in self.server.sessions:
-            self.answer(404, b"")
+            self.answer(*self.server.forgotten)
         elif identifier is None:
             self.answer(202, b"")
         elif method == "tools/list":
@@ -241,9 +242,18 @@ def test_a_call_that_takes_too_long_is_cancelled_and_the_next_one_works(remote: 
     assert remote.seen.count("initialize") == 1
 
 
-def test_a_session_that_the_server_forgot_is_begun_anew(remote: Remote) -> None:
-    """The call that finds out is carried out by the new session."""
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (404, b""),
+        (400, b"Bad Request: No valid session ID provided"),
+        (400, b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "Session not found"}}'),
+    ],
+)
+def test_a_session_that_the_server_forgot_is_begun_anew(remote: Remote, status: int, body: bytes) -> None:
+    """The call that finds out is carried out by the new session; many servers answer 400 where 404 is due."""
     tools = tools_of(remote)
+    remote.forgotten = (status, body)
     remote.sessions.clear()
     assert tools["add"].execute({"a": 1, "b": 1}).text == "2"
     assert remote.seen.count("initialize") == 2

@@ -386,14 +386,22 @@ def test_any_bytes_come_back_as_text(code: str) -> None:
     told(PythonTool(), f"<python>{code}</python>").encode()
 
 
-@given(st.text(max_size=200))
+@given(st.text(alphabet=st.characters(exclude_characters="`~<"), max_size=200))
 @settings(deadline=None)
 def test_no_text_raises(text: str) -> None:
     """Whatever stands around a program is at worst no call."""
     tool = PythonTool(timeout=1)
     tool.parse(text)
-    call = tool.parse(f"{text}<python>1</python>")
+    call = tool.parse(f"{text}\n<python>1</python>")
     assert call is not None
+
+
+@pytest.mark.parametrize("attributes", ['title="a.py"', "{.numberLines}", "{cmd=true} "])
+def test_the_attributes_of_a_fenced_block_are_no_code(attributes: str) -> None:
+    """Only what follows the opening line is run, also where it looks like attributes."""
+    call = PythonTool().parse(f"```python {attributes}\nx = 1\n```")
+    assert call is not None
+    assert call.arguments == {"code": "x = 1"}
 
 
 def test_reading_is_linear() -> None:

@@ -372,7 +372,9 @@ def test_nothing_is_left_after_many_executions(count: int) -> None:
 @pytest.mark.parametrize("version", [1, 3, 6])
 def test_the_filter_covers_what_an_older_kernel_lacks(machine: str, version: int) -> None:
     """Seen instruction by instruction, on both machines: the same calls are answered, with the numbers of each."""
-    program = filter_for(version, 1234, own_user=False, own_files=False, machine=machine)
+    program = filter_for(
+        version, 1234, own_user=False, own_files=False, counts_shared_memory=version > 1, machine=machine
+    )
     numbers = numbers_on(machine)
 
     def answer(call: str, *arguments: int) -> int:
@@ -388,7 +390,11 @@ def test_the_filter_covers_what_an_older_kernel_lacks(machine: str, version: int
     assert answer("openat", -100, 0, os.O_TRUNC | os.O_RDWR | os.O_CREAT) == ALLOWED
     assert answer("prlimit64", 0, 7, 0, 0) == ALLOWED
     assert answer("prlimit64", 1234, 7, 0, 0) == answer("prlimit64", 0, 10, 0, 0) == REFUSED
-    assert answer("fchmodat", 0, 0, 0) == WITHOUT_EFFECT
+    assert answer("fchmodat", 0, 0, 0) == answer("flock", 0, 2) == WITHOUT_EFFECT
+    assert answer("sendmsg", 0, 0, 0) == REFUSED
+    assert answer("prctl", 4, 0) != ALLOWED
+    assert (answer("mmap", 0, 4096, 3, 0x21) == ALLOWED) == (version > 1)
+    assert answer("mmap", 0, 4096, 3, 0x22) == answer("mmap", 0, 4096, 3, 0x1) == ALLOWED
     assert answer("socket", 1, 1, 0) == answer("socketpair", 1, 2, 0) == answer("setresuid", 0, 0, 0) == REFUSED
 
 

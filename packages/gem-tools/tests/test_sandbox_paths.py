@@ -245,3 +245,67 @@ def test_a_virtual_environment_works_wherever_it_lies(where: str) -> None:
         assert "Read-only file system" in error or "PermissionError" in error
     finally:
         subprocess.run(["rm", "-rf", root], check=True)
+
+
+@pytest.fixture
+def linked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of installed packages behind a linked folder; one of its packages is a link, of another each file is."""
+    caches = (system.import_path, system.shown_folders, system.hidden_folders, system.linked_packages, system._packages)
+    with tempfile.TemporaryDirectory(dir=Path.home()) as name:
+        base = Path(name).resolve()
+        site, store = base / "real" / "site-packages", base / "store"
+        for package in ("probe_folder", "probe_files", "probe_answers"):
+            place = store / package
+            for path, content in (
+                (place / package / "__init__.py", f"NAME = {package!r}\n"),
+                (
+                    place / f"{package}-1.dist-info" / "METADATA",
+                    f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n",
+                ),
+                (place / f"{package}-1.dist-info" / "RECORD", f"{package}/__init__.py,,\n"),
+            ):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(content)
+        (store / "probe_answers" / "probe_answers-1.dist-info" / "entry_points.txt").write_text(
+            "[gem.envs]\nprobe = probe_answers\n"
+        )
+        site.mkdir(parents=True)
+        (site / "probe_folder").symlink_to(store / "probe_folder" / "probe_folder")
+        for package in ("probe_files", "probe_answers"):
+            for file in (store / package).glob("*/*"):
+                target = site / file.relative_to(store / package)
+                target.parent.mkdir(exist_ok=True)
+                target.symlink_to(file)
+        (base / "link").symlink_to("real")
+        monkeypatch.syspath_prepend(str(base / "link" / "site-packages"))
+        for cache in caches:
+            cache.cache_clear()
+        yield base
+    monkeypatch.undo()
+    for cache in caches:
+        cache.cache_clear()
+
+
+@pytest.mark.usefixtures("_jail")
+def test_packages_that_are_links_are_imported_but_those_of_environments(linked: Path) -> None:
+    """As uv installs them in its link mode; what an environment's files lead to is not shown."""
+    code = (
+        "import os, probe_folder, probe_files\nprint(probe_folder.NAME, probe_files.NAME)\n"
+        f"print(os.path.exists({str(linked / 'store' / 'probe_answers')!r}))\nimport probe_answers"
+    )
+    with Sandbox("required") as sandbox:
+        done = sandbox.run(code)
+        assert done.stdout == "probe_folder probe_files\nFalse\n", done
+        assert "ModuleNotFoundError" in done.stderr or "PermissionError" in done.stderr or "NAME" not in done.stderr
+
+
+def test_links_above_a_path_are_found(tmp_path: Path) -> None:
+    """Also links that lead to links, and links in circles."""
+    base = tmp_path.resolve()
+    (base / "real").mkdir()
+    (base / "b").symlink_to("real")
+    (base / "a").symlink_to(base / "b")
+    (base / "loop").symlink_to("loop")
+    assert system._links_above(str(base / "a" / "bin" / "python")) == [str(base / "a"), str(base / "b")]
+    assert system._links_above(str(base / "loop" / "x")) == [str(base / "loop")]
+    assert system._links_above(str(base / "real" / "x")) == []

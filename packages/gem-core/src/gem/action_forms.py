@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 from gem.errors import ArgumentError, NotSupportedError
-from gem.text import action_text, boxed_pattern, extract_last_boxed_answer
+from gem.text import action_text, boxed_pattern, extract_last_boxed_answer, spoken_text
 
 __all__ = [
     "ActionForm",
@@ -60,7 +60,7 @@ class ActionForm(Protocol[MoveT_co]):
 
 def read_move(form: ActionForm[MoveT_co], action: object) -> MoveT_co | None:
     """Return the move in an action of any kind, or None if it has none; see :func:`gem.text.action_text`."""
-    return form.read(action_text(action) or "")
+    return form.read(spoken_text(action_text(action) or ""))
 
 
 class BoxedChoice:

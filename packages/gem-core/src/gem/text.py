@@ -1,4 +1,4 @@
-"""Reading answers out of a model's text.
+"""Reading answers out of a model's text, its reasoning left out.
 
 Every function takes any text a model can emit and needs time linear in its length.
 """
@@ -6,7 +6,9 @@ Every function takes any text a model can emit and needs time linear in its leng
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import TypeVar
 
 __all__ = [
     "TERMINAL_STATE",
@@ -15,12 +17,33 @@ __all__ = [
     "extract_code_from_model",
     "extract_last_boxed_answer",
     "extract_last_tagged_answer",
+    "spoken",
+    "spoken_text",
 ]
+
+T = TypeVar("T")
 
 TERMINAL_STATE = "<｜TERMINAL_STATE｜>"
 """The observation after the end of a single-turn episode (with full-width bars, as published)."""
 
 BOX = "\\boxed{"
+
+_THOUGHTS = {f"<{tag}>": f"</{tag}>" for tag in ("think", "thinking", "seed:think")} | {
+    "[THINK]": "[/THINK]",
+    "◁think▷": "◁/think▷",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|channel>thought": "<channel|>",
+    "<|channel|>analysis<|message|>": "<|end|>",
+}
+"""What begins a model's reasoning, and what ends it."""
+_ASIDE = (
+    rf"(?P<thought>{'|'.join(map(re.escape, _THOUGHTS))})"
+    rf"|(?P<stray>{'|'.join(re.escape(end) for end in _THOUGHTS.values() if 'hink' in end.lower())})"
+    r"|(?P<fence>^[ \t>]*(?P<ticks>`{3,8}|~{3,8})[^`\n]*$)"
+    r"|(?P<quoted>^ {0,3}>[^\n]*|(?<!`)(?P<run>`{1,3})(?!`)[^`\n]+(?P=run)(?!`))"
+)
+"""What a text does not say itself: reasoning, also such as began in the prompt and only ends here, and quotations."""
+_QUOTES = {'""', "''", "“”", "‘’", "«»"}
 
 # Two adjacent runs of blanks would make a failing match quadratic; here the second needs a word first.
 _FENCE_OPEN = re.compile(r"```[^\S\n]*(?:\w+[^\S\n]*)?\n")
@@ -45,6 +68,64 @@ def action_text(action: object) -> str | None:
     return "".join(text for text in texts if isinstance(text, str))
 
 
+def spoken(text: str, wanted: str, read: Callable[[re.Match[str]], tuple[list[T], int]]) -> list[T]:
+    """Return what a text says itself at the places of a pattern: neither in reasoning nor in a quotation.
+
+    Quotations are fenced blocks, inline code, lines that begin with ``>``, and what stands alone in quotation marks.
+
+    Args:
+        text: any text.
+        wanted: the pattern; ``^`` in it begins a line.
+        read: returns what stands at a place, and the index after it, where the search goes on.
+    """
+    pattern, found, position = _aside_or(wanted), [], 0
+    while (match := pattern.search(text, position)) is not None:
+        if match.lastgroup == "wanted":
+            values, position = read(match)
+            if text[match.start() - 1 : match.start()] + text[position : position + 1] not in _QUOTES:
+                found += values
+        else:
+            if match.lastgroup == "stray":
+                found.clear()
+            position = _aside_end(match)
+    return found
+
+
+def spoken_text(text: str) -> str:
+    """Return a text without its reasoning."""
+    if "hink" not in text and "THINK" not in text and "<|channel" not in text:
+        return text
+    pattern, kept, begin, position = _aside_or("(?!)"), [], 0, 0
+    while (match := pattern.search(text, position)) is not None:
+        position = _aside_end(match)
+        if match.lastgroup == "thought":
+            kept.append(text[begin : match.start()])
+        elif match.lastgroup == "stray":
+            kept.clear()
+        else:
+            continue
+        begin = position
+    return "".join([*kept, text[begin:]])
+
+
+@lru_cache(maxsize=64)
+def _aside_or(wanted: str) -> re.Pattern[str]:
+    return re.compile(f"(?P<wanted>{wanted})|{_ASIDE}", re.MULTILINE)
+
+
+def _aside_end(aside: re.Match[str]) -> int:
+    """Return the index after an aside, the end of the text for one that is not closed."""
+    text, end = aside.string, -1
+    if aside.lastgroup == "thought":
+        closing = _THOUGHTS[aside[0]]
+        end = text.find(closing, aside.end())
+        return len(text) if end < 0 else end + len(closing)
+    if aside.lastgroup == "fence":
+        close = re.compile(rf"^[ \t>]*{aside['ticks']}[`~]*[ \t]*$", re.MULTILINE).search(text, aside.end())
+        return len(text) if close is None else close.end()
+    return aside.end()
+
+
 def boxed_pattern(inner: str, flags: int = 0) -> re.Pattern[str]:
     r"""Compile a pattern whose ``match`` finds the *last* ``\\boxed{…}`` of a text that fits ``inner``.
 
@@ -58,14 +139,13 @@ def boxed_pattern(inner: str, flags: int = 0) -> re.Pattern[str]:
 def extract_last_boxed_answer(text: object) -> str | None:
     r"""Return the content of the last ``\boxed{…}`` whose braces balance, without surrounding space.
 
-    A box in reasoning, between ``<think>`` and ``</think>``, is none. None when there is no such box, or when ``text``
-    has no text (see :func:`action_text`).
+    None when there is no such box, or when ``text`` has no text (see :func:`action_text`).
     """
-    content = action_text(text)
+    content = _said(text)
     if content is None:
         return None
-    first, end = _said(content)
-    box = content.rfind(BOX, first, end)
+    end = len(content)
+    box = content.rfind(BOX)
     while box >= 0:
         start = box + len(BOX)
         close = content.find("}", start, end)
@@ -75,18 +155,17 @@ def extract_last_boxed_answer(text: object) -> str | None:
             return content[start:close].strip()
         # A brace that is open around a box that never closes never closes either, so an earlier box must close before.
         end = box
-        box = content.rfind(BOX, first, end)
+        box = content.rfind(BOX, 0, end)
     return None
 
 
 def extract_last_tagged_answer(text: object, tag: str = "answer") -> str | None:
-    """Return the content of the last ``<tag>…</tag>`` outside of reasoning, without surrounding space, or None."""
-    content = action_text(text)
+    """Return the content of the last ``<tag>…</tag>``, without surrounding space, or None."""
+    content = action_text(text) if tag == "think" else _said(text)
     if content is None:
         return None
-    first, last = (0, len(content)) if tag == "think" else _said(content)
-    end = content.rfind(f"</{tag}>", first, last)
-    start = content.rfind(f"<{tag}>", first, end) if end >= 0 else -1
+    end = content.rfind(f"</{tag}>")
+    start = content.rfind(f"<{tag}>", 0, end) if end >= 0 else -1
     if start < 0:
         return None
     start += len(tag) + 2
@@ -99,7 +178,7 @@ def extract_code_from_model(text: object) -> str | None:
 
     A block opens with three backticks, an optional language and the end of the line.
     """
-    content = action_text(text)
+    content = _said(text)
     if content is None:
         return None
     body: str | None = None
@@ -113,11 +192,9 @@ def extract_code_from_model(text: object) -> str | None:
     return None if body is None else body.strip()
 
 
-def _said(text: str) -> tuple[int, int]:
-    """Return where the text behind the last reasoning begins and ends; a tag that is not closed ends it."""
-    start = max(0, text.rfind("</think>"))
-    end = text.find("<think>", start)
-    return start, len(text) if end < 0 else end
+def _said(action: object) -> str | None:
+    text = action_text(action)
+    return None if text is None else spoken_text(text)
 
 
 def _closing_brace(text: str, start: int, end: int) -> int:

@@ -53,7 +53,7 @@ from gem.core import Env, Info
 from gem.errors import ArgumentError, ArgumentTypeError, StateError
 from gem.phases import NOT_BEGUN, OVER, PLAYING, EpisodePhase, out_of_order, unchanged_on_error
 from gem.state_fields import StateFields
-from gem.text import action_text
+from gem.text import action_text, spoken_text
 
 __all__ = [
     "MALFORMED_REWARD",
@@ -222,7 +222,7 @@ class TextEnv(Env[str, str], ABC, Generic[MoveT]):
         self._turn += 1
         if type(action) is not str:
             action = action_text(action) or ""
-        move = read(action)
+        move = read(spoken_text(action))
         message, reward, status, ending = self._malformed() if move is None else self._play(move)
         turn = self._turn  # a move may cost more than one
         info: Info = {"turn": turn, "action_status": status}

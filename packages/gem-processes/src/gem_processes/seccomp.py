@@ -112,9 +112,10 @@ _FCNTL = (*range(12), 15, 16, 36, 37, 38, 1030, 1032, 1033, 1034)
 _IOCTL = (0x5401, 0x540F, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x5452)
 """Is it a terminal, its group and size; available bytes, non-blocking, close-on-exec, signals."""
 _PRCTL = (
-    *(1, 2, 3, 4), *(7, 8), *(15, 16), 21, *range(23, 31), *range(36, 43), 47, *(52, 53), *range(54, 62), 0x53564D41,
+    *(1, 2, 3), *(7, 8), *(15, 16), 21, *range(23, 31), *range(36, 43), 47, *(52, 53), *range(54, 62), 0x53564D41,
 )  # fmt: skip
-"""From ``linux/prctl.h``. Not further filters, core scheduling, memory maps, or the dispatch of calls."""
+"""From ``linux/prctl.h``. Not further filters, core scheduling, memory maps, the dispatch of calls, or PR_SET_DUMPABLE,
+which hides a process from those that measure it."""
 _SOCKET_OPTIONS = (2, 9, 13, 16, 20, 21, 66, 67)
 """Reuse, keep-alive, linger, credentials, time limits. Not the sizes of buffers or filters."""
 

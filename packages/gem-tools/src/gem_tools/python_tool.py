@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from gem.arguments import boolean, choice, integer, real
 from gem.errors import ArgumentTypeError
+from gem.text import spoken
 from gem.tools.base import Tool, ToolResult
-from gem.tools.calls import ToolCall, tagged
-from gem_tools.sandbox import Execution, Limits, Sandbox, default_sandbox
+from gem.tools.calls import ToolCall
+from gem_tools.sandbox import Execution, InfrastructureError, Limits, Sandbox, default_sandbox
 from gem_tools.sandbox.inside import notebook
 from gem_tools.text_limits import cut
 
@@ -25,7 +26,9 @@ __all__ = ["PythonTool"]
 _PRINTED = "Code execution result: "
 """The beginning of every answer, as published."""
 
-_FENCE = re.compile(r"```\n?(?:python(?:3(?:\.\d{1,2})?)?|py3?)(?![\w.+#-])", re.IGNORECASE)
+_PROGRAM = r"<python>(?!\s*```)|(?i:```\n?(?:python(?:3(?:\.\d{1,2})?)?|py3?)(?![\w.+#-]))"
+_ATTRIBUTES = re.compile(r"[ \t]+(?:\{[^\n]*\}|\w+=[\"'][^\n]*)[ \t]*(?=\n)")
+"""What the opening line of a fenced block says about the block, such as ``title="a.py"``."""
 _FIGURE = re.compile(f"{notebook.FIGURE_MARK}([A-Za-z0-9+/=]*)\x1e\n")
 _PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 _MOST_PIXELS = 4_000_000
@@ -49,9 +52,9 @@ class PythonTool(Tool):
     """Runs an agent's Python code outside the trainer's process; see :mod:`gem_tools.sandbox`.
 
     In text, the first complete ``<python>…</python>`` or fenced block of the language ``python``, ``python3`` or
-    ``py`` is run, of several the one that ends first; natively, a call of ``python`` with the argument ``code``. The
-    result contains the standard output and then the error output, for example a traceback. The call succeeds
-    if the program ends with exit code 0.
+    ``py`` is run, unless it stands in the reasoning or in a quotation (:func:`gem.text.spoken`); natively, a call of
+    ``python`` with the argument ``code``. The result contains the standard output and then the error output, for
+    example a traceback. The call succeeds if the program ends with exit code 0.
 
     Common names (``math``, ``np``, …) that a program uses and does not define are imported first;
     ``gem_tools.sandbox.inside.notebook.IMPORTS`` lists them.
@@ -118,17 +121,20 @@ class PythonTool(Tool):
         )
 
     def parse(self, text: str) -> ToolCall | None:
-        found = [call for call in (tagged(text, "python"), _fenced(text)) if call is not None]
-        if not found:
+        if not (found := _programs(text)):
             return super().parse(text)
-        code, end = min(found, key=lambda call: call[1])
+        code, end = found[0]
         return ToolCall(self.name, {"code": dedent(code).strip()}, end)
 
     def execute(self, arguments: Mapping[str, Any]) -> ToolResult:
         code = arguments.get("code")
         if not isinstance(code, str):
             raise ArgumentTypeError(f"the argument code must be a str, got {type(code).__name__}")
-        return self._told(self._run(code))
+        try:
+            return self._told(self._run(code))
+        except InfrastructureError as error:
+            data = {"exit_code": None, "timed_out": False, "limit": "infrastructure"}
+            return ToolResult(f"{_PRINTED}{error}\n", ok=False, data=data)
 
     def reset(self) -> None:
         self._end_session()
@@ -198,13 +204,23 @@ def _sandbox(sandbox: object) -> Sandbox:
     return default_sandbox(str(choice("sandbox", sandbox, ("auto", "required"))))
 
 
-def _fenced(text: str) -> tuple[str, int] | None:
-    """Return the content of the first fenced block of the language python and the index after it, or None."""
-    fence = _FENCE.search(text)
-    if fence is None:
-        return None
-    end = text.find("```", fence.end())
-    return None if end < 0 else (text[fence.end() : end], end + 3)
+def _programs(text: str) -> list[tuple[str, int]]:
+    """Return the code of each program that a text says itself, and the index after its end."""
+    missing = {closing for closing in ("</python>", "```") if closing not in text}
+    if len(missing) == 2:
+        return []
+
+    def read(opening: re.Match[str]) -> tuple[list[tuple[str, int]], int]:
+        closing, begin = ("</python>", opening.end()) if opening[0] == "<python>" else ("```", opening.end())
+        if closing == "```" and (attributes := _ATTRIBUTES.match(text, begin)):
+            begin = attributes.end()
+        end = -1 if closing in missing else text.find(closing, begin)
+        if end < 0:
+            missing.add(closing)  # further openings need not search for it: the time stays linear
+            return [], opening.end()
+        return [(text[begin:end], end + len(closing))], end + len(closing)
+
+    return spoken(text, _PROGRAM, read)
 
 
 def _figures(output: str) -> tuple[str, tuple[dict[str, Any], ...]]:

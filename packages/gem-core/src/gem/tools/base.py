@@ -99,10 +99,8 @@ class Tool:
     def parse(self, text: str) -> ToolCall | None:
         """Return the first call of this tool in a text, or None.
 
-        Calls in the tool's own tag come before those in ``<tool_call>``.
+        Calls in the tool's own tag come before those that name it.
         """
-        if "<" not in text:
-            return None
         argument = self._tag_argument()
         if argument is not None:
             assert self.tag is not None

@@ -1,7 +1,7 @@
 """Reading tool calls from a model's output: from its text, and from native calls.
 
-There are two kinds of text syntax. A tag of the tool's own holds one string argument, ``<search>capital of
-Peru</search>``. ``<tool_call>`` holds the name and all arguments, in one of these forms::
+A tag of the tool's own holds one string argument, ``<search>capital of Peru</search>``. ``<tool_call>`` holds the name
+and all arguments, in one of these forms::
 
     <tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>
     <tool_call>[{"name": "add", "parameters": {"a": 1, "b": 2}}, …]</tool_call>
@@ -9,8 +9,10 @@ Peru</search>``. ``<tool_call>`` holds the name and all arguments, in one of the
     <tool_call><function=add><parameter=a>1</parameter><parameter=b>2</parameter></function></tool_call>
     <tool_call>add<arg_key>a</arg_key><arg_value>1</arg_value>…</tool_call>
 
-Hermes and Qwen write the first, the original GEM the third, Qwen3-Coder the fourth, GLM the last. In a text without
-``<tool_call>``, ``<function=NAME>`` begins a call by itself; it may then hold a JSON object, the form of Llama 3.1.
+Hermes and Qwen write the first, the original GEM the third, Qwen3-Coder the fourth, GLM the last. Outside of
+``<tool_call>``, ``<function=NAME>`` begins a call by itself; it may then hold a JSON object, the form of Llama 3.1. The
+forms of other models are found here and read by :mod:`gem_tools.call_formats`. No call is what a text only thinks or
+quotes (:func:`gem.text.spoken`).
 
 Every function accepts any input that a model or a careless caller can produce, in time linear in its length.
 """
@@ -18,28 +20,50 @@ Every function accepts any input that a model or a careless caller can produce, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gem.text import spoken
 from gem.tools.json_values import copied, decoded
-from gem.tools.xml_calls import XmlCall, function_call, key_value_call
+from gem.tools.xml_calls import closed, function_call, key_value_call
 
-__all__ = ["ToolCall", "native_calls", "tagged", "text_call", "text_calls"]
+__all__ = ["ToolCall", "argument_object", "decode", "named_call", "native_calls", "tagged", "text_call", "text_calls"]
 
 _MOST_FAULTS = 16
 """Maximum number of unreadable calls in one text. Without it, a text could cost time in its square."""
 _MOST_CALLS = 64
 """Maximum number of calls read in one text."""
 
-_OPEN, _CLOSE, _FUNCTION = "<tool_call>", "</tool_call>", "<function="
-_BEGINNING = re.compile(
-    r"\s*(?:(?P<json>[{\[])|(?P<tags><tool_name>)|(?P<xml><function=)|(?P<keys>[\w.-]{1,256}\s*<(?:arg_key>|/tool_call>)))"
+_OPEN, _CLOSE = "<tool_call>", "</tool_call>"
+_CALL = r"[\w.-]{1,256}\s*\("
+_LISTED = re.compile(rf"\[\s*{_CALL}(?:\s*\w{{1,256}}\s*=|\s*\)\s*[,\]])")
+_MARKS = ("<tool_call", "TOOL", "<function", "<start_function", "invoke name=", "<|", "<｜", "_call", "tool_code",
+          "functools", '"name"')  # fmt: skip
+"""One of them is in every text with calls that is no list of calls of Python."""
+_FIELDS = (
+    r'"(?:name|function)"\s*:\s*"[^"\n]{1,256}"\s*,\s*"(?:arguments|parameters)"\s*:|"function"\s*:\s*\{\s*"name"\s*:'
 )
-_BLOCK_END = re.compile(r"\s*(?:</tool_call>|\Z)")
+_MARK = (
+    rf"(?P<own>{_OPEN})"
+    r"|(?P<function><function=(?=[^<>\n]{1,256}>\s*(?:[{<]|\Z)))"
+    r"|<(?:\w{1,16}[:_])?(?:tool_calls?|function_calls)>|<\|tool_calls?(?:_start|_section_begin|_begin)?\|?>|<TOOLCALL>"
+    r"|<start_function_call>|<｜(?:DSML｜\w{1,16}_calls>|tool▁calls?▁begin｜>)|<(?:antml:|｜DSML｜)?invoke name="
+    r"|<\|(?:python_start|python_tag|START_ACTION)\|>|<\|action_start\|><\|plugin\|>|\[TOOL_CALLS\]"
+    r"|\bfunctools\s*[\[{]|```tool_code\n"
+    r"|(?:<\|start\|>assistant)?(?:<\|channel\|>\w{1,32})? ?\bto=[\w.-]{1,256}[^\n]{0,64}<\|message\|>"
+)
+_OPENING = rf'{_MARK}|(?:\[\s*)?\{{\s*(?:"type"\s*:\s*"function"\s*,\s*)?(?:{_FIELDS})|{_LISTED.pattern}'
+"""Where calls begin; all but the first two are read by :mod:`gem.tools.call_formats`, which gem-tools brings."""
+_ANY_MARK, _NEXT_MARK = re.compile(_MARK), re.compile(rf"\s*(?:{_MARK})")
+_BEGINNING = re.compile(
+    r"\s*(?:(?P<json>\{|\[(?!\s*[\w.-]+\s*\())|(?P<tags><tool_name>)|(?P<xml><function=(?![^<>\n]{1,256}>\s*\{))"
+    r"|(?P<keys>[\w.-]{1,256}\s*<(?:tool_sep|arg_key|/tool_call)>))"
+)
+_OTHER_CONTENT = re.compile(rf"\s*(?:\[?\s*{_CALL}|[\w.-]{{1,256}}\s*\{{|<(?:function=|[\w:｜]{{0,16}}invoke name=))")
+"""What only :mod:`gem.tools.call_formats` reads in ``<tool_call>``."""
+_BLOCK_END, _TEXT_END = re.compile(r"\s*(?:</tool_call>|\Z)"), re.compile(r"\s*\Z")
 _ARGUMENTS = re.compile(r"\s*<arguments>")
-_JSON_FUNCTION = re.compile(r"<function=([\w.-]{1,256})>\s*(?=\{)")
-_FUNCTION_END = re.compile(r"\s*</function>")
 
 
 @dataclass(frozen=True)
@@ -61,18 +85,16 @@ class ToolCall:
     """Index of the call's beginning in the text."""
 
 
-class _NotACallError(ValueError):
-    """The text is not a call; the message gives the reason."""
-
-
 def tagged(text: str, tag: str) -> tuple[str, int] | None:
-    """Return the content of the first complete ``<tag>…</tag>`` and the index after it, or None."""
-    start = text.find(f"<{tag}>")
-    if start < 0:
+    """Return the content of the first complete ``<tag>…</tag>`` that a text says itself and the index after it."""
+    if f"</{tag}>" not in text:
         return None
-    start += len(tag) + 2
-    end = text.find(f"</{tag}>", start)
-    return None if end < 0 else (text[start:end], end + len(tag) + 3)
+
+    def read(opening: re.Match[str]) -> tuple[list[tuple[str, int]], int]:
+        end = text.find(f"</{tag}>", opening.end())
+        return ([], len(text)) if end < 0 else ([(text[opening.end() : end], end + len(tag) + 3)], end + len(tag) + 3)
+
+    return next(iter(spoken(text, re.escape(f"<{tag}>"), read)), None)
 
 
 def text_call(text: str) -> ToolCall | None:
@@ -82,26 +104,44 @@ def text_call(text: str) -> ToolCall | None:
 
 
 def text_calls(text: str) -> list[ToolCall]:
-    """Return the calls in the ``<tool_call>`` blocks of a text, in order.
+    """Return the calls that a text makes, in order; see :func:`gem.text.spoken` for what it only thinks or quotes.
 
-    A block that cannot be read is a call with an ``error`` and no name. A block that never closes is not a call; the
-    closing tag may be missing only after a complete call at the very end, because servers cut off stop words. Of a text
-    with too many calls, the last one says that the rest was not read.
+    What cannot be read is a call with an ``error`` and no name, also if the text ends in its middle. A mark that no
+    content of a call follows is not a call. The closing tag may be missing after a complete call at the very end,
+    because servers cut off stop words. Of a text with too many calls, the last one says that the rest was not read.
     """
-    if _OPEN in text:
-        return _calls(text, _OPEN, _CLOSE, _read_block)
-    return _calls(text, _FUNCTION, "", _read_function) if _FUNCTION in text else []
+    if not any(mark in text for mark in _MARKS) and _LISTED.search(text) is None:
+        return []
+    count = faults = 0
+
+    def read(opening: re.Match[str]) -> tuple[list[ToolCall], int]:
+        nonlocal count, faults
+        if count >= _MOST_CALLS or faults >= _MOST_FAULTS:
+            problem = f"After {count} calls, the rest of the text was not read."
+            return [ToolCall(None, end=len(text), error=problem, start=opening.start())], len(text)
+        try:
+            calls = _read(text, opening)
+        except ValueError as error:
+            calls, end = _unread(text, opening, str(error))
+            faults += bool(calls)
+        else:
+            end = calls[-1].end
+        count += len(calls)
+        return calls, end
+
+    return spoken(text, _OPENING, read)
 
 
 def native_calls(action: object) -> list[ToolCall]:
     """Return the native calls of an assistant message, malformed ones with an ``error``.
 
-    These are the entries of ``tool_calls``, the form of OpenAI's API, or else the content parts of the type
-    ``tool_use``, the form of Anthropic's. Empty for any other action.
+    These are the entries of ``tool_calls`` or the one ``function_call``, the forms of OpenAI's API, or else the
+    content parts of the type ``tool_use``, the form of Anthropic's. Empty for any other action.
     """
     if not isinstance(action, Mapping):
         return []
-    calls = action.get("tool_calls")
+    legacy = action.get("function_call")
+    calls = action.get("tool_calls") or ([legacy] if legacy else None)
     if isinstance(calls, (list, tuple)) and calls:
         return [_native_call(call) for call in calls]
     content = action.get("content")
@@ -119,7 +159,7 @@ def _native_call(call: object) -> ToolCall:
     identifier = call.get("id")
     if not isinstance(function, Mapping):
         return _call(None, None, identifier)
-    return _call(function.get("name"), _written_arguments(function), identifier)
+    return _call(function.get("name"), function.get("arguments", function.get("parameters")), identifier)
 
 
 def _call(name: object, arguments: object, identifier: object) -> ToolCall:
@@ -127,149 +167,113 @@ def _call(name: object, arguments: object, identifier: object) -> ToolCall:
     if not isinstance(name, str):
         return ToolCall(None, error="The call names no function.", id=known)
     try:
-        return ToolCall(name, _arguments(arguments), id=known)
-    except _NotACallError as error:
+        return ToolCall(name, argument_object(arguments), id=known)
+    except ValueError as error:
         return ToolCall(name, error=f"The arguments cannot be read: {error}.", id=known)
 
 
-def _calls(text: str, opening: str, closing: str, read: Callable[[str, int], list[ToolCall]]) -> list[ToolCall]:
-    """Read all calls that begin with an opening tag."""
-    calls: list[ToolCall] = []
-    position = faults = close = 0
-    while (start := text.find(opening, position)) >= 0:
-        if len(calls) >= _MOST_CALLS or faults >= _MOST_FAULTS:
-            if closing:
-                problem = f"After {len(calls)} calls, the rest of the text was not read."
-                calls.append(ToolCall(None, end=len(text), error=problem, start=start))
-            break
-        try:
-            found = read(text, start)
-        except _NotACallError as error:
-            position = start + len(opening)
-            if not error.args:  # a mention of the tag, which costs nothing to recognise
-                problem = "it holds no JSON object"
-            else:
-                faults += 1
-                problem = str(error)
-            if not closing:
-                continue
-            close = text.find(closing, position) if 0 <= close < position else close
-            following = text.find(opening, position)
-            if close >= 0 and not 0 <= following < close:
-                position = close + len(closing)
-                problem = f"The content of <tool_call> cannot be read: {problem}."
-                calls.append(ToolCall(None, end=position, error=problem, start=start))
-        else:
-            calls += found
-            position = found[-1].end
-    return calls
-
-
-def _read_block(text: str, start: int) -> list[ToolCall]:
-    beginning = _BEGINNING.match(text, start + len(_OPEN))
+def _read(text: str, opening: re.Match[str]) -> list[ToolCall]:
+    """Read the calls at an opening, or raise a ValueError: with the reason, or without one for a mere mention."""
+    start = opening.start()
+    content = opening.end() if opening["own"] else start
+    beginning = _BEGINNING.match(text, content) if opening["own"] or opening["function"] else None
     if beginning is None:
-        raise _NotACallError
-    form = beginning.lastgroup
-    assert form is not None
+        if opening["own"] and _OTHER_CONTENT.match(text, content) is None:
+            raise ValueError
+        try:
+            from gem.tools.call_formats import read_calls
+        except ImportError as error:
+            raise ValueError(str(error)) from error
+        calls: list[ToolCall] = read_calls(text, start)
+        return calls
+    form = str(beginning.lastgroup)
     position = beginning.start(form)
     if form == "json":
-        contents, position = _decode(text, position)
-        read = [_content(content) for content in (contents if isinstance(contents, list) else [contents])]
+        contents, position = decode(text, position)
+        read = [named_call(content) for content in (contents if isinstance(contents, list) else [contents])]
         if not read:
-            raise _NotACallError("a JSON object is needed")
+            raise ValueError("a JSON object is needed")
     elif form == "tags":
-        name, arguments, position = _read_tags(text, position)
-        read = [ToolCall(name, arguments)]
+        name, position = closed(text, beginning.end(), "tool_name")
+        arguments = _ARGUMENTS.match(text, position)
+        written, position = closed(text, arguments.end(), "arguments") if arguments else ("", position)
+        read = [ToolCall(name.strip(), argument_object(written))]
     else:
-        found = _xml(function_call if form == "xml" else key_value_call, text, position)
+        found = (function_call if form == "xml" else key_value_call)(text, position)
         position = found.end
         read = [ToolCall(found.name, found.arguments, untyped=True)]
-    end = _BLOCK_END.match(text, position)
-    if end is None:
-        raise _NotACallError("something follows the call before </tool_call>")
-    return [
-        ToolCall(call.name, call.arguments, end.end(), call.error, untyped=call.untyped, start=start) for call in read
-    ]
+    if opening["own"]:
+        end = _BLOCK_END.match(text, position)
+        if end is None:
+            raise ValueError("something follows the call before </tool_call>")
+        position = end.end()
+    return [replace(call, end=position, start=start) for call in read]
 
 
-def _read_function(text: str, start: int) -> list[ToolCall]:
-    """Read a call that begins with ``<function=`` and has no ``<tool_call>`` around it."""
-    opening = _JSON_FUNCTION.match(text, start)
-    if opening is None:
-        found = _xml(function_call, text, start)
-        return [ToolCall(found.name, found.arguments, found.end, untyped=True, start=start)]
-    arguments, position = _decode(text, opening.end())
-    end = _FUNCTION_END.match(text, position)
-    if end is None:
-        raise _NotACallError("something follows the call before </function>")
-    return [ToolCall(opening[1], arguments, end.end(), start=start)]
+def _unread(text: str, opening: re.Match[str], problem: str) -> tuple[list[ToolCall], int]:
+    """Return the answer to what is no call, none if a mark is only mentioned, and where the search goes on."""
+    start, position = opening.span()
+    begins_line = text[max(start - 1, 0) : start] in ("", "\n")
+    nested = _NEXT_MARK.match(text, position)
+    if not problem and (_TEXT_END.match(text, position) or (begins_line and nested is None)):
+        problem = "it holds no call"
+    while problem and nested is not None:  # marks within the call itself
+        position = nested.end()
+        nested = _NEXT_MARK.match(text, position)
+    following = _ANY_MARK.search(text, position)
+    end = len(text) if following is None else following.start()
+    close = text.find(_CLOSE, opening.end(), end) if opening["own"] else -1
+    if not problem and close < 0:
+        return [], position
+    end = end if close < 0 else close + len(_CLOSE)
+    what = f"The content of {_OPEN}" if opening["own"] else "A call"
+    told = f"{what} cannot be read: {problem or 'it holds no call'}."
+    return [ToolCall(None, end=end, error=told, start=start)], end
 
 
-def _content(content: object) -> ToolCall:
+def named_call(content: object) -> ToolCall:
+    """Return the call that a JSON object describes, or raise a ValueError with the reason that it does not."""
     if not isinstance(content, Mapping):
-        raise _NotACallError("a JSON object is needed")
+        raise ValueError("a JSON object is needed")
     function = content.get("function")
     if "name" not in content and isinstance(function, Mapping):
         content = function
-    name = content.get("name")
+    name = next((content[key] for key in ("name", "tool_name", "function") if key in content), None)
     if not isinstance(name, str):
-        raise _NotACallError('it needs a "name" that is a string')
-    return ToolCall(name, _arguments(_written_arguments(content)))
+        raise ValueError('it needs a "name" that is a string')
+    return ToolCall(name, argument_object(content.get("arguments", content.get("parameters"))))
 
 
-def _written_arguments(content: Mapping[Any, Any]) -> object:
-    return content.get("arguments") if "arguments" in content else content.get("parameters")
+def argument_object(value: object) -> Mapping[str, Any]:
+    """Return arguments as an object: from JSON text, as chat APIs send them, or from a decoded value.
 
-
-def _xml(read: Callable[[str, int], XmlCall], text: str, position: int) -> XmlCall:
-    try:
-        return read(text, position)
-    except ValueError as error:
-        raise _NotACallError(str(error)) from error
-
-
-def _read_tags(text: str, position: int) -> tuple[str, Mapping[str, Any], int]:
-    position += len("<tool_name>")
-    end = text.find("</tool_name>", position)
-    if end < 0:
-        raise _NotACallError("<tool_name> is not closed")
-    name = text[position:end].strip()
-    position = end + len("</tool_name>")
-    opening = _ARGUMENTS.match(text, position)
-    if opening is None:
-        return name, {}, position
-    end = text.find("</arguments>", opening.end())
-    if end < 0:
-        raise _NotACallError("<arguments> is not closed")
-    return name, _arguments(text[opening.end() : end]), end + len("</arguments>")
-
-
-def _arguments(value: object) -> Mapping[str, Any]:
-    """Return arguments as an object: from JSON text, as chat APIs send them, or from a decoded value."""
+    Raises a ValueError with the reason if they are none.
+    """
     if isinstance(value, str):
         stripped = value.strip()
         if not stripped:
             return {}
-        arguments, end = _decode(stripped, 0)
+        arguments, end = decode(stripped, 0)
         if end < len(stripped):
-            raise _NotACallError("something follows the JSON object of the arguments")
+            raise ValueError("something follows the JSON object of the arguments")
         if not isinstance(arguments, Mapping):
-            raise _NotACallError("a JSON object is needed")
+            raise ValueError("a JSON object is needed")
         return arguments
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise _NotACallError("the arguments must be a JSON object")
+        raise ValueError("the arguments must be a JSON object")
     try:
         # A copy, so that no tool can change the caller's message.
         copy: Mapping[str, Any] = copied(value)
     except (TypeError, ValueError) as error:
-        raise _NotACallError("the arguments are not JSON") from error
+        raise ValueError("the arguments are not JSON") from error
     return copy
 
 
-def _decode(text: str, position: int) -> tuple[Any, int]:
+def decode(text: str, position: int) -> tuple[Any, int]:
+    """Return the JSON value at a position, and the index after it; a ValueError with the reason if there is none."""
     try:
         return decoded(text, position)
     except ValueError as error:
-        raise _NotACallError(f"invalid JSON, {error}") from error
+        raise ValueError(f"invalid JSON, {error}") from error

@@ -38,11 +38,11 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
     """Answer tool calls in place of the environment; all other actions reach the environment.
 
     A text is offered to the tools in their order, and the first that finds a call of its own answers it, this one
-    alone. Otherwise all ``<tool_call>`` blocks are dispatched by name; where a text has several, tools look for calls
-    in a syntax of their own only before the first block. ``info["parsed_action"]`` ends with the last call that was
-    read. The native calls of an assistant message are dispatched by name, all of them. The calls of one message are
-    carried out one after the other, but neighbours whose tools are ``parallel`` at the same time; their results keep
-    the order of the calls. A call that fails for any reason is reported to the agent and never reaches the
+    alone; tools with a schema look only before the first call that names its tool. Otherwise all calls that name their
+    tools are dispatched. What a text only thinks or quotes is no call. ``info["parsed_action"]`` ends with the last
+    call that was read. The native calls of an assistant message are dispatched by name, all of them. The calls of one
+    message are carried out one after the other, but neighbours whose tools are ``parallel`` at the same time; their
+    results keep the order of the calls. A call that fails for any reason is reported to the agent and never reaches the
     environment; so is a call of a tool that does not exist, and a ``<tool_call>`` that cannot be read.
 
     A step that tools answer ends no episode and uses none of the environment's turns. Its reward is the sum
@@ -186,7 +186,7 @@ class ToolEnvWrapper(Wrapper[Any, Any]):
 
     def _answer_text(self, text: str) -> tuple[str, list[CallAnswer]] | None:
         calls = text_calls(text) if self._by_name else []
-        before = text if len(calls) < 2 else text[: calls[0].start]
+        before = text[: calls[0].start] if calls else text
         for tool in self.tools:
             response = tool.respond(text if tool.parameters is None else before)
             if response is not None:

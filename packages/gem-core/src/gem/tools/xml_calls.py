@@ -1,8 +1,9 @@
-"""Reading calls whose arguments stand in tags of their own: the forms of Qwen3-Coder and of GLM.
+"""Reading calls whose arguments stand in tags of their own: the forms of Qwen3-Coder, of Anthropic and of GLM.
 
 ::
 
     <function=add><parameter=a>1</parameter><parameter=b>2</parameter></function>
+    <invoke name="add"><parameter name="a">1</parameter></invoke>
     add<arg_key>a</arg_key><arg_value>1</arg_value>
 
 The arguments are texts. A schema gives their types; see :mod:`gem.tools.typed_arguments`.
@@ -13,12 +14,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["XmlCall", "function_call", "key_value_call"]
+__all__ = ["XmlCall", "closed", "function_call", "key_value_call"]
 
-_FUNCTION = re.compile(r"<function=([^<>\n]{1,256})>")
-_PARAMETER = re.compile(r"\s*<parameter=([^<>\n]{1,256})>")
-_FUNCTION_END = re.compile(r"\s*</function>")
-_KEY = re.compile(r"\s*<arg_key>")
+_FUNCTION = re.compile(r"<(?:function=|(?P<prefix>[\w:｜]{0,16})invoke name=)(?P<name>[^<>\n]{1,256})>")
+_PARAMETER = re.compile(
+    r"\s*<[\w:｜]{0,16}parameter(?:=|\s+name=)(?P<name>\"[^\"\n]{1,256}\"|[^<>\n]{1,256}?)(?: string=\"\w*\")?>"
+)
+_KEY = re.compile(r"\s*(?:<tool_sep>\s*)?<arg_key>")
 _VALUE = re.compile(r"\s*<arg_value>")
 _WRONG_END = re.compile(r"</parameter\w*>?\s*\Z")
 """A closing tag that a model has distorted, at the end of a value that the next parameter ends."""
@@ -35,68 +37,59 @@ class XmlCall(NamedTuple):
 
 
 def function_call(text: str, start: int) -> XmlCall:
-    """Read ``<function=NAME>`` with its parameters.
+    """Read ``<function=NAME>`` or ``<invoke name="NAME">``, whose tags may have a prefix, with its parameters.
 
-    One line break at each end of a value belongs to the syntax. A value ends at ``</parameter>``, or where the next
-    parameter begins on a line of its own.
-
-    Args:
-        text: any text.
-        start: the index of ``<function=``.
-
-    Raises:
-        ValueError: if there is no such call, with the reason.
+    One line break at each end of a value belongs to the syntax. A value ends at its closing tag, or where the next
+    parameter begins on a line of its own. Raises a ValueError with the reason if there is no such call.
     """
     opening = _FUNCTION.match(text, start)
     if opening is None:
         raise ValueError("<function= has no name")
-    name, position = opening[1].strip().strip("\"'"), opening.end()
+    name, position, prefix = opening["name"].strip().strip("\"'"), opening.end(), opening["prefix"] or ""
+    tag = "function" if opening["prefix"] is None else f"{prefix}invoke"
     arguments: dict[str, str] = {}
     closing = -1
     while (parameter := _PARAMETER.match(text, position)) is not None:
         begin = parameter.end()
         if closing < begin:  # searched once for all parameters that lack their own, to stay linear
-            closing = text.find("</parameter>", begin)
-            closing = len(text) if closing < 0 else closing
-        following = text.find("\n<parameter=", begin, closing)
-        last = text.find("\n</function>", begin, closing) if following < 0 and closing == len(text) else -1
-        if following >= 0 or last >= 0:
-            position = following if following >= 0 else last
-            value = _without_wrong_end(text[begin:position])
+            closing = text.find(f"</{prefix}parameter>", begin) % (
+                len(text) + 1
+            )  # the end of the text if there is none
+        following = text.find(f"\n<{prefix}parameter", begin, closing)
+        if following < 0 and closing == len(text):
+            following = text.find(f"\n</{tag}>", begin)
+        if following >= 0:
+            value, position = _without_wrong_end(text[begin:following]), following
         elif closing < len(text):
-            value, position = text[begin:closing], closing + len("</parameter>")
+            value, position = text[begin:closing], closing + len(f"</{prefix}parameter>")
         else:
             raise ValueError("<parameter= is not closed")
-        arguments[parameter[1].strip().strip("\"'")] = _without_line_breaks(value)
-    function_end = _FUNCTION_END.match(text, position)
-    if function_end is None:
-        raise ValueError("<function= is not closed by </function>")
-    return XmlCall(name, arguments, function_end.end())
+        arguments[parameter["name"].strip().strip("\"'")] = value.removeprefix("\n").removesuffix("\n")
+    end = re.compile(rf"\s*</{tag}>").match(text, position)
+    if end is None:
+        raise ValueError(f"<{tag} is not closed by </{tag}>")
+    return XmlCall(name, arguments, end.end())
 
 
 def key_value_call(text: str, start: int) -> XmlCall:
-    """Read a name and pairs of ``<arg_key>`` and ``<arg_value>``.
+    """Read a name, which ends before the next ``<``, and pairs of ``<arg_key>`` and ``<arg_value>``.
 
-    Args:
-        text: any text.
-        start: the index of the name, which ends before the next ``<``.
-
-    Raises:
-        ValueError: if a tag is not closed.
+    Raises a ValueError with the reason if a tag is not closed.
     """
     position = text.index("<", start)
     name = text[start:position].strip()
     arguments: dict[str, str] = {}
     while (opening := _KEY.match(text, position)) is not None:
-        key, position = _closed(text, opening.end(), "arg_key")
+        key, position = closed(text, opening.end(), "arg_key")
         value = _VALUE.match(text, position)
         if value is None:
             raise ValueError("<arg_key> has no <arg_value>")
-        arguments[key.strip()], position = _closed(text, value.end(), "arg_value")
+        arguments[key.strip()], position = closed(text, value.end(), "arg_value")
     return XmlCall(name, arguments, position)
 
 
-def _closed(text: str, begin: int, tag: str) -> tuple[str, int]:
+def closed(text: str, begin: int, tag: str) -> tuple[str, int]:
+    """Return what stands before the next closing tag, and the index after it; a ValueError if there is none."""
     end = text.find(f"</{tag}>", begin)
     if end < 0:
         raise ValueError(f"<{tag}> is not closed")
@@ -107,7 +100,3 @@ def _without_wrong_end(value: str) -> str:
     tail = value[-_LONGEST_WRONG_END:]
     found = _WRONG_END.search(tail)
     return value if found is None else value[: len(value) - len(tail) + found.start()]
-
-
-def _without_line_breaks(value: str) -> str:
-    return value.removeprefix("\n").removesuffix("\n")

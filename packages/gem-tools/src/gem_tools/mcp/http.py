@@ -89,15 +89,20 @@ async def _explained(request: httpx2.Request, response: httpx2.Response) -> http
         body = b""
     await response.aclose()
     status = response.status_code
-    if status == 404 and _SESSION_HEADER in request.headers:
-        return _answer(request, status, SESSION_LOST, "no longer knows the session")
     error = _json_rpc_error(body)
+    if _SESSION_HEADER in request.headers and (status == 404 or (status == 400 and _names_session(body))):
+        return _answer(request, status, SESSION_LOST, "no longer knows the session")
     if error is not None:
         headers = {"content-type": "application/json"}
         return httpx2.Response(status, headers=headers, content=body, request=request)
     shown = " ".join(body[: 4 * _SHOWN].decode(errors="replace").split())[:_SHOWN]
     about = f"answered with HTTP {status} {response.reason_phrase}".rstrip()
     return _answer(request, status, FAILED, f"{about}: {shown}" if shown else about)
+
+
+def _names_session(body: bytes) -> bool:
+    """Return whether the reason of a refusal is the session; where 404 is due, some servers answer 400."""
+    return b"session" in body[: 4 * _SHOWN].lower()
 
 
 def _json_rpc_error(body: bytes) -> Any:

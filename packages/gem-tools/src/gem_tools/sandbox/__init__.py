@@ -25,7 +25,7 @@ would prevent and the tier does not (:mod:`gem_tools.sandbox.guarantees`); ``mod
 
 from __future__ import annotations
 
-from gem_tools.sandbox.errors import SandboxError, SandboxWarning
+from gem_tools.sandbox.errors import InfrastructureError, SandboxError, SandboxWarning
 from gem_tools.sandbox.execution import Execution
 from gem_tools.sandbox.limits import Limits
 from gem_tools.sandbox.original import run_python
@@ -34,6 +34,7 @@ from gem_tools.sandbox.session import Session
 
 __all__ = [
     "Execution",
+    "InfrastructureError",
     "Limits",
     "Sandbox",
     "SandboxError",

@@ -25,7 +25,8 @@ class Execution:
     truncated: bool = False
     """Whether output was cut; a note in the text marks the gap."""
     limit: str | None = None
-    """The field of :class:`~gem_tools.sandbox.Limits` that the program reached, if known."""
+    """The field of :class:`~gem_tools.sandbox.Limits` that the program reached, if known; ``"infrastructure"`` for a
+    call whose session was killed from outside, which says nothing about the program."""
     session_ended: bool = False
     """Whether the session of this call has ended and lost its variables; the next call begins a new one."""
 

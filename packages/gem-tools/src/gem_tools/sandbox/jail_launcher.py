@@ -81,6 +81,9 @@ class JailLauncher(Launcher):
             if self._generation == generation:
                 self._end(patience=0.0)
 
+    def twin(self) -> JailLauncher:
+        return type(self)(self.modules, self.libraries)
+
     def close(self) -> None:
         """End the server and all its executions."""
         with self._lock:

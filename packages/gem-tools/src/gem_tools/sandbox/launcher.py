@@ -51,5 +51,12 @@ class Launcher(ABC):
         """Return the number of processes so far that executions were forked from."""
         return 0
 
+    def twin(self) -> Launcher:
+        """Return a launcher of the same kind with processes of its own; the caller closes it."""
+        return self
+
+    def close(self) -> None:  # noqa: B027  # the same
+        """End what executions are forked from, and all executions."""
+
     def discard(self, generation: int) -> None:  # noqa: B027  # the same
         """Kill the process that executions are forked from, unless it is newer; the next execution starts another."""

@@ -34,7 +34,8 @@ class Limits:
     processes: int = 32
     """Simultaneous processes and threads, including the program's own."""
     disk: int = 64 << 20
-    """The size of the scratch folder, and of each file."""
+    """The size of the scratch folder, and of each file. Where it is measured (in the restricted tier), folders nested
+    more than 64 levels deep are over every limit."""
     output: int = 64 << 10
     """The kept size of each stream. A program that writes 256 times as much is stopped."""
     open_files: int = 256

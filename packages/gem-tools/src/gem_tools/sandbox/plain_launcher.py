@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +17,7 @@ from collections.abc import Sequence
 from gem_processes.fork_loop import PAUSE, RESUME
 from gem_processes.fork_server import bare_python
 from gem_tools.sandbox.inside import wire
+from gem_tools.sandbox.inside.trees import remove_tree
 from gem_tools.sandbox.launcher import Launcher
 from gem_tools.sandbox.limits import Limits
 from gem_tools.sandbox.running import Running
@@ -83,7 +83,7 @@ def _guard(
         report.close()
         for descriptor in descriptors:
             os.close(descriptor)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)
 
 
 def _launch(

@@ -12,7 +12,7 @@ from typing import Any
 from gem.arguments import choice, integer
 from gem.cpus import usable_cpus
 from gem.errors import ArgumentError, ArgumentTypeError
-from gem_tools.sandbox.errors import SandboxError, SandboxWarning
+from gem_tools.sandbox.errors import InfrastructureError, SandboxError, SandboxWarning
 from gem_tools.sandbox.execution import Execution
 from gem_tools.sandbox.guarantees import describe_missing
 from gem_tools.sandbox.jail_launcher import JailLauncher
@@ -26,7 +26,10 @@ from gem_tools.sandbox.session import Session
 
 __all__ = ["Sandbox", "default_sandbox"]
 
-_DIED = "The sandbox was killed from outside, probably because the machine ran out of memory."
+_DIED = (
+    "the sandbox of this program was killed twice from outside, probably because the machine ran out of memory; this "
+    "says nothing about the program"
+)
 
 
 class Sandbox:
@@ -102,6 +105,8 @@ class Sandbox:
 
         Raises:
             SandboxError: if no sandbox is available; never because of the program.
+            InfrastructureError: if the sandbox was killed twice; a program whose sandbox dies is run again, apart from
+                all others.
         """
         executions = self._run([stdin], code, prelude, limits, 1, None)
         assert executions[0] is not None
@@ -191,23 +196,32 @@ class Sandbox:
 
         def done(number: int, execution: Execution | None, numbers: Sequence[int], last: bool) -> bool:
             index = numbers[number]
-            if execution is None and not last:
+            if execution is None:
+                if last:
+                    raise InfrastructureError(_DIED)
                 again.append(index)
                 return False
-            executions[index] = execution = execution or _died(limits)
+            executions[index] = execution
             return until is not None and until(index, execution)
 
-        def begin(numbers: Sequence[int]) -> Iterable[Callable[[], Running]]:
-            return (partial(_start, launcher, limits, program, inputs[index]) for index in numbers)
+        def begin(numbers: Sequence[int], by: Launcher) -> Iterable[Callable[[], Running]]:
+            return (partial(_start, by, limits, program, inputs[index]) for index in numbers)
 
         try:
             everything = range(len(inputs))
-            watch(begin(everything), at_once, lambda number, execution: done(number, execution, everything, False))
+            first = begin(everything, launcher)
+            watch(first, at_once, lambda number, execution: done(number, execution, everything, False))
             if again:
-                # The reports of these executions were closed without an answer: their fork server has died.
+                # The reports of these executions were closed without an answer: their fork server has died. One of them
+                # may have killed it, so that they get another one, which serves nobody else.
                 launcher.discard(generation)
                 rest = list(again)
-                watch(begin(rest), 1, lambda number, execution: done(number, execution, rest, True))
+                apart = launcher.twin()
+                try:
+                    watch(begin(rest, apart), 1, lambda number, execution: done(number, execution, rest, True))
+                finally:
+                    if apart is not launcher:
+                        apart.close()
         finally:
             os.close(program)
         return executions
@@ -261,7 +275,7 @@ class Sandbox:
 _WARNINGS = {
     "restricted": (
         "The code of agents runs restricted by Landlock and a filter of system calls, because no jail is available: "
-        "{reason}. In contrast to a jail, it can {missing}. Locks, queues and pools of multiprocessing do not work. "
+        "{reason}. In contrast to a jail, it can {missing}. "
         "Pass sandbox='required' to raise an error instead, or mode='restricted' to run it so without this warning."
     ),
     "plain": (
@@ -278,10 +292,6 @@ def _start(launcher: Launcher, limits: Limits, program: int, stdin: bytes) -> Ru
         return launcher.start(limits, (program, given))
     finally:
         os.close(given)
-
-
-def _died(limits: Limits) -> Execution:
-    return Execution("", _DIED, None, seconds=limits.seconds, limit="memory")
 
 
 def _bytes(stdin: object) -> bytes:

@@ -7,6 +7,7 @@ import select
 import socket
 import threading
 import time
+from array import array
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -27,6 +28,10 @@ _ENDED = "The session has ended; its variables, imports and functions are gone."
 _ENDED_BEFORE = (
     "The session has ended since the last call; its variables, imports and functions are gone. "
     "This call was not executed; the next one begins a new session."
+)
+_BROKE = (
+    "The session has ended, because its process answered what nobody asked; its variables, imports and functions are "
+    "gone. This call was not executed; the next one begins a new session."
 )
 _FAREWELL = 0.1
 """Seconds that a process may need to end after it closed the channel of its session."""
@@ -73,9 +78,14 @@ class Session:
             running.resume()
             files = [program_file(code, prelude), text_file(stdin.encode("utf-8", "replace"))]
             try:
-                socket.send_fds(channel, [b"c"], files)
-            except OSError:
-                return self._died_before(running)
+                unasked = _unasked(channel)
+                if unasked is not None:
+                    return self._died_before(running, bool(unasked))
+                # Without blocking: a process that reads its calls never has one waiting when the next one comes.
+                rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", files))
+                channel.sendmsg([b"c"], [rights], socket.MSG_DONTWAIT)  # socket.send_fds ignores such flags
+            except OSError as error:
+                return self._died_before(running, isinstance(error, BlockingIOError))
             finally:
                 for file in files:
                     os.close(file)
@@ -150,19 +160,22 @@ class Session:
                 timed_out = deadline >= started + self.limits.seconds
                 running.stop()
 
-    def _died_before(self, running: Running) -> Execution:
-        """Return the result of a call that found its process dead."""
+    def _died_before(self, running: Running, broke_protocol: bool) -> Execution:
+        """Return the result of a call that found its process dead, or ends it for what it wrote unasked."""
         started = time.monotonic()
         running.stop()  # it may have closed the channel only
-        select.select([running.report], [], [])
-        return replace(self._died(running, started, False), stdout="", stderr=f"{_ENDED_BEFORE}\n", exit_code=None)
+        ended = select.poll()
+        ended.register(running.report, select.POLLIN)
+        ended.poll()
+        told = _BROKE if broke_protocol else _ENDED_BEFORE
+        return replace(self._died(running, started, False), stdout="", stderr=f"{told}\n", exit_code=None)
 
     def _died(self, running: Running, started: float, timed_out: bool) -> Execution:
         done = running.finish()
         self._running = None
         self._end()
         if done is None:
-            done = Execution("", "", None)
+            done = Execution("", "", None, limit="infrastructure")
         return replace(
             done,
             stderr=f"{done.stderr}{_separator(done.stderr)}{_ENDED}\n",
@@ -180,6 +193,16 @@ class Session:
         if self._running is not None:
             self._running.close()
             self._running = None
+
+
+def _unasked(channel: socket.socket) -> bytes | None:
+    """Return what can be read between two calls: nothing at the channel's end, or of a forged answer; else None."""
+    try:
+        return channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
 
 
 def _separator(text: str) -> str:

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from gem.errors import ArgumentError
 
-__all__ = ["ENVIRONMENT", "allowed_modules", "hidden_folders", "import_path", "shown_folders"]
+__all__ = ["ENVIRONMENT", "allowed_modules", "hidden_folders", "import_path", "linked_packages", "shown_folders"]
 
 _SHARED_PREFIXES = ("/usr", "/usr/local")
 """Installations that the interpreter shares with the administrator's other programs."""
 _SYSTEM_LIBRARIES = ("/usr/lib", "/usr/lib64")
+_TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/")  # noqa: S108  # only compared with
 _CODE = (".py", ".pyi", ".pyc", ".pyd", ".so", ".pyx", ".pxd", ".c", ".h")
 
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB_MAXIMUM")}
@@ -57,7 +58,49 @@ def shown_folders() -> list[str]:
     paths = [path for prefix in prefixes for path in _parts(prefix)]
     # Both by their given names, for programs that use sys.prefix, and by their real paths.
     found = [path for path in (*paths, *import_path()) if os.path.exists(path)]
-    return sorted({*(path for path in found if os.path.realpath(path) == path), *map(os.path.realpath, found)})
+    real = {*(path for path in found if os.path.realpath(path) == path), *map(os.path.realpath, found)}
+    links = {link for path in (*found, sys.executable) for link in _links_above(path)}
+    # Folders for temporary files belong to the program, also where links lie in them.
+    return sorted({*real, *linked_packages(), *(link for link in links if not link.startswith(_TEMPORARY))})
+
+
+def _links_above(path: str) -> list[str]:
+    """Return the links among the folders above a path, and among those above what they lead to."""
+    found: list[str] = []
+    waiting = [os.path.dirname(path)]
+    while waiting:
+        folder = "/"
+        for part in waiting.pop().split("/"):
+            folder = os.path.join(folder, part)
+            if os.path.islink(folder):
+                if folder not in found:
+                    found.append(folder)
+                    waiting.append(os.path.normpath(os.path.join(os.path.dirname(folder), os.readlink(folder))))
+                break
+    return found
+
+
+@lru_cache(maxsize=1)
+def linked_packages() -> list[str]:
+    """Return where the packages lie that are links in the folders of installed packages, but those of environments.
+
+    A package is a link itself, or each of its files is one into a folder that has all files of the package (the link
+    mode ``symlink`` of uv).
+    """
+    found: set[str] = set()
+    hidden = {_normalized(distribution.metadata["Name"]) for distribution in _answer_keepers()}
+    hidden_paths = {path for distribution in _answer_keepers() for path in _files(distribution)}
+    for folder in _packages():
+        for entry in os.scandir(folder):
+            name, _, kind = entry.name.rpartition(".")
+            if entry.is_symlink():
+                if entry.path not in hidden_paths:
+                    found.add(os.path.realpath(entry.path))
+            elif kind == "dist-info" and _normalized(name.partition("-")[0]) not in hidden:
+                metadata = os.path.join(entry.path, "METADATA")
+                if os.path.islink(metadata):
+                    found.add(os.path.dirname(os.path.dirname(os.path.realpath(metadata))))
+    return sorted(path for path in found if os.path.exists(path))
 
 
 def _parts(prefix: str) -> list[str]:
@@ -84,7 +127,7 @@ def hidden_folders(packages: bool = True) -> list[str]:
     folders = {path for shown in (*shown_folders(), *_SYSTEM_LIBRARIES) for path in _package_folders(shown)}
     foreign = sorted(folders.difference(importable))
     if not packages:
-        return [*importable, *foreign]
+        return [*importable, *linked_packages(), *foreign]
     found = {path for distribution in _answer_keepers() for path in _files(distribution)}
     return [*sorted(path for path in found if os.path.exists(path)), *foreign]
 

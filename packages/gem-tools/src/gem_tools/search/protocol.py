@@ -19,7 +19,6 @@ from gem_tools.search.engine import MOST_HITS, SearchHit
 
 __all__ = [
     "JSON",
-    "MOST_QUERIES",
     "MSGPACK",
     "BadMessageError",
     "Request",
@@ -33,9 +32,6 @@ __all__ = [
 ]
 
 JSON, MSGPACK = "application/json", "application/msgpack"
-MOST_QUERIES = 512
-"""The largest number of queries in one request."""
-
 _DEFAULT_TOPK = 3
 _MSGPACK_TYPES = (MSGPACK, "application/x-msgpack", "application/vnd.msgpack")
 
@@ -115,8 +111,6 @@ def read_request(message: object, most_hits: int = MOST_HITS, topk: int = _DEFAU
     queries = [message["query"]] if single else message["queries"]
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
         raise BadMessageError("'query' must be a string" if single else "'queries' must be a list of strings")
-    if len(queries) > MOST_QUERIES:
-        raise BadMessageError(f"one request may hold {MOST_QUERIES} queries, got {len(queries)}; send several")
     asked = message.get("topk")
     if asked is not None:
         if not isinstance(asked, int) or isinstance(asked, bool) or not 1 <= asked <= most_hits:

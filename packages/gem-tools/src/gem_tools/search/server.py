@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from gem_tools.search.batching import Batcher, OverloadedError
-from gem_tools.search.engine import MOST_HITS
+from gem_tools.search.engine import MOST_HITS, SearchHit
 from gem_tools.search.engines import CorpusIndex, embedder_from, open_index
 from gem_tools.search.errors import SearchError
 from gem_tools.search.protocol import (
@@ -40,7 +40,9 @@ __all__ = ["SETTINGS", "application", "from_environment"]
 SETTINGS = "GEM_SEARCH_SERVER"
 """The environment variable with the settings of worker processes."""
 
-_LARGEST_BODY = 1 << 20
+_LARGEST_BODY = 1 << 24
+_AT_ONCE = 512
+"""The queries of one request that wait at the same time, so that a large request leaves room for others."""
 _BUSY = {"retry-after": "1"}
 
 
@@ -68,7 +70,10 @@ def application(
             body = await _body(request, largest_body)
             kind = message_format(request.headers.get("content-type"), body)
             asked = read_request(decode_message(body, kind), most_hits, topk)
-            result = build_answer(asked, await batcher.search(asked.queries, asked.topk))
+            found: list[list[SearchHit]] = []
+            for start in range(0, len(asked.queries), _AT_ONCE):
+                found += await batcher.search(asked.queries[start : start + _AT_ONCE], asked.topk)
+            result = build_answer(asked, found)
         except BadMessageError as error:
             return _answer({"error": str(error)}, kind, 400)
         except _TooLargeError as error:

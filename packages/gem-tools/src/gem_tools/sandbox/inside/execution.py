@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import os
+import random
 import signal
 import socket
 import sys
@@ -15,9 +16,10 @@ from gem_processes.fork_loop import reset_signals
 from gem_tools.sandbox.inside import interactive, jail, script, wire
 from gem_tools.sandbox.inside.jail import BOX, HOME
 
-__all__ = ["KEPT", "confine", "execute_program"]
+__all__ = ["KEPT", "confine", "execute_program", "note_generators"]
 
 KEPT = 4
+_generators: list[random.Random] = []
 _FAILED_TO_CONFINE = 70  # EX_SOFTWARE of sysexits.h
 _FILE = "<python>"
 _SIGNALS = 1024
@@ -60,8 +62,9 @@ def execute_program(
     gc.enable()
     if channel is None:
         prelude, code = script.read_program(3)
-        exit_code = script.execute(script.new_main(), prelude, code, _FILE)
-        failed = script.finish()
+        main = script.new_main(code)
+        exit_code = script.execute(main, prelude, code, _FILE)
+        failed = script.finish(main)
     else:
         exit_code = interactive.serve_calls(channel)
         failed = script.finish()
@@ -123,7 +126,19 @@ def confine(limits: wire.ExecutionRequest, binds: Iterable[jail.ScratchBind], ba
 
 
 def _reseed() -> None:
-    """Seed the program's random numbers; Python's ``random`` reseeds itself."""
+    """Seed the generators of the imported modules anew; Python's ``random`` reseeds itself."""
+    for generator in _generators:
+        generator.seed()
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()
+
+
+def note_generators() -> None:
+    """Find the generators that the imported modules keep, such as sympy's, for :func:`_reseed`."""
+    kinds = (random.Random, random.SystemRandom)
+    _generators[:] = [
+        found
+        for found in gc.get_objects()
+        if issubclass(type(found), kinds[0]) and not issubclass(type(found), kinds[1])
+    ]

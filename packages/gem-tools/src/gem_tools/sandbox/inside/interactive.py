@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import socket
 
 from gem_tools.sandbox.inside import script, wire
@@ -15,22 +13,17 @@ __all__ = ["serve_calls"]
 def serve_calls(channel: socket.socket) -> int:
     """Execute calls until the channel closes; return the exit code of the process.
 
-    Between calls, the other side stops the process group. In a namespace of its own, this process stops those that
-    have left the group.
+    Between calls, the other side stops all processes of the execution.
 
     Each message carries two descriptors, the program and its standard input. A call reports its end itself and
     could forge the report, since it runs in the same process; only the session's own user reads it.
     """
-    # Only a parent outside the process namespace has the number 0; then all others in it are the session's.
-    is_alone = os.getppid() == 0
     main = script.new_main()
     number = 0
     while True:
         _, descriptors, _, _ = socket.recv_fds(channel, 1, 2)
         if len(descriptors) != 2:
             return 0
-        if is_alone and number:
-            _signal_others(signal.SIGCONT)
         number += 1
         program, stdin = descriptors
         os.dup2(stdin, 0)
@@ -39,12 +32,4 @@ def serve_calls(channel: socket.socket) -> int:
         prelude, code = script.read_program(program)
         exit_code = script.execute(main, prelude, code, "<python>" if number == 1 else f"<python {number}>")
         failed = script.flush()
-        if is_alone:
-            _signal_others(signal.SIGSTOP)
         channel.send(wire.pack_call(exit_code or failed))
-
-
-def _signal_others(number: int) -> None:
-    """Send a signal to all processes of the namespace but this one and the first."""
-    with contextlib.suppress(OSError):  # there is no other
-        os.kill(-1, number)

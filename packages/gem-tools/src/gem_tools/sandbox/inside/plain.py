@@ -36,12 +36,15 @@ def main() -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] in ("gem", "gem_tools")]:
         del sys.modules[name]
     gc.collect()
+    main = None
     if given["channel"] is not None:
         exit_code = interactive.serve_calls(socket.socket(fileno=given["channel"]))
     else:
         prelude, code = script.read_program(given["program"])
-        exit_code = script.execute(script.new_main(), prelude, code, "<python>")
-    os._exit(exit_code or script.finish())
+        main = script.new_main(code)
+        exit_code = script.execute(main, prelude, code, "<python>")
+    failed = script.finish(main)
+    os._exit(exit_code or failed)
 
 
 def _set_limits(given: dict[str, float]) -> None:

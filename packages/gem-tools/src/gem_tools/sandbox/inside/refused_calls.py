@@ -10,12 +10,17 @@ from gem_processes.seccomp import (
     NO_NEW_NAMESPACES,
     ORDINARY,
     ORDINARY_RULES,
+    WITHOUT_EFFECT,
     ArgumentRule,
     allow_program,
     restrict_program,
 )
 
-__all__ = ["execution_filter", "program_filter", "server_filter"]
+__all__ = ["IGNORED", "execution_filter", "program_filter", "server_filter"]
+
+IGNORED = WITHOUT_EFFECT | {"flock"}
+"""Calls of executions that succeed without effect. A lock on a file that all of them may read would carry messages
+between them, and keep its owner from locking it."""
 
 _NEEDED_TO_CONFINE = ("mount", "setns", "unshare")
 """Calls that the fork server needs to confine an execution, and that the execution then loses."""
@@ -35,7 +40,8 @@ def server_filter() -> bytes:
     rules = [rule for rule in ORDINARY_RULES if rule not in _PRCTL_RULES]
     # As for pairs of sockets. Names of these sockets lie in an execution's scratch folder or its network namespace.
     rules += [rule._replace(call="socket") for rule in ORDINARY_RULES if rule.call == "socketpair"]
-    return allow_program({*ORDINARY, *_SOCKETS, *_NEEDED_TO_CONFINE}, rules=rules, kill_foreign=True)
+    allowed = {*ORDINARY, *_SOCKETS, *_NEEDED_TO_CONFINE}
+    return allow_program(allowed, rules=rules, without_effect=IGNORED, kill_foreign=True)
 
 
 def execution_filter() -> bytes:

@@ -13,7 +13,6 @@ import math
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
 import struct
@@ -29,13 +28,15 @@ from gem_processes.fork_loop import ForkLoop, described, serve
 from gem_tools.sandbox.inside import (
     execution,
     process_gate,
+    process_primitives,
     restricted_calls,
     restricted_files,
     restricted_processes,
+    trees,
     wire,
 )
 from gem_tools.sandbox.inside.process_gate import ProcessGate
-from gem_tools.sandbox.inside.restricted_identity import Identity, Users, become
+from gem_tools.sandbox.inside.restricted_identity import Identity, Users, become, reads_others
 from gem_tools.sandbox.inside.server import TimedExecution, warm_up
 
 __all__ = ["main"]
@@ -139,14 +140,15 @@ class _Kept(TimedExecution):
         """Return the limit that all processes together exceed."""
         family = self._family()
         enough = self.limits.memory + self._loop.base_memory
-        used = restricted_processes.measure(family, enough)
+        used = restricted_processes.measure(family, enough, self._loop.proc)
         # A process that may begin is counted a little later.
         if used.threads > self.limits.processes * (1 if self._gate is None else 2):
             return wire.OUT_OF_PROCESSES
         if used.memory > enough:
             return wire.OUT_OF_MEMORY
-        size, files = restricted_processes.scratch_usage(self.scratch)
-        if size > self.limits.disk or files > _LEAST_FILES + self.limits.disk // _BYTES_PER_FILE:
+        most_files = _LEAST_FILES + self.limits.disk // _BYTES_PER_FILE
+        size, files = trees.tree_usage(self.scratch, self.limits.disk, most_files)
+        if size > self.limits.disk or files > most_files:
             return wire.OUT_OF_DISK
         return None
 
@@ -168,11 +170,15 @@ class _RestrictedLoop(ForkLoop):
         self.base_memory = restricted_processes.measure([os.getpid()], sys.maxsize).memory
         self._version, self._roots, self._users, self._scratch = version, roots, users, scratch
         self._address_space = rlimits.address_space()
+        traces = users.identity is Identity.SHARED or reads_others()
+        self.proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if traces else None
+        """Through which shared memory is counted; None if that of executions cannot be read."""
         self._filter = restricted_calls.filter_for(
             version,
             _A_PROCESS,
             own_user=users.identity is not Identity.SHARED,
             own_files=users.identity in (Identity.OWN, Identity.READS_ALL),
+            counts_shared_memory=traces,
         )
         self._made = 0
         self._most_marks = min(resource.getrlimit(restricted_calls.MARK)[1] & (2**31 - 1), 2**31 - 1)
@@ -292,10 +298,10 @@ class _RestrictedLoop(ForkLoop):
             for path in (f"{folder}/{_HOME}", f"{folder}/{_TEMPORARY}", folder):
                 os.rmdir(path)
             return
-        if restricted_processes.scratch_usage(folder)[1] <= _FEW:
-            _remove_tree(folder)
+        if trees.tree_usage(folder, math.inf, _FEW)[1] <= _FEW:
+            trees.remove_tree(folder)
         elif os.fork() == 0:
-            _remove_tree(folder)
+            trees.remove_tree(folder)
             os._exit(0)
 
 
@@ -322,12 +328,12 @@ def main() -> None:
     if server == 0:
         serve(control, partial(_prepare, control, wanted, scratch))
         restricted_processes.end_all_children()
-        _remove_tree(scratch)
+        trees.remove_tree(scratch)
         os._exit(0)
     control.close()
     select.select([trainer, os.pidfd_open(server)], [], [])
     restricted_processes.end_all_children()
-    _remove_tree(scratch)
+    trees.remove_tree(scratch)
 
 
 def _prepare(control: socket.socket, wanted: dict[str, Any], scratch: str) -> Callable[[], None]:
@@ -336,24 +342,9 @@ def _prepare(control: socket.socket, wanted: dict[str, Any], scratch: str) -> Ca
     version = min(landlock.abi(), wanted["version"])
     if not version:
         raise OSError("this kernel has no Landlock, or does not allow it here")
+    process_primitives.install()
     warm_up(wanted["path"], wanted["allowed"], wanted["modules"])
     users = Users([path for path in wanted["path"] if os.path.isdir(path)], scratch)
     roots = restricted_files.shown_roots(wanted["shown"])
     restricted_files.restrict_server(version, roots, set(wanted["hidden"]), scratch)
     return _RestrictedLoop(control, version, restricted_files.coarse_roots(roots, scratch), users, scratch).run
-
-
-def _remove_tree(folder: str) -> None:
-    """Remove a folder, whatever rights its folders have."""
-
-    def open_and_retry(remove: Callable[[str], object], path: str, _: object) -> None:
-        with suppress(OSError):
-            for part in (os.path.dirname(path), path):
-                if part.startswith(folder) and not os.path.islink(part):
-                    os.chmod(part, 0o700)
-            if os.path.isdir(path) and not os.path.islink(path):
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                os.unlink(path)
-
-    shutil.rmtree(folder, onerror=open_and_retry)

@@ -8,11 +8,11 @@ from gem_processes.seccomp import (
     NO_NEW_NAMESPACES,
     ORDINARY,
     ORDINARY_RULES,
-    WITHOUT_EFFECT,
     ArgumentRule,
     allow_program,
 )
 from gem_processes.syscall_numbers import MACHINE
+from gem_tools.sandbox.inside.refused_calls import IGNORED
 
 __all__ = ["MARK", "filter_for"]
 
@@ -51,7 +51,21 @@ _IDENTITY = frozenset((
 ))  # fmt: skip
 
 
-def filter_for(version: int, process: int, *, own_user: bool, own_files: bool, machine: str = MACHINE) -> bytes:
+_SHARED_WITHOUT_FILE = 0x21
+"""MAP_SHARED and MAP_ANONYMOUS: memory that outlives its mappings while another process has the same."""
+_SENDS_DESCRIPTORS = frozenset(("sendmmsg", "sendmsg"))
+"""Descriptors under way count against all processes of a user."""
+
+
+def filter_for(
+    version: int,
+    process: int,
+    *,
+    own_user: bool,
+    own_files: bool,
+    counts_shared_memory: bool,
+    machine: str = MACHINE,
+) -> bytes:
     """Return the filter of an execution.
 
     Args:
@@ -59,14 +73,18 @@ def filter_for(version: int, process: int, *, own_user: bool, own_files: bool, m
         process: its process id.
         own_user: whether nothing else has its user, no process and no file outside its scratch folder.
         own_files: whether its user may also write no file outside, by the permissions of the files.
+        counts_shared_memory: whether shared memory without a file counts against its limit, so that it may have some.
         machine: one of :data:`gem_processes.syscall_numbers.MACHINES`.
 
     Raises:
         OSError: on a machine with unknown system call numbers.
     """
     refused, rules = {*_IDENTITY}, [*ORDINARY_RULES, NO_NEW_NAMESPACES, *_OF_THIS_PROCESS]
-    ignored = WITHOUT_EFFECT
+    ignored = IGNORED
+    if not counts_shared_memory:
+        rules.append(ArgumentRule("mmap", 3, (0, 1, 0x20), mask=_SHARED_WITHOUT_FILE))
     if not own_user:
+        refused |= _SENDS_DESCRIPTORS
         ignored |= _MODES
     if not own_files:
         refused |= _OWNERS_AND_EXTENDED_ATTRIBUTES

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from gem_processes import linux
 from gem_processes.syscall_numbers import numbers_on
 
-__all__ = ["Identity", "Users", "become"]
+__all__ = ["Identity", "Users", "become", "reads_others"]
 
 _UNUSED = (0x70000000, 0x7FFF0000)
 """Numbers that systemd's table of users ("Users, Groups, UIDs and GIDs on systemd systems") leaves unused."""
@@ -27,7 +27,7 @@ _DYNAMIC = (61184, 65520)
 
 _PR_SET_KEEPCAPS, _PR_SET_SECUREBITS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE = 8, 28, 47, 2
 _NO_SETUID_FIXUP = 1 << 2
-_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 1, 2
+_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH, _CAP_SYS_PTRACE = 1, 2, 19
 _VERSION_3 = 0x20080522
 
 _TELLS = ("-I", "-S", "-c", "import os, sys; os.write(int(sys.argv[1]), b'1'); os.read(int(sys.argv[2]), 1)")
@@ -115,6 +115,13 @@ def become(identity: Identity, user: int) -> None:
     else:
         _keep_capability(capability)
     linux.make_dumpable()
+
+
+def reads_others() -> bool:
+    """Return whether this process may read the memory maps of other users' processes."""
+    with open("/proc/self/status", "rb") as file:
+        effective = next(line for line in file if line.startswith(b"CapEff:"))
+    return bool(int(effective.split()[1], 16) >> _CAP_SYS_PTRACE & 1)
 
 
 def _keep_capability(capability: int) -> None:

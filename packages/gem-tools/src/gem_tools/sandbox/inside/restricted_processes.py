@@ -7,11 +7,14 @@ group. The mark of its execution is a limit that every descendant inherits and n
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
+
+from gem_tools.sandbox.inside.watchdog import shared_memory
 
 __all__ = [
     "Usage",
@@ -21,7 +24,6 @@ __all__ = [
     "kill",
     "mark_of",
     "measure",
-    "scratch_usage",
     "threads_of_user",
 ]
 
@@ -31,8 +33,9 @@ class Usage(NamedTuple):
 
     threads: int
     """Their threads, at least one each."""
-    memory: int
-    """Bytes that only they hold: anonymous and shared memory, not files."""
+    memory: float
+    """Bytes that only they hold: anonymous and shared memory, mapped or not, not files. Infinite if one of them cannot
+    be read."""
 
 
 def children(process: int) -> list[int]:
@@ -97,31 +100,38 @@ def kill(processes: Iterable[int], mark: int | None = None, number: int = signal
         os.close(held)
 
 
-def measure(processes: Iterable[int], enough: int) -> Usage:
+def measure(processes: Iterable[int], enough: float, folder: int | None = None) -> Usage:
     """Measure processes.
 
     Args:
         processes: their ids.
         enough: the memory in bytes above which pages that several of them share are counted exactly.
+        folder: a descriptor of ``/proc``, to count shared memory that no process maps at the moment.
     """
-    threads = memory = 0
+    threads = anonymous = shared = 0
     names = list(processes)
     for process in names:
         status = _fields(f"/proc/{process}/status")
         threads += status.get(b"Threads", 0)
-        memory += 1024 * (status.get(b"RssAnon", 0) + status.get(b"RssShmem", 0))
-    if memory > enough:
-        memory = sum(map(_proportional, names))
-    return Usage(threads, memory)
+        anonymous += 1024 * status.get(b"RssAnon", 0)
+        shared += 1024 * status.get(b"RssShmem", 0)
+    try:
+        unmapped = 0.0 if folder is None else shared_memory(folder, list(map(str, names)))
+    except PermissionError:  # a process that ends is no longer readable either
+        unmapped = math.inf if all(_fields(f"/proc/{process}/status").get(b"RssAnon") for process in names) else 0.0
+    if anonymous + max(shared, unmapped) > enough:
+        exact = [_proportional(process) for process in names]
+        anonymous, shared = (sum(parts) for parts in zip(*exact, strict=True)) if exact else (0, 0)
+    return Usage(threads, anonymous + max(shared, unmapped))
 
 
-def _proportional(process: int) -> int:
-    """Return the memory of a process, each page divided by the number of processes that share it."""
+def _proportional(process: int) -> tuple[int, int]:
+    """Return the anonymous and the shared memory of a process, each page divided by the processes that share it."""
     parts = _fields(f"/proc/{process}/smaps_rollup")
     if not parts:  # another user's process, without the right to trace it
         parts = _fields(f"/proc/{process}/status")
-        return 1024 * (parts.get(b"RssAnon", 0) + parts.get(b"RssShmem", 0))
-    return 1024 * (parts.get(b"Pss_Anon", parts.get(b"Pss", 0)) + parts.get(b"Pss_Shmem", 0))
+        return 1024 * parts.get(b"RssAnon", 0), 1024 * parts.get(b"RssShmem", 0)
+    return 1024 * parts.get(b"Pss_Anon", parts.get(b"Pss", 0)), 1024 * parts.get(b"Pss_Shmem", 0)
 
 
 def _fields(path: str) -> dict[bytes, int]:
@@ -146,21 +156,6 @@ def threads_of_user(user: int) -> int:
         except OSError:  # it has ended meanwhile
             continue
     return count
-
-
-def scratch_usage(folder: str) -> tuple[int, int]:
-    """Return the bytes and the number of files in a folder. Links are not followed."""
-    size = count = 0
-    folders = [folder]
-    while folders:
-        with suppress(OSError), os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                count += 1
-                with suppress(OSError):
-                    size += 512 * entry.stat(follow_symlinks=False).st_blocks
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-    return size, count
 
 
 def end_all_children() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import gc
 import io
 import linecache
 import os
@@ -19,6 +20,9 @@ __all__ = ["connect_streams", "execute", "finish", "flush", "new_main", "read_pr
 _STREAMS = (("stdin", "surrogateescape"), ("stdout", "surrogateescape"), ("stderr", "backslashreplace"))
 _OWN_FILES = (__file__, notebook.__file__)
 _FAILED_FLUSH = 120  # the exit code of the interpreter itself
+_FILE = "program.py"
+_USES_OF_THE_FILE = ("__file__", "multiprocessing", "concurrent", "runpy")
+"""With one of these words a program may read its own file, or have another interpreter read it."""
 
 
 def read_program(descriptor: int) -> tuple[str, str]:
@@ -47,10 +51,19 @@ def _stream(descriptor: int, name: str, errors: str) -> io.TextIOWrapper:
     return io.TextIOWrapper(buffer, "utf-8", errors, line_buffering=name == "stderr")
 
 
-def new_main() -> types.ModuleType:
-    """Install a fresh ``__main__`` and return it."""
+def new_main(code: str | None = None) -> types.ModuleType:
+    """Install a fresh ``__main__`` and return it.
+
+    Args:
+        code: that of a whole program, which then has a file in the current folder, if it can notice.
+    """
     main = types.ModuleType("__main__")
     vars(main)["__builtins__"] = builtins
+    if code is not None:
+        main.__file__ = os.path.join(os.getcwd(), _FILE)
+        if any(word in code for word in _USES_OF_THE_FILE):
+            with open(main.__file__, "w", encoding="utf-8", errors="surrogatepass") as file:
+                file.write(code)
     sys.modules["__main__"] = main
     return main
 
@@ -79,14 +92,35 @@ def execute(main: types.ModuleType, prelude: str, code: str, name: str) -> int:
     return 0
 
 
-def finish() -> int:
-    """Finish the script like the interpreter does; return 0, or an exit code after an error."""
+def finish(main: types.ModuleType | None = None) -> int:
+    """Finish the script like the interpreter does; return 0, or an exit code after an error.
+
+    Args:
+        main: the module whose objects are finalized.
+    """
+    exit_code = 0
     try:
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
+        exit_code = flush()
+        if main is not None:
+            _finalize(main)
     except BaseException as error:
         _report(error)
-    return flush()
+    return flush() or exit_code
+
+
+def _finalize(main: types.ModuleType) -> None:
+    """Let go of all objects of a module, in the order of the interpreter: names with one underscore go first."""
+    names = vars(main)
+    has_finalizers = any(isinstance(value, type) and "__del__" in vars(value) for value in names.values())
+    for is_private in (True, False):
+        for name in list(names):
+            if name != "__builtins__" and (name[:1] == "_" != name[1:2]) is is_private:
+                names[name] = None
+    sys.modules.pop("__main__", None)
+    if has_finalizers:  # which may be in circles; a collection takes longer than most programs
+        gc.collect()
 
 
 def flush() -> int:

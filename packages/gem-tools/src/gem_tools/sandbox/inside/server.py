@@ -27,6 +27,7 @@ from functools import partial
 from gem_processes import linux, messages, rlimits
 from gem_processes.fork_loop import Child, ForkLoop, described, serve
 from gem_tools.sandbox.inside import allowed_imports, cgroups, execution, jail, refused_calls, watchdog, wire
+from gem_tools.sandbox.inside.restricted_processes import descendants
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,6 +138,27 @@ class _JailedExecution(TimedExecution):
             self._measured()
         super().look(now)
         self.look_at = min(self.look_at, self._measured_from)
+
+    def pause(self, *, is_paused: bool) -> None:
+        """Stop all processes of the namespace, or let them go on, also those that have left the program's group."""
+        number = signal.SIGSTOP if is_paused else signal.SIGCONT
+        signalled: set[int] = set()
+        while new := self._processes() - signalled:
+            held = {}
+            for process in new:
+                with contextlib.suppress(OSError):  # it has ended
+                    held[process] = os.pidfd_open(process)
+            still = self._processes()  # only now, as a number may have passed to another process before it was held
+            for process, descriptor in held.items():
+                with contextlib.suppress(OSError):
+                    if process in still:
+                        signal.pidfd_send_signal(descriptor, number)
+                os.close(descriptor)
+            signalled |= new
+
+    def _processes(self) -> set[int]:
+        """Return the processes of the namespace but the first, which adopts those whose parents end."""
+        return set() if self._init is None else set(descendants([self.pid, self._init.pid])) - {self._init.pid}
 
     def ended(self, returncode: int, usage: resource.struct_rusage) -> None:
         if self._cgroup is not None and self._cgroup.ran_out() and self.reason == wire.BY_ITSELF:
@@ -306,6 +328,7 @@ def warm_up(path: list[str], allowed: dict[str, list[str]], modules: list[str]) 
     sys.path.insert(0, jail.HOME)
     for name in [name for name in sys.modules if name.partition(".")[0] in _HELD]:
         del sys.modules[name]
+    execution.note_generators()
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-__all__ = ["Watchdog", "receive", "used_memory", "watch"]
+__all__ = ["Watchdog", "receive", "shared_memory", "used_memory", "watch"]
 
 _PERIOD = 0.1
 """Seconds between two measurements of an execution."""
@@ -29,10 +29,14 @@ _SOCKET_MEMORY = 256 << 10
 """The memory that a full socket holds, with Linux's default for ``net.core.wmem_default``."""
 _PIPE_MEMORY = 64 << 10
 """The memory that a full pipe holds."""
+_EPOLL = "anon_inode:[eventpoll]"
+_EPOLL_MEMORY = 64 << 10
+"""The memory that an instance of epoll holds for 256 descriptors, the default of ``open_files``, and some more."""
 _MOST_PIPES = 128
 """With 1,024 pipes, the kernel gives all further ones of the same user less memory (``fs.pipe-user-pages-soft``)."""
 _MOST_MAPPINGS = 1 << 20
 """The longest list of a process's mappings in bytes, for some 10,000 of them; each takes memory of the kernel."""
+_PARTS = re.compile(rb"^Pss(|_Shmem): +(\d+) kB$", re.MULTILINE)
 _SHARED = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ (\d+) +/dev/zero \(deleted\)$", re.MULTILINE)
 """A shared mapping without a file, in ``/proc/<pid>/maps``."""
 
@@ -130,7 +134,7 @@ def used_memory(folder: int, processes: Sequence[str], limit: int) -> float:
     """
     sizes = {name: size for name in processes if (size := _resident(folder, name))}  # an ended process has none
     try:
-        held = _held_by_kernel(folder, list(sizes)) + _shared_memory(folder, list(sizes))
+        held = _held_by_kernel(folder, list(sizes)) + shared_memory(folder, list(sizes))
         if held + sum(sizes.values()) <= limit:
             return held + sum(sizes.values())
         return held + sum(_proportional(folder, name) for name in sizes)
@@ -140,27 +144,40 @@ def used_memory(folder: int, processes: Sequence[str], limit: int) -> float:
 
 
 def _held_by_kernel(folder: int, processes: Sequence[str]) -> float:
-    """Return a bound of the contents of sockets and pipes."""
+    """Return a bound of the contents of sockets and pipes, and of what epoll watches."""
     sockets = 0
     for name in processes[:1]:
         found = re.search(rb"sockets: used (\d+)", _read(folder, f"{name}/net/sockstat"))
         sockets = int(found[1]) if found else 0
     pipes: set[str] = set()
+    watchers = 0
     for name in processes:
         with suppress(FileNotFoundError, ProcessLookupError):
             opened = os.open(f"{name}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder)
             try:
                 for number in os.listdir(opened):
                     with suppress(FileNotFoundError):
-                        pipes.add(os.readlink(number, dir_fd=opened))
+                        target = os.readlink(number, dir_fd=opened)
+                        pipes.add(target)
+                        watchers += target == _EPOLL
             finally:
                 os.close(opened)
     count = sum(name.startswith("pipe:") for name in pipes)
-    return math.inf if count > _MOST_PIPES else sockets * _SOCKET_MEMORY + count * _PIPE_MEMORY
+    if count > _MOST_PIPES:
+        return math.inf
+    return sockets * _SOCKET_MEMORY + count * _PIPE_MEMORY + watchers * _EPOLL_MEMORY
 
 
-def _shared_memory(folder: int, processes: Sequence[str]) -> float:
-    """Return the size of the shared mappings without a file, whether their pages are mapped or not."""
+def shared_memory(folder: int, processes: Sequence[str]) -> float:
+    """Return the size of the shared mappings without a file, whether their pages are mapped or not.
+
+    Args:
+        folder: a descriptor of ``/proc``.
+        processes: the ids of the processes there.
+
+    Raises:
+        PermissionError: if one of the processes cannot be read.
+    """
     sizes: dict[bytes, int] = {}
     for name in processes:
         mappings = _read(folder, f"{name}/maps", _MOST_MAPPINGS)
@@ -180,8 +197,9 @@ def _resident(folder: int, process: str) -> int:
 
 
 def _proportional(folder: int, process: str) -> int:
-    found = re.search(rb"^Pss: +(\d+) kB$", _read(folder, f"{process}/smaps_rollup"), re.MULTILINE)
-    return int(found[1]) * 1024 if found else 0
+    """Return the memory of a process, each page divided by the processes that share it, without shared mappings."""
+    parts = dict(_PARTS.findall(_read(folder, f"{process}/smaps_rollup")))
+    return 1024 * (int(parts.get(b"", 0)) - int(parts.get(b"_Shmem", 0)))
 
 
 def _read(folder: int, path: str, most: int = 1 << 16) -> bytes:

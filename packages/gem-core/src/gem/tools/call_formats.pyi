@@ -1,0 +1,1 @@
+from gem_tools.call_formats import *
