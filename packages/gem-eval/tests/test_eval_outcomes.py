@@ -155,7 +155,7 @@ def test_the_printed_share_equals_a_count_by_hand(
     assert (bounds in " ".join(output.split())) is bool(unknown)
 
     rows = run.rows()
-    (figures,) = run_figures(rows)
+    (figures,) = run_figures(rows)["figures"]
     assert (figures["solved"], figures["judged"], figures["unknown"]) == (solved, judged, unknown)
     columns = as_columns(rows)
     assert [columns["success"].count(value) for value in (1, 0, None)] == [solved, judged - solved, unknown]

@@ -20,6 +20,7 @@ id is not repeated. What a template would change in earlier turns stays as the m
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -57,11 +58,23 @@ class TemplateTokenizer:
         self._template: ChatTokenizer = chat_tokenizer("TemplateTokenizer", tokenizer)
         self._tokenizer = tokenizer
         self._arguments = dict(arguments or {})
+        self._shows_tools: bool | None = None
 
     async def prompt_ids(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> list[int]:
-        """Return the ids of a conversation; see :class:`PromptTokenizer`."""
+        """Return the ids of a conversation; see :class:`PromptTokenizer`.
+
+        Warns once, with a ``UserWarning``, if the template leaves the tools out.
+        """
         arguments = {**self._arguments, **({"tools": tools} if tools else {})}
         text = render_chat(self._template, messages, arguments)
+        if tools and self._shows_tools is None:
+            self._shows_tools = text != render_chat(self._template, messages, self._arguments)
+            if not self._shows_tools:
+                warnings.warn(
+                    "the chat template has no place for tools, so the model is told of none: use --tools text, which "
+                    "explains them in the prompt, or a model whose template takes tools",
+                    stacklevel=2,
+                )
         # The template writes special tokens itself, the one at the beginning included.
         return list(self._tokenizer.encode(text, add_special_tokens=False))
 

@@ -85,6 +85,7 @@ class TransformersClient:
         self._worker: asyncio.Task[None] | None = None
         self._network: Any = None
         self._tokenizer: Any = None
+        self._template: TemplateTokenizer | None = None
 
     def __repr__(self) -> str:
         return f"TransformersClient({self.path!r})"
@@ -149,28 +150,35 @@ class TransformersClient:
         await loop.run_in_executor(self._thread, self._load)
         if not getattr(self._tokenizer, "chat_template", None):
             raise NotSupportedError(f"{self.path} has no chat template; use protocol='completions'")
-        tokenizer = TemplateTokenizer(self._tokenizer, self._template_arguments)
-        return await tokenizer.prompt_ids(messages, tools)
+        if self._template is None:
+            self._template = TemplateTokenizer(self._tokenizer, self._template_arguments)
+        return await self._template.prompt_ids(messages, tools)
 
     async def close(self) -> None:
         """Free the model, after the prompts in work."""
         worker, self._worker = self._worker, None
         if worker is not None:
             await asyncio.wait({worker})
-        self._network = self._tokenizer = None
+        self._network = self._tokenizer = self._template = None
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _load(self) -> None:
         if self._network is not None:
             return
         from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
 
+        shows_bars = logging.is_progress_bar_enabled()
+        logging.disable_progress_bar()  # loading takes no longer than the first episodes, whose progress is shown
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(self.path)
             network = AutoModelForCausalLM.from_pretrained(self.path, dtype=self._dtype)
             self._network = network.to(self._device).eval()
         except Exception as error:  # of many kinds: files, formats, devices
             raise ModelError("bad_request", f"{self.path} cannot be loaded: {readable(str(error), 300)}") from error
+        finally:
+            if shows_bars:
+                logging.enable_progress_bar()
 
     def _encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text)) or self._ends()[:1]

@@ -39,9 +39,10 @@ def run_facts(folder: RunFolder) -> dict[str, Any]:
     }
 
 
-def run_figures(rows: Sequence[EpisodeRow]) -> list[dict[str, Any]]:
-    """Return the figures of each environment, those that the command line prints, over all episodes of a run."""
-    return [
+def run_figures(rows: Sequence[EpisodeRow]) -> dict[str, Any]:
+    """Return what the command line prints of all episodes of a run: the figures of each environment, and the hints."""
+    summary = summarize_run(rows)
+    figures = [
         {
             "env": short_text(item.env),
             "episodes": item.episodes,
@@ -55,8 +56,9 @@ def run_figures(rows: Sequence[EpisodeRow]) -> list[dict[str, Any]]:
             "answers": [] if item.answers is None else [list(part) for part in item.answers.parts()],
             "notes": [short_text(note) for note in item.notes],
         }
-        for item in summarize_run(rows).environments[:_MOST]
+        for item in summary.environments[:_MOST]
     ]
+    return {"figures": figures, "hints": [short_text(hint) for hint in summary.hints]}
 
 
 def _estimate(estimate: Estimate | None) -> dict[str, float | None] | None:
