@@ -65,6 +65,13 @@ class ThinkingTokenizer(FakeTokenizer):
         return super().apply_chat_template(shown, **rest)
 
 
+class ToollessTokenizer(FakeTokenizer):
+    """A template without a place for tools."""
+
+    def apply_chat_template(self, conversation: Any, **rest: Any) -> str:  # type: ignore[override]
+        return super().apply_chat_template(conversation, **{**rest, "tools": None})
+
+
 def proven(trajectory: gem.Trajectory) -> int:
     """Return the number of turns, each of whose prompts begins with the last prompt and what was sampled for it."""
     before: list[int] = []
@@ -286,3 +293,19 @@ def test_a_template_that_hides_answers_is_refused() -> None:
 
     with pytest.raises(NotSupportedError, match="where an answer ends"):
         asyncio.run(run())
+
+
+def test_a_template_without_a_place_for_tools_is_warned_of_once() -> None:
+    """The model is told of no tool then; a template that shows them gives no warning, which would be an error here."""
+    schema = {"type": "function", "function": {"name": "double", "parameters": {"type": "object"}}}
+    messages = [{"role": "user", "content": "x"}]
+
+    async def prompts(tokenizer: TemplateTokenizer, tools: list[dict[str, Any]] | None) -> list[list[int]]:
+        return [await tokenizer.prompt_ids(messages, tools) for _ in range(2)]
+
+    asyncio.run(prompts(TemplateTokenizer(FakeTokenizer()), [schema]))
+    toolless = TemplateTokenizer(ToollessTokenizer())
+    asyncio.run(prompts(toolless, None))
+    with pytest.warns(UserWarning, match="no place for tools") as warned:
+        asyncio.run(prompts(toolless, [schema]))
+    assert len(warned) == 1

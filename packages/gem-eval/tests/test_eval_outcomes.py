@@ -245,6 +245,13 @@ def test_runs_of_one_name_are_told_apart(tmp_path: Path, make_config: Callable[.
     assert all(name.split()[1][-20:] in output.replace(" ", "") for name in names)
 
 
+def test_a_page_names_every_setting_that_is_a_number(tmp_path: Path, make_config: Callable[..., RunConfig]) -> None:
+    """A temperature of 0 and a first seed of 0 are choices; what is empty or off was not chosen."""
+    sampling = {"temperature": 0.0, "seed": 0, "max_tokens": 8, "stop": [], "logprobs": False, "extra": {}}
+    run = recorded(tmp_path / "run", make_config([ENV], sampling=sampling), [])
+    assert facts_of([run])[0]["settings"] == {"temperature": "0.0", "seed": "0", "max_tokens": "8"}
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp437"])
 def test_an_encoding_that_lacks_a_character_is_no_traceback(
     encoding: str, tmp_path: Path, make_config: Callable[..., RunConfig]

@@ -174,7 +174,7 @@ def _print_answers(summary: RunSummary) -> None:
     columns = [name for name in _SHORT_NAMES if any(name in found for found in parts.values())]
     if not columns:
         return
-    heads = [_SHORT_NAMES[name] for name in columns]
+    heads = tuple(_SHORT_NAMES[name] for name in columns)
     table = Table(("answers", *heads), right=heads)
     for env, found in parts.items():
         if found:

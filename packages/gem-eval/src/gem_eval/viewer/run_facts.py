@@ -15,6 +15,9 @@ __all__ = ["facts_of", "run_facts", "run_figures"]
 _MOST = 500
 """Environments and settings that are sent at most."""
 
+_UNSET: tuple[Any, ...] = (None, False, {}, [], "")
+"""What no one has set; a number is always shown, 0 like any other: a temperature of 0.0 is a choice."""
+
 
 def facts_of(folders: Sequence[RunFolder]) -> list[dict[str, Any]]:
     """Return :func:`run_facts` of runs that stand beside each other, with names that tell them apart."""
@@ -71,7 +74,7 @@ def _settings(group: Any) -> dict[str, str]:
     """Return the settings that are set, as text; of those that are simply on, only the name."""
     if not isinstance(group, Mapping):
         return {}
-    shown = [(name, value) for name, value in group.items() if value not in (None, False, {}, [], "")]
+    shown = [(name, value) for name, value in group.items() if value not in _UNSET or type(value) in (int, float)]
     return {short_text(str(name)): "" if value is True else short_text(str(value)) for name, value in shown[:_MOST]}
 
 

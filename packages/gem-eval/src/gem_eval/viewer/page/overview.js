@@ -213,8 +213,8 @@ function answersOf(item) {
 
 /** What the command line notes of the run, and which part of it an exported page holds. */
 function notes(run) {
-  const notes = run.figures.flatMap((item) => item.notes.map((note) => (run.figures.length > 1 ? `${item.env}: ${note}` : note)));
-  const said = [...run.hints, ...notes];
+  const ofEnvironments = run.figures.flatMap((item) => item.notes.map((note) => (run.figures.length > 1 ? `${item.env}: ${note}` : note)));
+  const said = [...run.hints, ...ofEnvironments];
   if (run.held !== null && run.held.size < run.count) {
     said.unshift(`This page has the conversations of ${whole(run.held.size)} of ${counted(run.count, "episode")}; figures, plots and table are of all.`);
   }
