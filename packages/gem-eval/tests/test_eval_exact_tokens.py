@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from gem_eval.clients import (
     Sampling,
     ScriptedClient,
 )
+from gem_eval.clients.transformers_client import TransformersClient
 from gem_eval.fake_model import FakeModel, ModelRequest
 from gem_eval.fake_model.byte_tokens import decode, encode_special
 from gem_eval.fake_model.conversation import prompt_ids
@@ -203,3 +205,33 @@ def test_a_server_that_changes_the_prompt_is_refused() -> None:
     policy = ModelPolicy(ScriptedClient([changed]), exact_tokens=True, tokenizer=FakeTokenizer())
     with pytest.raises(NotSupportedError, match="changed its ids"):
         asyncio.run(policy.act("hello", {}))
+
+
+class ToollessTokenizer(FakeTokenizer):
+    """A template without a place for tools."""
+
+    def apply_chat_template(self, conversation: Any, **rest: Any) -> str:  # type: ignore[override]
+        return super().apply_chat_template(conversation, **{**rest, "tools": None})
+
+
+@pytest.mark.parametrize("kind", [FakeTokenizer, ToollessTokenizer])
+def test_a_template_without_a_place_for_tools_is_warned_of_once(
+    kind: type[FakeTokenizer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model is told of no tool then, of which nothing else would tell."""
+    monkeypatch.setattr("gem_eval.clients.transformers_client.find_spec", lambda name: object())
+    client = TransformersClient("some-model")
+    monkeypatch.setattr(client, "_load", lambda: None)
+    monkeypatch.setattr(kind, "chat_template", "of the class")
+    client._tokenizer = kind()
+    schema = {"type": "function", "function": {"name": "double", "parameters": {"type": "object"}}}
+
+    async def ask() -> None:
+        for tools in (None, [schema], [schema]):
+            await client.prompt_ids([{"role": "user", "content": "x"}], tools)
+        await client.close()
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        asyncio.run(ask())
+    assert ["no place for tools" in str(one.message) for one in caught] == [True] * (kind is ToollessTokenizer)

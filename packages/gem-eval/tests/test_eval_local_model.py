@@ -9,17 +9,13 @@ import asyncio
 import importlib.util
 import json
 import os
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from real_models import serving
 
 import gem
 from gem.errors import ArgumentError, MissingPluginError, NotSupportedError
@@ -203,6 +199,18 @@ def test_sampling_follows_its_settings(folder: Path) -> None:
 
 @needs_torch
 @pytest.mark.slow(reason="loads torch")
+def test_the_library_has_nothing_to_say(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """No bar while the model loads, and no argument that transformers will drop: the output is the command's alone."""
+    from transformers.utils import logging
+
+    assert logging.is_progress_bar_enabled()
+    assert answers(open_client(f"transformers:{folder}"), [said("x")], Sampling(max_tokens=3))
+    assert logging.is_progress_bar_enabled()
+    assert capfd.readouterr() == ("", "")
+
+
+@needs_torch
+@pytest.mark.slow(reason="loads torch")
 def test_episodes_share_batches_and_keep_their_tokens(folder: Path) -> None:
     """The engine plays with the local model, and each prompt continues the last one exactly."""
 
@@ -258,28 +266,6 @@ def test_without_the_extra_the_client_is_refused_at_once(monkeypatch: pytest.Mon
     monkeypatch.setattr("gem_eval.clients.transformers_client.find_spec", lambda name: None)
     with pytest.raises(MissingPluginError, match=r"pip install .*gem-eval\[transformers\]"):
         open_client("transformers:some-model")
-
-
-@contextmanager
-def serving(model: str, port: int) -> Iterator[str]:
-    """Run ``transformers serve`` with a model at a port; its address."""
-    command = [str(Path(sys.executable).with_name("transformers")), "serve", model]
-    server = subprocess.Popen(
-        [*command, "--device", "cpu", "--host", "127.0.0.1", "--port", str(port)],
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        for _ in range(1200):
-            with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1):
-                break
-            assert server.poll() is None, "transformers serve has ended; it needs transformers[serving]"
-            time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait()
 
 
 @needs_torch
@@ -343,10 +329,11 @@ def test_tool_calls_of_a_real_model_behind_a_real_server(taught: Path, reserve_p
 @needs_torch
 @pytest.mark.slow(reason="loads torch and trains a model")
 def test_tool_calls_of_a_local_model(taught: Path) -> None:
-    """Without a server, calls are read from the text."""
+    """Without a server, calls are read from the text; a template that leaves the tools out is warned of."""
     client = open_client(f"transformers:{taught}")
     schema = double.to_openai()
-    (completion,) = answers(client, [said("x")], Sampling(temperature=0.0, max_tokens=96), tools=[schema])
+    with pytest.warns(UserWarning, match="no place for tools"):
+        (completion,) = answers(client, [said("x")], Sampling(temperature=0.0, max_tokens=96), tools=[schema])
     assert completion.tool_calls[0]["function"] == {"name": "double", "arguments": '{"number":4}'}
     assert completion.message["content"] is None
     assert completion.finish_reason == "stop"

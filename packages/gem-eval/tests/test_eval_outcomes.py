@@ -157,7 +157,7 @@ def test_the_printed_share_equals_a_count_by_hand(
     assert (bounds in " ".join(output.split())) is bool(unknown)
 
     rows = run.rows()
-    (figures,) = run_figures(rows)
+    (figures,) = run_figures(rows)["figures"]
     assert (figures["solved"], figures["judged"], figures["unknown"]) == (solved, judged, unknown)
     columns = as_columns(rows)
     assert [columns["success"].count(value) for value in (1, 0, None)] == [solved, judged - solved, unknown]
@@ -247,6 +247,13 @@ def test_runs_of_one_name_are_told_apart(tmp_path: Path, make_config: Callable[.
     assert names == ["smol, 135M", f"smol, {runs[1].path}", f"smol, {runs[2].path}"]
     output = " ".join(command(*(run.path for run in runs)).split())
     assert all(name.split()[1][-20:] in output.replace(" ", "") for name in names)
+
+
+def test_a_page_names_every_setting_that_is_a_number(tmp_path: Path, make_config: Callable[..., RunConfig]) -> None:
+    """A temperature of 0 and a first seed of 0 are choices; what is empty or off was not chosen."""
+    sampling = {"temperature": 0.0, "seed": 0, "max_tokens": 8, "stop": [], "logprobs": False, "extra": {}}
+    run = recorded(tmp_path / "run", make_config([ENV], sampling=sampling), [])
+    assert facts_of([run])[0]["settings"] == {"temperature": "0.0", "seed": "0", "max_tokens": "8"}
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp437"])

@@ -136,8 +136,8 @@ def test_unreadable_grades_are_in_the_table(
                     folder.append(trajectory)
         output = gem("results", tmp_path / name).output
         assert "unreadable" in output
-        assert "1 of 4 (25.0 %)" in output
-        assert "1 of 4 answers were not in the form asked for" in " ".join(output.split())
+        assert ("1 of 4 (25.0 %)" if name == "one" else "1/4") in output
+        assert "hint: 1 of 4 answers" in output
         assert [row.grade for row in RunFolder(tmp_path / name).rows()][:2] == ["unreadable", "different"]
     (record,) = json.loads(gem("results", tmp_path / "one", "--json").output)
     assert record["environments"][0]["answers"]["unreadable"] == 1

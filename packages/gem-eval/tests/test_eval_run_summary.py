@@ -175,17 +175,40 @@ def test_episodes_that_do_not_say_whether_they_succeeded() -> None:
 
 
 def test_grades_that_are_unreadable_are_counted() -> None:
-    """The summary has their number and that of all grades, without failed episodes, and a hint."""
+    """Of all answers, without failed episodes; a hint speaks of those that had the form asked for."""
     verdicts = ["same", "different", "unreadable", "unreadable", None]
-    rows = [row(seed, success=verdict == "same", grade=verdict) for seed, verdict in enumerate(verdicts)]
+    rows = [
+        row(seed, success=verdict == "same", grade=verdict, answer=f"answer {seed}")
+        for seed, verdict in enumerate(verdicts)
+    ]
     whole = summarize_run([*rows, failed(5, grade="unreadable")])
     summary = only(whole)
     assert summary.answers is not None
-    assert (summary.answers.unreadable, summary.answers.graded) == (2, 4)
+    assert (summary.answers.unreadable, summary.answers.answered) == (2, 5)
     assert whole.to_dict()["environments"][0]["answers"]["unreadable"] == 2
-    assert any("2 of 4 answers were not in the form asked for" in note for note in summary.notes)
-    readable = only(summarize_run([row(0, grade="same"), row(1, grade="different")]))
-    assert not any("answers" in note for note in readable.notes)
+    (hint,) = whole.hints
+    assert hint.startswith("2 of 5 answers had the form asked for")
+    assert not summarize_run([row(0, grade="same"), row(1, grade="different")]).hints
+
+
+def test_an_answer_without_the_form_is_malformed_and_not_misread() -> None:
+    """What a hint on the form explains is no fault of the grader."""
+    rows = [row(seed, success=False, grade="unreadable", turns=1, malformed=1, answer="?") for seed in range(4)]
+    (hint,) = summarize_run(rows).hints
+    assert "4 of 4 turns were malformed" in hint
+
+
+def test_a_fault_of_several_environments_is_one_hint() -> None:
+    """Its counts are summed over those where it is frequent; it says in how many that is unless it is in all."""
+    counts = {"game:A-v0": 4, "game:B-v0": 2, "game:C-v0": 0}
+    rows = [
+        row(seed, env=env, turns=1, malformed=int(seed < count), cut=1)
+        for env, count in counts.items()
+        for seed in range(4)
+    ]
+    malformed, cut = summarize_run(rows).hints
+    assert malformed.startswith("6 of 8 turns in 2 of 3 environments were malformed")
+    assert cut.startswith("12 of 12 turns were cut")
 
 
 def test_a_run_without_episodes() -> None:

@@ -10,6 +10,7 @@ import pytest
 from chromium import BROWSER, ChromiumPage
 
 from gem_eval.runs import RunConfig, RunFolder
+from gem_eval.statistics import summarize_run
 from gem_eval.viewer.episode_filter import matching_rows
 from gem_rollout.trajectory import Trajectory
 
@@ -30,6 +31,20 @@ def test_the_table_shows_every_episode(make_run: MakeRun, view: View) -> None:
     page.click(".rows .row a")
     page.wait_for("location.hash === '#/0/0' && document.querySelector('.turn.drawn')")
     assert "Turn 0: guess a number" in page.text(".turn")
+
+
+def test_the_page_says_why_a_run_scores_nothing(make_run: MakeRun, view: View) -> None:
+    """A fault of both environments is one hint, as the command line prints it, and a column of their table."""
+    envs = ("game:GuessTheNumber-v0-easy", "game:Wordle-v0-easy")
+    run = make_run(env=envs, episodes=9, skill=-1.0, turns=1, info={"action_status": "malformed"})
+    page = view(run)
+    hints = [note for note in page.texts(".notes li") if "malformed" in note]
+    assert hints == summarize_run(run.rows()).hints
+    cells = page.texts(".by-environment tr:nth-child(2) > *")
+    table = dict(zip(page.texts(".by-environment th[scope=col]"), cells, strict=True))
+    assert (table["Environment"], table["Malformed"]) == (envs[1], "9 of 9")
+    alone = view(make_run("alone", episodes=9, skill=-1.0, turns=1, info={"action_status": "malformed"}))
+    assert "Distinct answers" in alone.text(".figures")
 
 
 def test_the_keyboard_steps_through_turns_and_episodes(make_run: MakeRun, view: View) -> None:

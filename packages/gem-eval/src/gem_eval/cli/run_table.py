@@ -22,6 +22,17 @@ _LONGEST_NAME = 12
 """Characters of a run's name that leave room for the figures in 80 columns."""
 
 
+_SHORT_NAMES = {
+    "malformed turns": "malformed",
+    "cut by token limit": "cut",
+    "empty after reasoning": "empty",
+    "context full": "context",
+    "unreadable answers": "unreadable",
+    "distinct answers": "distinct",
+}
+"""Parts of an :class:`AnswerHealth`, and what they are called where an environment is a row."""
+
+
 def print_run_summary(summary: RunSummary) -> None:
     """Print the figures of one run, how its episodes ended and failed, its price, and all notes."""
     print_prose(_heading(summary), "bold")
@@ -45,6 +56,8 @@ def print_run_summary(summary: RunSummary) -> None:
     costs = [item.cost for item in summary.environments if item.cost is not None]
     if costs:
         print_prose(f"cost: {sum(costs):.4g}")
+    for hint in summary.hints:
+        print_prose(f"hint: {hint}", "yellow")
     for note in _notes(summary):
         print_prose(f"note: {note}", "dim")
 
@@ -73,6 +86,8 @@ def print_runs_side_by_side(summaries: Sequence[RunSummary], names: Sequence[str
                 )
         table.show()
     for name, summary in zip(names, summaries, strict=True):
+        for hint in summary.hints:
+            print_prose(f"hint: {name}: {hint}", "yellow")
         for note in _notes(summary):
             print_prose(f"note: {name}: {note}", "dim")
 
@@ -154,12 +169,17 @@ def _print_results(summary: RunSummary) -> None:
 
 
 def _print_answers(summary: RunSummary) -> None:
-    table = Table(("environment", "answers", "count"), right=("count",))
-    for item in summary.environments:
-        for name, text in _answers(item).items():
-            table.add_row(one_line(item.env), name, text)
-    if table.rows:
-        table.show()
+    """Print a row for each environment and a column for each fault that any of them has."""
+    parts = {item.env: {name: (count, of) for name, count, of in _parts(item)} for item in summary.environments}
+    columns = [name for name in _SHORT_NAMES if any(name in found for found in parts.values())]
+    if not columns:
+        return
+    heads = tuple(_SHORT_NAMES[name] for name in columns)
+    table = Table(("answers", *heads), right=heads)
+    for env, found in parts.items():
+        if found:
+            table.add_row(one_line(env), *("{}/{}".format(*found[name]) if name in found else "" for name in columns))
+    table.show()
 
 
 def _print_attempts(summary: RunSummary) -> None:
@@ -261,8 +281,11 @@ def _counted_success(item: EnvironmentSummary) -> str:
 
 def _answers(item: EnvironmentSummary) -> dict[str, str]:
     """Return the lines on unreadable, cut, empty and equal answers, those with a count of 0 left out."""
-    parts = item.answers.parts() if item.answers is not None else ()
-    return {name: f"{count} of {of} ({_per_cent(count / of)} %)" for name, count, of in parts}
+    return {name: f"{count} of {of} ({_per_cent(count / of)} %)" for name, count, of in _parts(item)}
+
+
+def _parts(item: EnvironmentSummary) -> Iterable[tuple[str, int, int]]:
+    return item.answers.parts() if item.answers is not None else ()
 
 
 def _blank_zero(count: int) -> str:

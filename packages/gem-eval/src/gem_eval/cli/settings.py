@@ -31,7 +31,12 @@ _OPTIONS = [
         shell_complete=complete_agents,
     ),
     click.option("--model", "-m", help="Name of the model; without it, the only one that the server has."),
-    click.option("--base-url", "-u", help="Address of the model's server, such as http://localhost:8000/v1."),
+    click.option(
+        "--base-url",
+        "-u",
+        help="Address of the model's server, such as http://localhost:8000/v1; transformers:FOLDER is a model in this "
+        "process.",
+    ),
     click.option("--api-key-env", metavar="NAME", help="Variable that holds the server's key  [OPENAI_API_KEY]"),
     click.option("--episodes", "-n", type=_POSITIVE, help="Episodes of each environment, in all  [100]"),
     click.option("--group", "-g", type=_POSITIVE, help="Episodes of each seed  [1]"),

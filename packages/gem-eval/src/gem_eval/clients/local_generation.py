@@ -68,14 +68,16 @@ def generate(
     options: dict[str, Any] = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
     generators = [_generator(torch, device, job.seed) for job in jobs]
     results = [GeneratedTokens() for _ in jobs]
-    past = None
+    cache_name = "cache" if "cache" in accepted else "past_key_values"  # the older name, gone from transformers 5.40 on
+    cache = None
     with torch.inference_mode():
         while any(not result.finish_reason for result in results):
             positions = (mask.cumsum(-1) - 1).clamp(min=0)[:, -rows.shape[1] :]
             if "position_ids" in accepted:
                 options["position_ids"] = positions
-            output = network(input_ids=rows, attention_mask=mask, past_key_values=past, use_cache=True, **options)
-            past = output.past_key_values
+            options[cache_name] = cache
+            output = network(input_ids=rows, attention_mask=mask, use_cache=True, **options)
+            cache = getattr(output, cache_name)
             scores = output.logits[:, -1].float()
             logprobs = torch.log_softmax(scores, dim=-1)
             chosen = [0] * len(jobs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
@@ -86,6 +87,7 @@ class TransformersClient:
         self._worker: asyncio.Task[None] | None = None
         self._network: Any = None
         self._tokenizer: Any = None
+        self._shows_tools: bool | None = None
 
     def __repr__(self) -> str:
         return f"TransformersClient({self.path!r})"
@@ -154,10 +156,26 @@ class TransformersClient:
         if not getattr(self._tokenizer, "chat_template", None):
             raise NotSupportedError(f"{self.path} has no chat template; use protocol='completions'")
         arguments = {**self._template_arguments, **({"tools": tools} if tools else {})}
+        if tools and self._shows_tools is None:
+            self._shows_tools = self._has_place_for(messages, tools)
         if add_generation_prompt:
             return SampledPrompt(self._tokenizer, template_arguments=arguments).extend(messages)
         text = render_chat(self._tokenizer, text_only(messages), arguments, add_generation_prompt)
         return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def _has_place_for(self, messages: list[Message], tools: list[dict[str, Any]]) -> bool:
+        """Return whether the template shows the tools, and warn if it leaves them out."""
+        known, shown = (
+            render_chat(self._tokenizer, text_only(messages), {**self._template_arguments, **more}, True)
+            for more in ({}, {"tools": tools})
+        )
+        if known == shown:
+            warnings.warn(
+                "the chat template has no place for tools, so the model is told of none: use --tools text, which "
+                "explains them in the prompt, or a model whose template takes tools",
+                stacklevel=3,
+            )
+        return known != shown
 
     async def close(self) -> None:
         """Free the model, after the prompts in work."""
@@ -171,13 +189,19 @@ class TransformersClient:
         if self._network is not None:
             return
         from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
 
+        shows_bars = logging.is_progress_bar_enabled()
+        logging.disable_progress_bar()  # loading takes no longer than the first episodes, whose progress is shown
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(self.path)
             network = AutoModelForCausalLM.from_pretrained(self.path, dtype=self._dtype)
             self._network = network.to(self._device).eval()
         except Exception as error:  # of many kinds: files, formats, devices
             raise ModelError("bad_request", f"{self.path} cannot be loaded: {readable(str(error), 300)}") from error
+        finally:
+            if shows_bars:
+                logging.enable_progress_bar()
 
     def _encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text)) or self._ends()[:1]

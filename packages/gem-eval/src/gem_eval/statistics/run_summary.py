@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gem_eval.runs.episode_row import settle
-from gem_eval.statistics.answer_health import AnswerHealth, examine_answers, give_hints
+from gem_eval.statistics.answer_health import AnswerHealth, Hint, examine_answers, give_hints, joined_hints
 from gem_eval.statistics.attempts import estimate_pass_all_k, estimate_pass_at_k
 from gem_eval.statistics.estimates import CONFIDENCE, Estimate, estimate_mean, estimate_share
 
@@ -100,6 +100,8 @@ class EnvironmentSummary:
     notes: tuple[str, ...] = ()
     answers: AnswerHealth | None = None
     """What became of the turns of the episodes that count."""
+    hints: tuple[Hint, ...] = ()
+    """Faults of the answers that are frequent."""
 
     @property
     def missing(self) -> int:
@@ -143,6 +145,12 @@ class RunSummary:
         return sum(item.missing for item in self.environments)
 
     @property
+    def hints(self) -> list[str]:
+        """What is wrong with the answers in many turns or episodes, and what to do; a sentence for each fault."""
+        joined = joined_hints([hint for item in self.environments for hint in item.hints])
+        return [hint.sentence(len(self.environments)) for hint in joined]
+
+    @property
     def finished(self) -> bool:
         """Whether every planned episode has been played to an end or failed."""
         return not self.running and self.missing <= self.failed
@@ -155,6 +163,7 @@ class RunSummary:
             "failed": self.failed,
             "planned": self.planned,
             "missing": self.missing,
+            "hints": self.hints,
             "finished": self.finished,
         }
 
@@ -244,7 +253,6 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
         )
     if untold:
         notes.append("the environment does not say whether its task was achieved, so there is no share of successes")
-    notes += give_hints(health)
     return EnvironmentSummary(
         env=env,
         episodes=len(scored),
@@ -272,6 +280,7 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
         failures=_failures(rows),
         notes=tuple(notes),
         answers=health,
+        hints=tuple(give_hints(health)),
     )
 
 

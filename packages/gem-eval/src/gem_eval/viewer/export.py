@@ -67,7 +67,7 @@ def _parts(
     yield "runs", pack(facts_of(folders))
     vocabulary = Vocabulary()
     for run, (folder, each, numbers) in enumerate(zip(folders, rows, held, strict=True)):
-        figures: dict[str, Any] = {"figures": run_figures(each), "held": numbers}
+        figures: dict[str, Any] = {**run_figures(each), "held": numbers}
         yield f"rows-{run}", pack({"generation": 0, "from": 0, "live": None, **figures, **as_columns(each)})
         for number in numbers:
             row = each[number]

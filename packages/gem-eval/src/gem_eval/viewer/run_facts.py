@@ -15,6 +15,9 @@ __all__ = ["facts_of", "run_facts", "run_figures"]
 _MOST = 500
 """Environments and settings that are sent at most."""
 
+_UNSET: tuple[Any, ...] = (None, False, {}, [], "")
+"""What no one has set; a number is always shown, 0 like any other: a temperature of 0.0 is a choice."""
+
 
 def facts_of(folders: Sequence[RunFolder]) -> list[dict[str, Any]]:
     """Return :func:`run_facts` of runs that stand beside each other, with names that tell them apart."""
@@ -39,9 +42,10 @@ def run_facts(folder: RunFolder) -> dict[str, Any]:
     }
 
 
-def run_figures(rows: Sequence[EpisodeRow]) -> list[dict[str, Any]]:
-    """Return the figures of each environment, those that the command line prints, over all episodes of a run."""
-    return [
+def run_figures(rows: Sequence[EpisodeRow]) -> dict[str, Any]:
+    """Return what the command line prints of all episodes of a run: the figures of each environment, and the hints."""
+    summary = summarize_run(rows)
+    figures = [
         {
             "env": short_text(item.env),
             "episodes": item.episodes,
@@ -55,8 +59,9 @@ def run_figures(rows: Sequence[EpisodeRow]) -> list[dict[str, Any]]:
             "answers": [] if item.answers is None else [list(part) for part in item.answers.parts()],
             "notes": [short_text(note) for note in item.notes],
         }
-        for item in summarize_run(rows).environments[:_MOST]
+        for item in summary.environments[:_MOST]
     ]
+    return {"figures": figures, "hints": [short_text(hint) for hint in summary.hints]}
 
 
 def _estimate(estimate: Estimate | None) -> dict[str, float | None] | None:
@@ -69,7 +74,7 @@ def _settings(group: Any) -> dict[str, str]:
     """Return the settings that are set, as text; of those that are simply on, only the name."""
     if not isinstance(group, Mapping):
         return {}
-    shown = [(name, value) for name, value in group.items() if value not in (None, False, {}, [], "")]
+    shown = [(name, value) for name, value in group.items() if value not in _UNSET or type(value) in (int, float)]
     return {short_text(str(name)): "" if value is True else short_text(str(value)) for name, value in shown[:_MOST]}
 
 

@@ -170,7 +170,7 @@ class _PackedRows:
                 "generation": run.generation,
                 "from": start,
                 "live": live,
-                "figures": run_figures(run.rows),
+                **run_figures(run.rows),
                 **as_columns(run.rows[start:]),
             }
             self._kept = question, gzip.compress(_encoded(answer), 1)

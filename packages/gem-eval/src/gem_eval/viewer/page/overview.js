@@ -13,6 +13,16 @@ import { VirtualTable, sorted } from "./virtual_table.js";
 
 const MOST_NOTES = 12;
 
+/** What becomes of turns and answers, as the command line names it, and how the page does. */
+const ANSWERS = {
+  "malformed turns": "Malformed",
+  "cut by token limit": "Cut off",
+  "empty after reasoning": "Empty",
+  "context full": "Context full",
+  "unreadable answers": "Unreadable",
+  "distinct answers": "Distinct answers",
+};
+
 export class Overview {
   /**
    * @param {Run} run
@@ -123,6 +133,7 @@ export class Overview {
       const found = sum(column(name));
       return found ? [label, percent(found / turns), `${whole(found)} of ${whole(turns)} turns`] : null;
     };
+    const ofEpisodes = alone ? ["context full", "unreadable answers", "distinct answers"].filter((name) => answersOf(alone)[name]) : [];
     const tokens = known(column("completion_tokens"));
     const cost = known(rows.map((row) => run.cost[row]));
     const figures = [
@@ -135,6 +146,7 @@ export class Overview {
       fault("malformed", "Malformed"),
       fault("cut", "Cut off"),
       fault("empty", "Empty"),
+      ...ofEpisodes.map((name) => [ANSWERS[name], percent(answersOf(alone)[name][0] / answersOf(alone)[name][1]), answersOf(alone)[name].map(whole).join(" of ")]),
       ["Mean return", number(mean(column("return"))), `median ${number(median(column("return")))}`],
       ["Mean turns", number(mean(column("turns")), 1), `most ${number(column("turns").reduce((most, value) => Math.max(most, value ?? 0), 0))}`],
       tokens.length ? ["Tokens", count(mean(tokens)), "sampled each"] : null,
@@ -178,7 +190,8 @@ function interval({ low, high }) {
 
 /** The figures of each environment: a share over several of them hides which one it comes from. */
 function environmentTable(figures) {
-  const head = ["Environment", "Episodes", "Solved", "95 % interval", "Of", "Mean return"];
+  const answers = Object.keys(ANSWERS).filter((name) => figures.some((item) => answersOf(item)[name]));
+  const head = ["Environment", "Episodes", "Solved", "95 % interval", "Of", "Mean return", ...answers.map((name) => ANSWERS[name])];
   const rows = figures.map((item) => [
     plain(item.env, 80),
     whole(item.episodes),
@@ -186,15 +199,22 @@ function environmentTable(figures) {
     item.success && item.success.low !== null ? `${percent(item.success.low)} … ${percent(item.success.high)}` : "–",
     item.success ? `${whole(item.solved)} of ${whole(item.judged)}${item.unknown ? `, ${whole(item.unknown)} unknown` : ""}` : "–",
     number(item.return?.value ?? null),
+    ...answers.map((name) => answersOf(item)[name]?.map(whole).join(" of ") ?? "–"),
   ]);
   return el("table", { class: "by-environment" },
     el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))),
     el("tbody", {}, rows.map(([name, ...cells]) => el("tr", {}, el("th", { scope: "row" }, visible(name)), cells.map((text) => el("td", {}, text))))));
 }
 
+/** Name → count and denominator of what became of an environment's turns and answers. */
+function answersOf(item) {
+  return Object.fromEntries(item.answers.map(([name, count, of]) => [name, [count, of]]));
+}
+
 /** What the command line notes of the run, and which part of it an exported page holds. */
 function notes(run) {
-  const said = run.figures.flatMap((item) => item.notes.map((note) => (run.figures.length > 1 ? `${item.env}: ${note}` : note)));
+  const ofEnvironments = run.figures.flatMap((item) => item.notes.map((note) => (run.figures.length > 1 ? `${item.env}: ${note}` : note)));
+  const said = [...run.hints, ...ofEnvironments];
   if (run.held !== null && run.held.size < run.count) {
     said.unshift(`This page has the conversations of ${whole(run.held.size)} of ${counted(run.count, "episode")}; figures, plots and table are of all.`);
   }

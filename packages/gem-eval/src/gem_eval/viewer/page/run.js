@@ -20,6 +20,8 @@ export class Run {
     this.generation = 0;
     /** The figures of each environment over all episodes of the run, as the command line prints them. */
     this.figures = [];
+    /** What is wrong with many answers, and what to do. */
+    this.hints = [];
     /** The rows whose conversation the source has; null for all. */
     this.held = null;
     this.clear();
@@ -30,6 +32,7 @@ export class Run {
     const batch = await this.source.rows(this.number, this.count, this.generation);
     this.live = batch.live ?? null;
     this.figures = batch.figures ?? [];
+    this.hints = batch.hints ?? [];
     this.held = batch.held ? new Set(batch.held) : null;
     const anew = batch.generation !== this.generation;
     if (anew) {
