@@ -11,7 +11,6 @@ WRAPPERS = {
     "time_limit": "gem.wrappers.limits:TimeLimit",
     "wall_clock_limit": "gem.wrappers.limits:WallClockLimit",
     "attempts": "gem.wrappers.attempts:Attempts",
-    "tool_failure": "gem.wrappers.noise:ToolFailure",
 }
 
 VECTOR_BACKENDS = {

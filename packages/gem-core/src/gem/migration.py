@@ -135,6 +135,7 @@ RENAMED: dict[str, tuple[str, str]] = {
     "gem.vector.step_cost": ("gem-processes", "gem_processes.auto_mode.step_cost"),
     "gem.vector.mode_choice": ("gem-processes", "gem_processes.auto_mode.mode_choice"),
     "gem.tools.call_formats": ("gem-tools", "gem_tools.call_formats"),
+    "gem.wrappers.noise": ("gem-tools", "gem_tools.tool_failure"),
     "gem.rollout": ("gem-rollout", "gem_rollout"),
     "gem.trajectory": ("gem-rollout", "gem_rollout.trajectory"),
     "gem.replay": ("gem-rollout", "gem_rollout.replay"),

@@ -17,6 +17,7 @@ def gem_wrappers() -> Named:
         "search_tool": "gem_tools.wrappers:search_tool",
         "search_tool_no_int_reward": "gem_tools.wrappers:search_tool_no_int_reward",
         "mcp_tool": "gem_tools.wrappers:mcp_tool",
+        "tool_failure": "gem_tools.tool_failure:ToolFailure",
     }
 
 

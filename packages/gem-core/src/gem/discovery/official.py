@@ -51,6 +51,7 @@ WRAPPERS = {
     "search_tool": "gem-tools",
     "search_tool_no_int_reward": "gem-tools",
     "mcp_tool": "gem-tools",
+    "tool_failure": "gem-tools",
 }
 """Wrapper name → the distribution that brings it."""
 

@@ -13,7 +13,7 @@ from gem.core import Env, Info
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.migration_adapters import BaseTool
 from gem.tools import Tool, ToolEnvWrapper, ToolResult, tool
-from gem.wrappers.noise import ToolFailure
+from gem_tools.tool_failure import ToolFailure
 from gem_rollout.history.chat_history import Messages
 
 CALL = '<tool_call>{"name": "clock", "arguments": {}}</tool_call>'
