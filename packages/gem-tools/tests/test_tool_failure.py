@@ -13,8 +13,8 @@ from gem.core import Env, Info
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.migration_adapters import BaseTool
 from gem.tools import Tool, ToolEnvWrapper, ToolResult, tool
-from gem_tools.tool_failure import ToolFailure
 from gem_rollout.history.chat_history import Messages
+from gem_tools.tool_failure import ToolFailure
 
 CALL = '<tool_call>{"name": "clock", "arguments": {}}</tool_call>'
 
