@@ -6,6 +6,7 @@ The forms and their odd cases are those of the tests of vLLM's and SGLang's tool
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -193,6 +194,15 @@ def test_a_malformed_block_of_tags_says_what_is_wrong(content: str, reason: str)
     call = text_call(f"<tool_call>{content}</tool_call>")
     assert call is not None
     assert reason in (call.error or "")
+
+
+def test_a_form_of_a_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent's call is not played as a move, and the answer names the package."""
+    monkeypatch.setitem(sys.modules, "gem.tools.call_formats", None)
+    for text in ('[TOOL_CALLS][{"name": "f", "arguments": {}}]', "[f(a=1)]", "<tool_call>[f(a=1)]</tool_call>"):
+        (call,) = text_calls(text)
+        assert "pip install gem-tools" in (call.error or "")
+    assert names(block("f", {})) == [("f", {})]
 
 
 def test_calls_of_anthropics_api_are_read() -> None:

@@ -45,6 +45,7 @@ def compare(mode: str, names: list[str], folder: Path) -> dict[str, str]:
     return different
 
 
+@pytest.mark.slow(reason="some programs start processes")
 @pytest.mark.parametrize("mode", HERE)
 def test_a_few_ordinary_programs_behave_as_scripts(mode: str, tmp_path: Path) -> None:
     """Those that show a kind of difference each."""

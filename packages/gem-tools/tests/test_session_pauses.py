@@ -95,6 +95,18 @@ def test_a_process_that_left_its_group_rests_too(sandbox: Sandbox) -> None:
         assert session.run("print(1)").stdout == "1\n"
 
 
+@pytest.mark.slow(reason="a call runs into its time limit")
+def test_a_session_that_forges_the_end_of_its_call_rests_too(sandbox: Sandbox) -> None:
+    """Its own process, which goes on, and one that left its group; the next call ends at its time limit."""
+    before = set(descendants([os.getpid()]))
+    with sandbox.session(limits=Limits(seconds=2)) as session:
+        code = f"import os{CHILD.format(first='os.setsid()')}os.write(3, bytes(4))\nwhile True: pass"
+        assert not session.run(code).session_ended
+        assert rests(set(descendants([os.getpid()])) - before)
+        done = session.run("print(1)")
+        assert (done.session_ended, done.timed_out) == (True, True)
+
+
 def test_a_call_that_runs_into_its_limit_ends_a_session_that_had_rested(sandbox: Sandbox) -> None:
     """Stopped processes are killed like others, by a limit and by ``close``."""
     before = set(descendants([os.getpid()]))

@@ -183,7 +183,7 @@ def _read(text: str, opening: re.Match[str]) -> list[ToolCall]:
         try:
             from gem.tools.call_formats import read_calls
         except ImportError as error:
-            raise ValueError(str(error)) from error
+            raise ValueError("this form needs gem-tools; run: pip install gem-tools") from error
         calls: list[ToolCall] = read_calls(text, start)
         return calls
     form = str(beginning.lastgroup)
