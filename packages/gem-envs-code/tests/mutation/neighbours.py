@@ -7,6 +7,7 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 __all__ = ["Neighbours"]
@@ -155,7 +156,7 @@ def _different(value: list[Any]) -> bool:
 
 def _sorted(value: list[Any]) -> bool:
     try:
-        return all(one <= other for one, other in zip(value, value[1:], strict=False))
+        return all(one <= other for one, other in pairwise(value))
     except TypeError:
         return False
 

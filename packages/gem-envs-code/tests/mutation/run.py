@@ -1,10 +1,10 @@
 """The mutation run over every bundled problem: which mutants of the reference solutions pass all hidden tests?
 
 ``python packages/gem-envs-code/tests/mutation/run.py [IDENTITY ...]`` writes ``survivors.json`` beside this file: for
-each problem the number of its mutants, and those that pass. A mutant that passes is then tried on inputs that the hidden
-tests lack: those of other seeds, and neighbours of known inputs. An input on which it answers wrongly is a test that is
-missing; it is printed, to be read and put into ``boundary_inputs.json`` of the problems. The others are listed with
-the reason why no input can tell them from a right solution (``equivalent.json``).
+each problem the number of its mutants, and those that pass. A mutant that passes is then tried on inputs that the
+hidden tests lack: those of other seeds, and neighbours of known inputs. An input on which it answers wrongly is a test
+that is missing; it is printed, to be read and put into ``boundary_inputs.json`` of the problems. The others are listed
+with the reason why no input can tell them from a right solution (``equivalent.json``).
 """
 
 from __future__ import annotations
