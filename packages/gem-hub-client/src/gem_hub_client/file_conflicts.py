@@ -91,7 +91,10 @@ def _overwriting(release: IndexedRelease, place: Path) -> HubError:
 def _installed_files(only: str = "") -> Iterator[tuple[str, list[Path]]]:
     """Yield the name of each installed distribution, or of one, and its files."""
     for distribution in distributions():
-        name = normalized_name(distribution.metadata["Name"] or "")
+        try:
+            name = normalized_name(distribution.metadata["Name"] or "")
+        except (OSError, LookupError, ValueError):  # its metadata is gone or damaged, and its files are still there
+            name = ""
         if not only or name == only:
             yield name, [Path(str(distribution.locate_file(file))) for file in distribution.files or ()]
 
