@@ -12,10 +12,10 @@ import sys
 import sysconfig
 import tempfile
 import zipfile
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable
 from hashlib import sha256
 from importlib import invalidate_caches
-from importlib.metadata import distributions
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
@@ -50,7 +50,7 @@ def check_conflicts(releases: Iterable[IndexedRelease], others: Collection[str])
     planned: dict[str, IndexedRelease] = {}
     invalidate_caches()
     for release in releases:
-        own = {file for _, files in _installed_files(release.name) for file in files}
+        own = _own_files(release.name)
         paths = _paths(release)
         for path in paths:
             if planned.setdefault(path, release) is not release:
@@ -83,17 +83,35 @@ def _check_module(release: IndexedRelease, module: str, own: Container[Path], ot
 
 
 def _overwriting(release: IndexedRelease, place: Path) -> HubError:
-    owner = next((name for name, files in _installed_files() if place in files), "")
+    owner = _owner(place)
     whose = f"of {owner}, which is installed" if owner else "that no installed package lists"
     return HubError(f"{release} would take the place of {place}, a file {whose}; nothing was installed")
 
 
-def _installed_files(only: str = "") -> Iterator[tuple[str, list[Path]]]:
-    """Yield the name of each installed distribution, or of one, and its files."""
-    for distribution in distributions():
-        name = normalized_name(distribution.metadata["Name"] or "")
-        if not only or name == only:
-            yield name, [Path(str(distribution.locate_file(file))) for file in distribution.files or ()]
+def _own_files(name: str) -> set[Path]:
+    """Return the files of an installed package; none if it is not installed."""
+    try:
+        return set(_files(distribution(name)))
+    except PackageNotFoundError:
+        return set()
+
+
+def _owner(place: Path) -> str:
+    """Return the name of the installed package that lists a file; empty if none does."""
+    marks = (f"{place.parent.name}/{place.name},", f"\n{place.name},")
+    for one in distributions():
+        try:
+            listed = "\n" + (one.read_text("RECORD") or "")
+            # Most lists need not be parsed to see that it is not theirs.
+            if any(mark in listed for mark in marks) and place in _files(one):
+                return normalized_name(one.metadata["Name"] or "")
+        except (OSError, LookupError, ValueError):  # its metadata is gone or damaged
+            continue
+    return ""
+
+
+def _files(one: Distribution) -> list[Path]:
+    return [Path(str(one.locate_file(file))) for file in one.files or ()]
 
 
 def _install_folders() -> set[Path]:
