@@ -45,7 +45,7 @@ def convert_gguf(file: Path, target: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    read = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.bfloat16)
+    read = AutoModelForCausalLM.from_pretrained(file.parent, gguf_file=file.name, dtype=torch.float32)
     config = read.config
     del config.quantization_config
     network = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
@@ -13,9 +15,11 @@ from hypothesis import strategies as st
 
 from gem_eval.runs import EpisodeRow
 from gem_eval.statistics import EnvironmentSummary, RunSummary, estimate_share, summarize_run
+from gem_eval.statistics.answer_health import AnswerHealth, Hint, give_hints
 from gem_eval.statistics.run_summary import by_seed
 from gem_rollout.trajectory import Outcome
 
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "evaluation.md"
 OUTCOMES: dict[bool | None, Outcome] = {True: "succeeded", False: "unsuccessful", None: "untold"}
 
 
@@ -209,6 +213,26 @@ def test_a_fault_of_several_environments_is_one_hint() -> None:
     malformed, cut = summarize_run(rows).hints
     assert malformed.startswith("6 of 8 turns in 2 of 3 environments were malformed")
     assert cut.startswith("12 of 12 turns were cut")
+
+
+@pytest.mark.skipif(not GUIDE.is_file(), reason="needs the repository, of which docs/ is a part")
+def test_the_guide_shows_hints_as_they_are_printed() -> None:
+    """Each hint in the recorded outputs is a sentence that the code gives today."""
+    everything = AnswerHealth(
+        **dict.fromkeys(("episodes", "turns", "malformed", "cut", "empty", "context_full", "answered"), 9),
+        distinct=1,
+        unreadable=9,
+        misread=9,
+    )
+    faults = [hint.fault for hint in give_hints(everything)]
+    assert len(faults) == 6
+    shown = re.findall(
+        r"^hint: ((\d+) of (\d+) \w+ (?:in (\d+) of (\d+) environments )?.*)$", GUIDE.read_text("utf-8"), re.MULTILINE
+    )
+    assert shown
+    for line, count, of, within, environments in shown:
+        hints = [Hint(fault, int(count), int(of), int(within or 1)) for fault in faults]
+        assert line in [hint.sentence(int(environments or 1)) for hint in hints]
 
 
 def test_a_run_without_episodes() -> None:

@@ -128,8 +128,8 @@ def test_the_summary_of_a_model_in_this_process_says_why_it_scores_nothing(model
     check_explanation(tmp_path / "run", printed)
     gem(tmp_path, "view", "run", "--export", "page.html")
     assert (tmp_path / "page.html").stat().st_size > 10_000
-    remedied = gem(tmp_path, *command, QUESTIONS, "--max-tokens", "128", "--out", "remedied")
-    assert cut_turns(remedied) < cut_turns(printed, QUESTIONS)
+    remedied = gem(tmp_path, *command, GAME, "--max-tokens", "96", "--out", "remedied")
+    assert cut_turns(remedied) < cut_turns(printed, GAME)
 
 
 def cut_turns(printed: str, env: str | None = None) -> int:
