@@ -71,7 +71,10 @@ SECTIONS = (
             "docs/guides/run-a-registry.md",
         ),
     ),
-    Section("Reference", ("reference/index", "docs/wrappers.md", "docs/chat-templates.md", "docs/hooks.md", "packages/index")),
+    Section(
+        "Reference",
+        ("reference/index", "docs/wrappers.md", "docs/chat-templates.md", "docs/hooks.md", "packages/index"),
+    ),
     Section(
         "Project",
         ("docs/architecture.md", "docs/domains.md", "benchmarks/README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
