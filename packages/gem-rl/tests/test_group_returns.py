@@ -54,7 +54,7 @@ def test_an_episode_that_raises_keeps_nobody_waiting() -> None:
             pass
         return await group.mean()
 
-    async def both() -> list[object]:
+    async def both() -> tuple[object, object]:
         return await asyncio.gather(fail(), unknown(), return_exceptions=True)
 
     error, mean = asyncio.run(both())

@@ -21,6 +21,7 @@ from gem.tools import ToolEnvWrapper
 from gem_rl import sft_token_rows
 from gem_rl.adapters import ChatPrompt
 from gem_rollout.chat_templates.files import ChatTemplateFile
+from gem_rollout.chat_templates.prompt_check import check_roles
 from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
 
 pytestmark = pytest.mark.nightly
@@ -139,6 +140,12 @@ def call(text: str) -> Any:
     return {"content": text, "tool_calls": [{"id": "123456789", "type": "function", "function": function}]}
 
 
+def calls_are_rendered(tokenizer: PublishedTokenizer) -> bool:
+    """Return whether a template shows native calls; without, a conversation that is rendered anew has lost them."""
+    (found,) = [role for role in check_roles(tokenizer) if role.role == "assistant with tool calls"]
+    return found.renders or "concatenate" in found.reason
+
+
 @pytest.mark.parametrize("history", ["sampled", "template"])
 @pytest.mark.parametrize("rule", HISTORIES)
 @pytest.mark.parametrize("tokenizer", CASES, indirect=True, ids="-".join)
@@ -150,6 +157,10 @@ def test_masks_are_exactly_what_was_sampled(tokenizer: PublishedTokenizer, rule:
         from sampled_episodes import Talk
 
         arguments = {"parse": call, "template_arguments": {"tools": ToolEnvWrapper(Talk(), [add]).tool_schemas}}
+        if history == "template" and not calls_are_rendered(tokenizer):
+            with pytest.raises(AssertionError, match="leaves out tool calls"):
+                play(server, "test:Talk-v0", HISTORIES[rule], history=history, **arguments)
+            return
     rows = check(play(server, "test:Talk-v0", HISTORIES[rule], history=history, **arguments), server)
     assert server.retokenized > 3
     if rule in ("messages", "tools") and history == "sampled":

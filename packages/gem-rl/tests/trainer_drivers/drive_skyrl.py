@@ -51,10 +51,10 @@ class Breaks(gem.Env[str, str]):
 gem.register("test:Breaks-v0", Breaks)
 env = skyrl_gym.make("gem", env_config={}, extras={"env_id": "test:Breaks-v0", "seed": 0, "max_turns": 12})
 env.init([])
-said = "an outage was graded"
+said = ""
 try:
     env.step("on")
 except RuntimeError as error:
     said = str(error)
-assert "has no outcome: OSError: the disk is full" in said, said
+assert "has no outcome: OSError: the disk is full" in said
 print(json.dumps(found))
