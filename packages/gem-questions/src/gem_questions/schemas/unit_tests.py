@@ -94,9 +94,9 @@ def _fixtures(test: ast.FunctionDef) -> set[str]:
 
 _VALUE_MODULES = frozenset((
     "solution", "pytest", "unittest", "__future__", "typing", "math", "cmath", "re", "string", "json", "copy",
-    "operator", "itertools", "functools", "collections", "dataclasses", "enum", "datetime", "calendar", "decimal", "fractions",
-    "statistics", "numbers", "heapq", "bisect", "random", "textwrap", "base64", "hashlib", "binascii", "struct",
-    "unicodedata", "contextlib", "types", "abc", "time",
+    "operator", "itertools", "functools", "collections", "dataclasses", "enum", "datetime", "calendar", "decimal",
+    "fractions", "statistics", "numbers", "heapq", "bisect", "random", "textwrap", "base64", "hashlib", "binascii",
+    "struct", "unicodedata", "contextlib", "types", "abc", "time",
 ))  # fmt: skip
 """Modules of tests that change nothing outside their own process; ``random`` unless it is seeded."""
 _SHARING_NAMES = frozenset(("open", "input", "exec", "eval", "globals", "patch", "__import__"))
