@@ -225,6 +225,7 @@ assert not done""",
 }
 
 
+@pytest.mark.slow
 def test_an_expected_exception_is_right(sandbox: Sandbox) -> None:
     """In each of the ways in which tests expect one, the right program passes, and no other does."""
     tests = suite(list(EXPECTING.values()))

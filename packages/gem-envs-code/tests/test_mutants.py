@@ -39,6 +39,7 @@ def passing(run: Any, identities: list[str]) -> dict[str, list[str]]:
     return {result["id"]: result.get("survivors", ["the run did not end"]) for result in results}
 
 
+@pytest.mark.slow
 def test_a_mutant_that_is_not_recorded_fails(run: Any) -> None:
     """In a few problems, by day."""
     for identity, survivors in passing(run, list(BY_DAY)).items():
