@@ -225,6 +225,7 @@ assert not done""",
 }
 
 
+@pytest.mark.slow
 def test_an_expected_exception_is_right(sandbox: Sandbox) -> None:
     """In each of the ways in which tests expect one, the right program passes, and no other does."""
     tests = suite(list(EXPECTING.values()))
@@ -268,6 +269,9 @@ def test_an_exception_that_nobody_expects_is_a_runtime_error(sandbox: Sandbox) -
     assert verdict("def add(a, b): raise ValueError", suite(ADD), sandbox) == (0, RUNTIME_ERROR)
     swallowing = suite(["try:\n    assert add(add(1, 2), 3) == 6\nexcept TypeError:\n    pass"])
     assert verdict("def add(a, b): return a - b", swallowing, sandbox) == (0, WRONG_ANSWER)
+    later = suite(["raised = False\ntry:\n    add(add(1, 2), 'x')\nexcept:\n    raised = True\nassert raised"])
+    assert verdict("def add(a, b): return a + b", later, sandbox) == (1, None)
+    assert verdict("def add(a, b): return 3", later, sandbox) == (0, WRONG_ANSWER)
 
 
 def test_what_pytest_brings_to_tests(sandbox: Sandbox) -> None:

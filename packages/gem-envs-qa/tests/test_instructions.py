@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gem.errors import DatasetError, NotSupportedError
 from gem_envs_qa import QaEnv
-from gem_envs_qa.instructions import _CHECKERS, check_instructions, follows, follows_loosely
+from gem_envs_qa.instructions import _CHECKERS, _language_profiles, check_instructions, follows, follows_loosely
 from gem_questions.rewards import make_grader, make_reward
 from gem_questions.schemas import InstructionGold
 
@@ -159,9 +159,16 @@ def test_a_row_that_cannot_be_judged_is_refused(change: dict[str, Any], message:
         QaEnv(dataset=[{**ROW, **change}])
 
 
+def test_a_text_without_words_has_any_language() -> None:
+    """As in the published evaluation, where the library cannot tell."""
+    for text in ("12:30", "?!", "\u16a0\u16a1"):
+        assert follows(text, InstructionGold([("language:response_language", {"language": "de"})])) == [True]
+
+
 def test_a_language_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it, the row names the package to install."""
-    monkeypatch.setitem(sys.modules, "langdetect", None)
+    _language_profiles.cache_clear()
+    monkeypatch.setitem(sys.modules, "langdetect.detector_factory", None)
     gold = InstructionGold([("language:response_language", {"language": "de"})])
     with pytest.raises(DatasetError, match=r"pip install 'gem-envs-qa\[ifeval\]'"):
         check_instructions(gold)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -14,14 +15,16 @@ __all__ = ["Neighbours"]
 
 _LONGEST = 600
 """Characters of an input that has neighbours."""
+_PIECE = re.compile(r"[^\W\d_]+|\d+|.", re.DOTALL)
 
 
 class Neighbours:
     """Neighbours of a problem's inputs that keep what all of these have in common.
 
-    Lengths, numbers and characters stay within those that were seen at the same place; what was sorted or different
-    everywhere stays so; lists that always had one length keep one length. That is not yet what the statement allows:
-    the caller asks a second solution as well.
+    Lengths, numbers and characters stay within those that were seen at the same place, also the numbers within a text;
+    what was sorted, different, without a cycle or in separate pairs everywhere stays so; lists that always had one
+    length or the same elements keep them; and no three neighbouring pieces of a text (words, numbers, signs) are new.
+    That is not yet what the statement allows: the caller asks a second solution as well, and what is found is read.
 
     Args:
         inputs: the arguments of known inputs.
@@ -109,11 +112,26 @@ class _Rules:
         sized = [value for value in values if isinstance(value, (list, str, dict))]
         self.shortest, self.longest = min(map(len, sized), default=0), max(map(len, sized), default=0)
         self.characters = set("".join(value for value in values if isinstance(value, str)))
+        self.pieces = (
+            set().union(*map(_pieces, texts)) if (texts := [v for v in values if isinstance(v, str)]) else set()
+        )
+        self.numbers: dict[tuple[str, int], tuple[int, int]] = {}
+        for text in texts:
+            for place, number in _numbers(text):
+                low, high = self.numbers.get(place, (number, number))
+                self.numbers[place] = min(low, number), max(high, number)
+        tables = [value for value in values if isinstance(value, dict)]
+        self.acyclic = bool(tables) and all(map(_acyclic, tables))
         self.trimmed = all(value == value.strip() for value in values if isinstance(value, str))
         lists = [value for value in values if isinstance(value, list)]
         self.different = bool(lists) and all(_different(value) for value in lists)
         self.ascending = bool(lists) and all(_sorted(value) for value in lists)
         self.rectangular = bool(lists) and all(_rectangular(value) for value in lists)
+        self.same = any(map(_nested, lists)) and all(map(_same_elements, lists))
+        self.separate = any(map(_nested, lists)) and all(map(_separate_pairs, lists))
+        self.ordered = bool(lists) and all(
+            len(value) == 2 and _sorted(value) and value[0] != value[1] for value in lists
+        )
 
     def allow(self, value: Any) -> bool:
         if type(value) not in self.kinds:
@@ -123,12 +141,25 @@ class _Rules:
         if isinstance(value, (list, str, dict)) and not self.shortest <= len(value) <= self.longest:
             return False
         if isinstance(value, str):
-            return set(value) <= self.characters and (not self.trimmed or value == value.strip())
+            return (
+                set(value) <= self.characters
+                and (not self.trimmed or value == value.strip())
+                and _pieces(value) <= self.pieces
+                and all(
+                    (span := self.numbers.get(place)) is not None and span[0] <= number <= span[1]
+                    for place, number in _numbers(value)
+                )
+            )
+        if isinstance(value, dict):
+            return not self.acyclic or _acyclic(value)
         if isinstance(value, list):
             return (
                 (not self.different or _different(value))
                 and (not self.ascending or _sorted(value))
                 and (not self.rectangular or _rectangular(value))
+                and (not self.same or _same_elements(value))
+                and (not self.separate or _separate_pairs(value))
+                and (not self.ordered or (len(value) == 2 and _sorted(value) and value[0] != value[1]))
             )
         return True
 
@@ -163,3 +194,51 @@ def _sorted(value: list[Any]) -> bool:
 
 def _rectangular(value: list[Any]) -> bool:
     return all(isinstance(item, (list, str)) for item in value) and len({len(item) for item in value}) <= 1
+
+
+def _pieces(text: str) -> set[tuple[str, ...]]:
+    """Return the triples of neighbouring pieces of a text; the beginning and the end are pieces."""
+    kinds = [
+        "word" if piece[0].isalpha() else "number" if piece[0].isdigit() else piece for piece in _PIECE.findall(text)
+    ]
+    whole = ["begin", *kinds, "end"]
+    return set(zip(whole, whole[1:], whole[2:], strict=False)) or {("begin", "end", "")}
+
+
+def _numbers(text: str) -> list[tuple[tuple[str, int], int]]:
+    """Return the numbers of a text that is short, each with its place among the numbers of texts of its form."""
+    found = re.findall(r"\d+", text)
+    if len(found) > 6:
+        return []
+    form = re.sub(r"[^\W\d]+", "a", re.sub(r"\d+", "9", text)) if len(found) > 1 else ""
+    return [((form, place), int(number)) for place, number in enumerate(found)]
+
+
+def _acyclic(table: dict[str, Any]) -> bool:
+    """Return whether no key leads to itself over the lists of its values."""
+
+    def leads(key: str, path: tuple[str, ...]) -> bool:
+        following = table.get(key)
+        return key in path or any(
+            leads(one, (*path, key))
+            for one in (following if isinstance(following, list) else ())
+            if isinstance(one, str)
+        )
+
+    return len(table) <= 40 and not any(leads(key, ()) for key in table)
+
+
+def _nested(value: list[Any]) -> bool:
+    return len(value) > 1 and all(isinstance(item, list) for item in value)
+
+
+def _same_elements(value: list[Any]) -> bool:
+    return not _nested(value) or len({json.dumps(sorted(map(str, item))) for item in value}) == 1
+
+
+def _separate_pairs(value: list[Any]) -> bool:
+    """Return whether pairs follow each other without a common point; lists of anything else do."""
+    try:
+        return not _nested(value) or all(one[1] <= other[0] for one, other in pairwise(value))
+    except (TypeError, IndexError):
+        return False

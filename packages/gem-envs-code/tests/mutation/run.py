@@ -1,10 +1,10 @@
 """The mutation run over every bundled problem: which mutants of the reference solutions pass all hidden tests?
 
-``python packages/gem-envs-code/tests/mutation/run.py [IDENTITY ...]`` writes ``survivors.json`` beside this file: for
-each problem the number of its mutants, and those that pass. A mutant that passes is then tried on inputs that the
-hidden tests lack: those of other seeds, and neighbours of known inputs. An input on which it answers wrongly is a test
-that is missing; it is printed, to be read and put into ``boundary_inputs.json`` of the problems. The others are listed
-with the reason why no input can tell them from a right solution (``equivalent.json``).
+``python packages/gem-envs-code/tests/mutation/run.py [--again | IDENTITY ...]`` writes ``passing.json`` beside this
+file: the number of mutants, and those that pass; ``--again`` runs only those that passed before. A
+mutant that passes is then tried on inputs that the hidden tests lack: those of other seeds, and neighbours of known
+inputs. An input on which it answers wrongly may be a test that is missing; it is printed, to be read against the
+statement and put into ``boundary_inputs.json`` of the problems.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ from neighbours import Neighbours
 from gem_envs_code.compare import same_text, same_value
 from gem_envs_code.problems import CodeProblem, all_problems
 
-HERE = Path(__file__).parent
-SEEDS = range(1, 9)
-"""Of the inputs on which survivors are tried."""
+RECORD = Path(__file__).with_name("passing.json")
+SEEDS, PROGRAM_SEEDS = range(1, 9), range(1, 21)
+"""Of the inputs on which survivors are tried; more for programs, whose inputs are texts without neighbours."""
 NEIGHBOURS = 250
 LONGEST = 1500
-"""Characters of an input whose neighbours are tried."""
+"""Characters of an input that is tried."""
+SECONDS = 0.7
+"""CPU time for which a survivor is tried."""
 
 
 class OverTimeError(Exception):
@@ -87,8 +89,14 @@ def source_of(problem: CodeProblem) -> str:
     return source.rpartition("\nimport sys\n")[0] if problem.is_program else source
 
 
-def run_problem(problem: CodeProblem, search: bool = True) -> dict[str, Any]:
-    """Return the mutants of a problem that pass every hidden test, and inputs that would tell them."""
+def run_problem(problem: CodeProblem, only: frozenset[str] | None = None, search: bool = True) -> dict[str, Any]:
+    """Return the mutants of a problem that pass every hidden test, and inputs that would tell them.
+
+    Args:
+        problem: the problem.
+        only: the changes of the mutants to run, where it is known that the others fail.
+        search: whether to look for inputs that tell those that pass.
+    """
     inputs = [*problem.examples, *problem.inputs()]
     cases = []
     for given in inputs:
@@ -100,6 +108,8 @@ def run_problem(problem: CodeProblem, search: bool = True) -> dict[str, Any]:
     count = 0
     for words, source in mutants(source_of(problem)):
         count += 1
+        if only is not None and words not in only:
+            continue
         try:
             function = compiled(problem, source)
         except Exception:
@@ -113,11 +123,13 @@ def run_problem(problem: CodeProblem, search: bool = True) -> dict[str, Any]:
     if survivors and search:
         extra = list(_further_inputs(problem))
         for words, source, function in survivors:
+            end = time.process_time() + SECONDS
             told = next(
                 (
                     given
                     for given, right in extra
-                    if not accepts(problem, given, right, outcome(function, problem, given, 0.5))
+                    if time.process_time() < end
+                    and not accepts(problem, given, right, outcome(function, problem, given, 0.2))
                 ),
                 None,
             )
@@ -136,7 +148,7 @@ def run_problem(problem: CodeProblem, search: bool = True) -> dict[str, Any]:
 
 def _further_inputs(problem: CodeProblem) -> Iterator[tuple[Any, str]]:
     """Yield inputs that the hidden tests lack, each with its right output, the short ones first."""
-    drawn = [given for seed in SEEDS for given in problem.inputs(seed)]
+    drawn = [given for seed in (PROGRAM_SEEDS if problem.is_program else SEEDS) for given in problem.inputs(seed)]
     known = {json.dumps(given) for given in problem.inputs()}
     made = [given for given in drawn if len(json.dumps(given)) <= LONGEST]
     if not problem.is_program:
@@ -160,17 +172,20 @@ def _limit() -> None:
     signal.signal(signal.SIGVTALRM, _stop)
 
 
-def _child(place: int, search: bool, connection: Any) -> None:
+def _child(place: int, only: frozenset[str] | None, search: bool, connection: Any) -> None:
     _limit()
-    connection.send(run_problem(all_problems()[place], search))
+    connection.send(run_problem(all_problems()[place], only, search))
 
 
-def run_all(places: list[int], search: bool = True, seconds: float = 180.0) -> Iterator[dict[str, Any]]:
+def run_all(
+    places: list[int], only: dict[str, frozenset[str]] | None = None, search: bool = True, seconds: float = 300.0
+) -> Iterator[dict[str, Any]]:
     """Yield the result of each problem, from a process of its own; without survivors where it ran out of time."""
     context = multiprocessing.get_context("fork")
     for place in places:
         ours, theirs = context.Pipe()
-        child = context.Process(target=_child, args=(place, search, theirs))
+        known = None if only is None else only.get(all_problems()[place].id, frozenset())
+        child = context.Process(target=_child, args=(place, known, search, theirs))
         child.start()
         theirs.close()
         try:
@@ -187,15 +202,23 @@ def run_all(places: list[int], search: bool = True, seconds: float = 180.0) -> I
 
 def main() -> None:
     """Run all problems, or those that the command line names."""
-    named = set(sys.argv[1:])
+    again = sys.argv[1:2] == ["--again"]
+    known = json.loads(RECORD.read_text("utf-8"))["passing"] if again else {}
+    named = set() if again else set(sys.argv[1:])
     places = [place for place, problem in enumerate(all_problems()) if not named or problem.id in named]
+    only = {name: frozenset(changes) for name, changes in known.items()} if again else None
     results = []
-    for result in run_all(places):
+    for result in run_all(places, only):
         results.append(result)
-        if result.get("survivors") or result.get("unfinished"):
+        if result.get("told") or result.get("unfinished"):
             print(json.dumps({key: value for key, value in result.items() if key != "untold"}), flush=True)
-        if not named:
-            (HERE / "survivors.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+    if not named:
+        record = {
+            "problems": len(results),
+            "mutants": sum(result.get("mutants", 0) for result in results),
+            "passing": {result["id"]: result["survivors"] for result in results if result.get("survivors")},
+        }
+        RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     count = sum(result.get("mutants", 0) for result in results)
     print(
         len(results),

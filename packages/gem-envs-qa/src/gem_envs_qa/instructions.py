@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from gem.errors import DatasetError
@@ -53,12 +54,7 @@ def check_instructions(gold: InstructionGold) -> None:
         if relation is not None and relation not in _RELATIONS:
             raise DatasetError(f"the instruction {name!r} has the relation {relation!r:.40}, not one of {_RELATIONS}")
         if name in _NEED_LANGUAGE:
-            try:
-                import langdetect  # noqa: F401  # only whether it is there
-            except ImportError as error:
-                raise DatasetError(
-                    f"the instruction {name!r} needs langdetect; pip install 'gem-envs-qa[ifeval]'"
-                ) from error
+            _language_profiles()
 
 
 def follows(response: str, gold: InstructionGold) -> list[bool]:
@@ -147,24 +143,33 @@ def _sections(response: str, given: Mapping[str, Any]) -> bool:
 
 def _language(text: str) -> str:
     """Return the code of a text's language, the same each time; empty if it has no words."""
-    from langdetect import LangDetectException
-    from langdetect.detector_factory import PROFILES_DIRECTORY, DetectorFactory
-
-    if "factory" not in _LANGUAGES:
-        factory = DetectorFactory()
-        factory.load_profile(PROFILES_DIRECTORY)
-        _LANGUAGES["factory"] = factory
-    detector = _LANGUAGES["factory"].create()
+    factory, no_features = _language_profiles()
+    detector = factory.create()
     detector.seed = 0  # it draws samples
     detector.append(text)
     try:
         return str(detector.detect())
-    except LangDetectException:
+    except no_features:
         return ""
 
 
-_LANGUAGES: dict[str, Any] = {}
-"""The profiles of languages, read once a process."""
+@cache
+def _language_profiles() -> Any:
+    """Return what makes detectors of languages, read once a process, and what they raise for a text without words.
+
+    Raises:
+        DatasetError: if the library is missing.
+    """
+    try:
+        from langdetect.detector_factory import PROFILES_DIRECTORY, DetectorFactory
+        from langdetect.lang_detect_exception import LangDetectException
+    except ImportError as error:
+        raise DatasetError("instructions on languages need langdetect; pip install 'gem-envs-qa[ifeval]'") from error
+    factory = DetectorFactory()
+    factory.load_profile(PROFILES_DIRECTORY)
+    return factory, LangDetectException
+
+
 _NEED_LANGUAGE = frozenset(
     ("language:response_language", "change_case:english_capital", "change_case:english_lowercase")
 )

@@ -16,7 +16,9 @@ import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from gem_envs_code.suite import Case, Suite
@@ -80,11 +82,15 @@ class CodeProblem:
         return {f"{old} -> {new}": source.replace(old, new) for old, new in self.edits if old in source}
 
     def inputs(self, seed: int = 0) -> list[Any]:
-        """Return inputs of tests; those of the hidden ones for seed 0. No two are the same, nor an example."""
+        """Return inputs of tests; those of the hidden ones for seed 0. No two are the same, nor an example.
+
+        The hidden ones include the inputs of ``boundary_inputs.json``, on which a wrong program differs that passes all
+        that are drawn.
+        """
         rng = random.Random(f"{_VERSION} {self.id} {seed}")
         seen = {json.dumps(given) for given in self.examples}
         drawn = []
-        for given in self.tests(rng):
+        for given in chain(self.tests(rng), _boundary_inputs().get(self.id, ()) if seed == 0 else ()):
             key = json.dumps(given)
             if key not in seen:
                 seen.add(key)
@@ -101,6 +107,16 @@ class CodeProblem:
         """Return the tests with these inputs."""
         checker = None if self.check is None else f"{_source(self.check)}\ncheck = {self.check.__name__}\n"
         return Suite(tuple(map(self.case, inputs)), None if self.is_program else self.name, checker)
+
+
+@cache
+def _boundary_inputs() -> dict[str, list[Any]]:
+    """Return further inputs of hidden tests by the problem's id; arguments as tuples."""
+    content = json.loads(Path(__file__).with_name("boundary_inputs.json").read_text("utf-8"))
+    return {
+        name: [tuple(given) if isinstance(given, list) else given for given in inputs]
+        for name, inputs in content.items()
+    }
 
 
 @lru_cache(maxsize=1024)

@@ -1,0 +1,74 @@
+"""Mutants of the reference solutions: the hidden tests refuse every one that is not recorded as passing.
+
+``mutation/run.py`` makes the record ``mutation/passing.json``; its figures and what is known of the mutants that pass
+are in the package's README.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gem_envs_code.problems import all_problems
+from gem_envs_code.problems.problem import _boundary_inputs
+
+FOLDER = Path(__file__).parent / "mutation"
+RECORD = json.loads((FOLDER / "passing.json").read_text("utf-8"))
+PLACES = {problem.id: place for place, problem in enumerate(all_problems())}
+BY_DAY = ("majority", "span-sets-difference", "code-check-time")
+"""Problems whose drawn tests a wrong program passed, with quick solutions."""
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[Any]:
+    """The module of the run, which finds the others of its folder."""
+    sys.path.insert(0, str(FOLDER))
+    yield import_module("run")
+    sys.path.remove(str(FOLDER))
+
+
+def passing(run: Any, identities: list[str]) -> dict[str, list[str]]:
+    """Run the mutants of some problems; return the changes of those that pass every hidden test."""
+    results = run.run_all([PLACES[identity] for identity in identities], search=False)
+    return {result["id"]: result.get("survivors", ["the run did not end"]) for result in results}
+
+
+@pytest.mark.slow
+def test_a_mutant_that_is_not_recorded_fails(run: Any) -> None:
+    """In a few problems, by day."""
+    for identity, survivors in passing(run, list(BY_DAY)).items():
+        assert set(survivors) <= set(RECORD["passing"].get(identity, ()))
+
+
+@pytest.mark.nightly
+def test_every_mutant_that_is_not_recorded_fails(run: Any) -> None:
+    """In all problems, at night."""
+    new = {
+        identity: sorted(set(survivors) - set(RECORD["passing"].get(identity, ())))
+        for identity, survivors in passing(run, list(PLACES)).items()
+    }
+    assert {identity: changes for identity, changes in new.items() if changes} == {}
+
+
+def test_the_boundary_inputs_are_needed(run: Any) -> None:
+    """Without them, a wrong program passes: one in which the first number of a list leads from the beginning."""
+    problem = all_problems()[PLACES["majority"]]
+    function = run.compiled(problem, run.source_of(problem).replace("votes[0], 0", "votes[0], 1"))
+    told = [
+        given
+        for given in problem.inputs()
+        if not run.accepts(problem, given, problem.case(given).output, run.outcome(function, problem, given, 1.0))
+    ]
+    assert told == _boundary_inputs()["majority"]
+
+
+def test_the_record_knows_the_problems() -> None:
+    """And no boundary input is of a problem that is gone."""
+    assert RECORD["problems"] == len(PLACES)
+    assert {*RECORD["passing"], *_boundary_inputs()} <= set(PLACES)
