@@ -7,7 +7,7 @@ import shutil
 import sys
 import tarfile
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -16,7 +16,7 @@ from gem_terminal.engines import Engine
 from gem_terminal.formats import bundled_tasks
 from gem_terminal.task import Image, ResourceLimits
 from gem_terminal.verdicts.carried_files import CarriedFiles
-from gem_terminal.verdicts.pristine import lay_over
+from gem_terminal.verdicts.pristine import carry_rules, lay_over
 from gem_terminal.verdicts.verdict_worth import verdict_worth
 
 if sys.version_info >= (3, 11):
@@ -143,6 +143,15 @@ def test_what_a_verdict_is_worth(tmp_path: Path) -> None:
     assert verdict_worth(task).is_forgeable
     (tmp_path / "environment/Dockerfile").write_text("FROM c\nUSER two\n")
     assert verdict_worth(task).level == "guarded"
+
+
+@pytest.mark.only_engine("namespace")
+def test_search_paths_of_the_image_stay_its_own(engine: Engine, small: Image, tmp_path: Path) -> None:
+    """What lies on one would be executed, or loaded by every program, without a word of the tests."""
+    variables = {"PATH": "/app/bin:/usr/bin:/bin", "LD_LIBRARY_PATH": "/app/so"}
+    with engine.start(engine.prepare(small), ResourceLimits(), variables) as fresh:
+        rules = carry_rules(replace(load_task(write_task(tmp_path)), workdir="/srv"), fresh)
+    assert {PurePosixPath("/app/bin"), PurePosixPath("/app/so")} <= set(rules.tools)
 
 
 @pytest.mark.only_engine("namespace")
