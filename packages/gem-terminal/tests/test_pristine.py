@@ -90,16 +90,18 @@ def test_changes_under_declared_paths_are_carried(engine: Engine, tmp_path: Path
         **{
             "instruction.md": FILES["instruction.md"] + " Make the files a, b, c, d, new, other and planted.",
             "environment/Dockerfile": FILES["environment/Dockerfile"]
-            + "RUN cd /app && mkdir old kept && echo 1 > old/file && echo 2 > kept/file && ln -s /root link "
+            + "RUN cd /app && mkdir old kept && echo 1 > old/file && echo image > old/Makefile "
+            "&& echo 2 > kept/file && ln -s /root link "
             "&& ln -s /opt/shop shop\n",
             "tests/test.sh": "#!/bin/bash\ncd /app; find . /opt/shop /srv -printf '%p %y %m %U %l\\n' | sort;"
-            f"cat a kept/*; test -e /elsewhere || echo clean; {PAY}\n",
+            f"cat a kept/* old/Makefile; test -e /elsewhere || echo clean; {PAY}\n",
         },
     )
     with TerminalEnv(path=folder, engine=engine, strict=True, warm=0) as env:
         env.reset(seed=0)
         env.step(
-            "<bash>rm -r old; mkdir old; echo 3 > old/new; echo 4 > a; ln a b; ln -s a c; ln -s /usr/bin/env d;"
+            "<bash>rm -r old; mkdir old; echo 3 > old/new; echo mine > old/Makefile;"
+            " echo 4 > a; ln a b; ln -s a c; ln -s /usr/bin/env d;"
             "chown 7 a; chmod 4750 a; mkfifo pipe; ln -s /etc/shadow secret; ln -s /srv/../tests up; touch conftest.py;"
             "touch /elsewhere; rm kept/file; echo 5 > kept/other; rm shop; mkdir shop; echo 6 > shop/planted;"
             "echo 8 > /opt/shop/number</bash>"
@@ -110,8 +112,9 @@ def test_changes_under_declared_paths_are_carried(engine: Engine, tmp_path: Path
     assert listed == [
         ". d 755 0 ", "./a f 750 7 ", "./b f 750 7 ", "./c l 777 0 a", "./d l 777 0 /usr/bin/env",
         "./kept d 755 0 ", "./kept/other f 644 0 ", "./link l 777 0 /root", "./old d 755 0 ",
+        "./old/Makefile f 644 0 ",
         "./old/new f 644 0 ", "./shop d 755 0 ", "./shop/planted f 644 0 ", "/opt/shop d 755 0 ",
-        "/opt/shop/number f 644 0 ", "/srv d 755 0 ", "4", "5", "clean",
+        "/opt/shop/number f 644 0 ", "/srv d 755 0 ", "4", "5", "image", "clean",
     ]  # fmt: skip
 
 
