@@ -104,6 +104,7 @@ REFUSED = (
     "/app/node_modules/left/index.js", "/app/vendor/autoload.php", "/app/__pycache__/x.py", "/app/x.dist-info/a.txt",
     "/srv/all/conftest.py", "/srv/all/x/tox.ini", "/app/setup.cfg", "/app/tox.ini", "/app/crates/a/Cargo.toml",
     "/app/json.py", "/app/a/csv.cpython-311-x86_64-linux-gnu.so", "/app/pytest.py", "/app/_pytest/__init__.py",
+    "/app/tests/helper.cpython-311-x86_64-linux-gnu.so", "/app/tests/run.sh", "/app/sitecustomize.so",
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tarfile
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -16,7 +16,7 @@ from gem_terminal.engines import Engine
 from gem_terminal.formats import bundled_tasks
 from gem_terminal.task import Image, ResourceLimits
 from gem_terminal.verdicts.carried_files import CarriedFiles
-from gem_terminal.verdicts.pristine import lay_over
+from gem_terminal.verdicts.pristine import carry_rules, lay_over
 from gem_terminal.verdicts.verdict_worth import verdict_worth
 
 if sys.version_info >= (3, 11):
@@ -90,16 +90,18 @@ def test_changes_under_declared_paths_are_carried(engine: Engine, tmp_path: Path
         **{
             "instruction.md": FILES["instruction.md"] + " Make the files a, b, c, d, new, other and planted.",
             "environment/Dockerfile": FILES["environment/Dockerfile"]
-            + "RUN cd /app && mkdir old kept && echo 1 > old/file && echo 2 > kept/file && ln -s /root link "
+            + "RUN cd /app && mkdir old kept && echo 1 > old/file && echo image > old/Makefile "
+            "&& echo 2 > kept/file && ln -s /root link "
             "&& ln -s /opt/shop shop\n",
             "tests/test.sh": "#!/bin/bash\ncd /app; find . /opt/shop /srv -printf '%p %y %m %U %l\\n' | sort;"
-            f"cat a kept/*; test -e /elsewhere || echo clean; {PAY}\n",
+            f"cat a kept/* old/Makefile; test -e /elsewhere || echo clean; {PAY}\n",
         },
     )
     with TerminalEnv(path=folder, engine=engine, strict=True, warm=0) as env:
         env.reset(seed=0)
         env.step(
-            "<bash>rm -r old; mkdir old; echo 3 > old/new; echo 4 > a; ln a b; ln -s a c; ln -s /usr/bin/env d;"
+            "<bash>rm -r old; mkdir old; echo 3 > old/new; echo mine > old/Makefile;"
+            " echo 4 > a; ln a b; ln -s a c; ln -s /usr/bin/env d;"
             "chown 7 a; chmod 4750 a; mkfifo pipe; ln -s /etc/shadow secret; ln -s /srv/../tests up; touch conftest.py;"
             "touch /elsewhere; rm kept/file; echo 5 > kept/other; rm shop; mkdir shop; echo 6 > shop/planted;"
             "echo 8 > /opt/shop/number</bash>"
@@ -110,8 +112,9 @@ def test_changes_under_declared_paths_are_carried(engine: Engine, tmp_path: Path
     assert listed == [
         ". d 755 0 ", "./a f 750 7 ", "./b f 750 7 ", "./c l 777 0 a", "./d l 777 0 /usr/bin/env",
         "./kept d 755 0 ", "./kept/other f 644 0 ", "./link l 777 0 /root", "./old d 755 0 ",
+        "./old/Makefile f 644 0 ",
         "./old/new f 644 0 ", "./shop d 755 0 ", "./shop/planted f 644 0 ", "/opt/shop d 755 0 ",
-        "/opt/shop/number f 644 0 ", "/srv d 755 0 ", "4", "5", "clean",
+        "/opt/shop/number f 644 0 ", "/srv d 755 0 ", "4", "5", "image", "clean",
     ]  # fmt: skip
 
 
@@ -143,6 +146,15 @@ def test_what_a_verdict_is_worth(tmp_path: Path) -> None:
     assert verdict_worth(task).is_forgeable
     (tmp_path / "environment/Dockerfile").write_text("FROM c\nUSER two\n")
     assert verdict_worth(task).level == "guarded"
+
+
+@pytest.mark.only_engine("namespace")
+def test_search_paths_of_the_image_stay_its_own(engine: Engine, small: Image, tmp_path: Path) -> None:
+    """What lies on one would be executed, or loaded by every program, without a word of the tests."""
+    variables = {"PATH": "/app/bin:/usr/bin:/bin", "LD_LIBRARY_PATH": "/app/so"}
+    with engine.start(engine.prepare(small), ResourceLimits(), variables) as fresh:
+        rules = carry_rules(replace(load_task(write_task(tmp_path)), workdir="/srv"), fresh)
+    assert {PurePosixPath("/app/bin"), PurePosixPath("/app/so")} <= set(rules.tools)
 
 
 @pytest.mark.only_engine("namespace")

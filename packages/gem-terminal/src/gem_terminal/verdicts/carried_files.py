@@ -139,7 +139,7 @@ class CarryRules:
     """The folders and files whose changes are carried."""
     author: Declarations = field(default_factory=Declarations)
     tools: tuple[PurePosixPath, ...] = ()
-    """Folders whose files stay those of the image: its search path, and its virtual environments."""
+    """Folders whose files stay those of the image: its search paths, and its virtual environments."""
     added: tuple[PurePosixPath, ...] = ()
     """Folders in which new files are carried, and changes of the image's files are not: installed packages."""
     modules: frozenset[str] = field(default_factory=known_modules)
@@ -260,7 +260,7 @@ class CarryRules:
             return is_mentioned or leads_to_folder
         if kind is FileKind.PROGRAM and not (is_new or is_mentioned):
             return False
-        if kind is FileKind.SOURCE and is_test_source(PurePosixPath(*inner)):
+        if kind is not FileKind.DATA and is_test_source(PurePosixPath(*inner)):  # a library comes before a source
             return is_new and is_mentioned
         return is_mentioned or not self._shadows(path, trees)
 

@@ -60,13 +60,13 @@ _UNSAFE = re.compile(r"[\\\udc80-\udcff]")
 _AT_ONCE = 64 << 10
 """Bytes of paths in one command."""
 
-# The default folder, the search path, the users, the virtual environments in the declared folders, and the modules that
-# Python finds beside its library.
+# The default folder, the search paths of programs and libraries, the users, the virtual environments in the declared
+# folders, and the modules that Python finds beside its library.
 _LOOK = r"""
-pwd; echo "$PATH"; cat /etc/passwd; echo :
+pwd; echo "$PATH:$LD_LIBRARY_PATH"; cat /etc/passwd; echo :
 [ "$(pwd)" = / ] || set -- "$@" "$(pwd)"
 for folder; do find "$folder" -xdev -maxdepth 6 -name pyvenv.cfg -type f 2>/dev/null; done; echo; echo :
-find /usr/lib /usr/local/lib /opt "$@" -xdev -maxdepth 6 -path '*-packages/*' -prune -print 2>/dev/null; :"""
+find /usr/lib /usr/local/lib /opt "$@" -xdev -maxdepth 7 -path '*-packages/*' -prune -print 2>/dev/null; :"""
 # $1: the number of the paths that came before. A path with a backslash is written with escapes, since engines take no
 # arguments that are not UTF-8.
 _EACH = r"""number="$1"; shift
