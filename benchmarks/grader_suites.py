@@ -15,8 +15,7 @@ With `--only-data` and `--data NAME=PATH`, for each set in a published shape: th
 cannot read, the share right of its gold answers in other dresses, the false positives among its gold answers shuffled,
 and the problems that pay for something without work, as an environment grades it. That is a constant that answers
 nothing; a formula or number of the question, as it stands or in a frill such as `-(-c)`, where the gold answer does not
-stand verbatim in the question; and a whole number as a calculation (`9 \cdot 2`), of GSM8K the last one of the published
-solution.
+stand verbatim in the question; and a whole number as a calculation (`9 \cdot 2`), of GSM8K the last of its solution.
 """
 
 from __future__ import annotations
