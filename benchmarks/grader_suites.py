@@ -2,6 +2,7 @@ r"""Measures the mathematics grader on published pairs, machine rewrites and dat
 
     python benchmarks/grader_suites.py
     python benchmarks/grader_suites.py --only-speed
+    python benchmarks/grader_suites.py --only-errors
     python benchmarks/grader_suites.py --only-data --data MATH=math/test.jsonl --data Minerva=minerva_math/test.jsonl
 
 The pairs are those of `packages/gem-envs-math/tests/grader_corpus`: `suites.json` (verdicts of ten public test suites)
@@ -15,8 +16,7 @@ With `--only-data` and `--data NAME=PATH`, for each set in a published shape: th
 cannot read, the share right of its gold answers in other dresses, the false positives among its gold answers shuffled,
 and the problems that pay for something without work, as an environment grades it. That is a constant that answers
 nothing; a formula or number of the question, as it stands or in a frill such as `-(-c)`, where the gold answer does not
-stand verbatim in the question; and a whole number as a calculation (`9 \cdot 2`), of GSM8K the last one of the published
-solution.
+stand verbatim in the question; and a whole number as a calculation (`9 \cdot 2`), of GSM8K the last of its solution.
 """
 
 from __future__ import annotations
@@ -169,7 +169,9 @@ def print_rewrites(graders: dict[str, Correct], each: int) -> None:
             right[kind] += told == label
             accepted += told and not label
         mean = statistics.mean(right[kind] / count[kind] for kind in count)
-        print(f"| {name} | {len(pairs)} | {100 * right.total() / len(pairs):.2f} % | {100 * mean:.2f} % | {accepted} |")
+        print(
+            f"| {NAMES[name]} | {len(pairs)} | {100 * right.total() / len(pairs):.2f} % | {100 * mean:.2f} % | {accepted} |"
+        )
 
 
 def print_speeds(graders: dict[str, Correct]) -> None:
@@ -283,8 +285,11 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=5000, help="problems of a data set to attack (default: 5000)")
     parser.add_argument("--only-data", action="store_true", help="leave out the pairs")
     parser.add_argument("--only-speed", action="store_true", help="measure speeds alone")
+    parser.add_argument("--only-errors", action="store_true", help="print the error rates of this grader alone")
     options = parser.parse_args()
-    if not options.only_data:
+    if options.only_errors:
+        print_errors({"ours": cache(ours())}, options.each)
+    elif not options.only_data:
         graders = {"ours": ours(), "mv": theirs()}
         for grade in graders.values():
             grade("\\sin(2x)", "2\\sin x\\cos x")

@@ -11,7 +11,7 @@ from gem_envs_math.grader.tokens import closes
 
 __all__ = ["joined"]
 
-_PREFIXES = frozenset({"Delta", "angle"})
+_PREFIXES = frozenset({"\\Delta", "\\angle"})
 _ABOVE = re.compile(r"d(?:\^\{?(\d)\}?)?(\\?[A-Za-z]+)?")
 _BELOW = re.compile(r"d(\\?[A-Za-z]+)(?:\^\{?(\d)\}?)?")
 
@@ -22,7 +22,7 @@ def joined(tokens: list[Token]) -> list[Token]:
     Raises:
         UnknownNotationError: at a derivative of an expression, ``\frac{d}{dx} x^2``.
     """
-    if not any(token.raw[:1] == "d" or token.value in _PREFIXES for token in tokens):
+    if not any(token.raw[:1] == "d" or token.raw in _PREFIXES for token in tokens):
         return tokens
     found: list[Token] = []
     position = 0
@@ -30,7 +30,7 @@ def joined(tokens: list[Token]) -> list[Token]:
         token = tokens[position]
         after = tokens[position + 1] if position + 1 < len(tokens) else None
         length, name = _derivative(tokens, position)
-        if not length and token.value in _PREFIXES and after is not None and after.kind == "sym":
+        if not length and token.raw in _PREFIXES and after is not None and after.kind == "sym":
             length, name = 2, f"{token.value}{after.raw}"
         if length:
             found.append(Token("sym", name, token.space, name))

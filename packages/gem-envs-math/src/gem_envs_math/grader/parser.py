@@ -90,6 +90,8 @@ def parse(text: str) -> Value:
 
 def _with_connectives(tokens: list[Token]) -> list[Token]:
     r"""Return the tokens with the words "and" and "or", and the signs of ``A U B`` and ``A - \{1\}``, as operators."""
+    if not any(token.kind in ("word", "lset") or token.raw == "U" for token in tokens):
+        return tokens
     found = []
     for place, token in enumerate(tokens):
         word = token.raw.lower()

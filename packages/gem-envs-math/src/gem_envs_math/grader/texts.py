@@ -132,6 +132,8 @@ def choice_letter(text: str) -> tuple[str, str] | None:
 
 def choice_letters(text: str) -> frozenset[str] | None:
     """Return the letters of a text that is several choices, ``BC``, ``B, C`` or ``(B) and (C)``; None if it is not."""
+    if text[:1] not in "(ABCDEFGH\\$":
+        return None
     text = _TEXT_ONLY.sub(r"\1", text).strip().strip("$").strip()
     if _CHOICES.fullmatch(text) is None:
         return None
