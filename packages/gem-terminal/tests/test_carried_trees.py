@@ -17,7 +17,7 @@ from gem_terminal.verdicts.pristine import existing_paths, lay_over
 DOCKERFILE = r"""FROM debian:bookworm-slim
 RUN mkdir -p /app/a/b/c "/app/back\\slash" && cd /app && echo 1 > a/one && echo 2 > a/b/two && ln a/one a/b/hard \
  && ln -s a/b link && ln -s /usr gone && echo 3 > x && chmod 751 x && head -c 5000 /dev/zero > zeros \
- && cp -a a z && cp -a a y
+ && cp -a a z && cp -a a y && echo 4 > left
 WORKDIR /app
 """
 LIMITS = ResourceLimits(memory=256 << 20, processes=64)
@@ -87,7 +87,7 @@ rm -rf 'back\\slash'; ln -s nowhere 'back\\slash'
 echo 4 > $'n\377'; mkdir -p $'n\344\270'/d
 rm x; mkdir x
 truncate -s 3M zeros; ln zeros other; mkfifo pipe
-rm gone; echo 5 > gone
+rm gone; echo 5 > gone; rm left; mkfifo left
 rm -rf z/b; ln -s /app/gone z/b
 rm -rf z/one; cp -a zeros z/one
 cp -a y y2; rm -r y; mv y2 y"""

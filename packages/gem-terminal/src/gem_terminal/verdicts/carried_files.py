@@ -163,12 +163,16 @@ class CarryRules:
         """
         made = _Archive()
         folders, others, refused, undeclared = list[str](), list[str](), list[str](), list[str]()
+        replaced = list[str]()
         entries = list(_entries(changes))
         trees = _Trees(entries)
         trees.image = look(tuple(dict.fromkeys(asked for entry in entries for asked in self._questions(entry))))
         for entry in entries:
             path, member, content = entry
-            if not self._has_place(path, trees) or not _is_ordinary(member) or self._leads_out(path, member):
+            if not _is_ordinary(member):  # it may have taken the place of a file of the image
+                replaced.append(str(path))
+                continue
+            if not self._has_place(path, trees) or self._leads_out(path, member):
                 refused.append(str(path))
                 continue
             if not self._may_be(entry, trees):
@@ -179,11 +183,11 @@ class CarryRules:
             if (member.isreg() or member.islnk()) and self._is_git_configuration(path):
                 content = git_configuration.clean(bytes(content))
             made.add(path, member, content)
-        removed = tuple(path for path in changes.removed if self._may_remove(PurePosixPath(path)))
+        removed = tuple(path for path in (*changes.removed, *replaced) if self._may_remove(PurePosixPath(path)))
         gone = frozenset(removed)
         kept = tuple(path for path in refused if not gone.isdisjoint(map(str, (path, *PurePosixPath(path).parents))))
         return CarriedFiles(
-            made.close(), tuple(folders), tuple(others), removed, tuple(refused), tuple(undeclared), kept
+            made.close(), tuple(folders), tuple(others), removed, (*refused, *replaced), tuple(undeclared), kept
         )
 
     def _questions(self, entry: _Entry) -> Iterator[str]:
