@@ -169,9 +169,8 @@ def print_rewrites(graders: dict[str, Correct], each: int) -> None:
             right[kind] += told == label
             accepted += told and not label
         mean = statistics.mean(right[kind] / count[kind] for kind in count)
-        print(
-            f"| {NAMES[name]} | {len(pairs)} | {100 * right.total() / len(pairs):.2f} % | {100 * mean:.2f} % | {accepted} |"
-        )
+        share = 100 * right.total() / len(pairs)
+        print(f"| {NAMES[name]} | {len(pairs)} | {share:.2f} % | {100 * mean:.2f} % | {accepted} |")
 
 
 def print_speeds(graders: dict[str, Correct]) -> None:
