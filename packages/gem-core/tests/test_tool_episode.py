@@ -18,7 +18,6 @@ import pytest
 from gem.core import Env, Info
 from gem.errors import NotSupportedError, ToolError
 from gem.tools import FromEpisode, Tool, ToolEnvWrapper, ToolResult, tool
-from gem.wrappers import apply_wrappers, wrapper
 
 
 class Rooms(Env[str, str]):
@@ -117,16 +116,6 @@ def test_the_episode_ends_before_the_environment_closes_even_if_a_tool_fails() -
     with pytest.raises(RuntimeError, match="no"):
         ToolEnvWrapper(rooms, [stubborn]).close()
     assert (rooms.closed, stubborn.events) == (True, ["end", "close"])
-
-
-def test_a_tool_behind_deliberate_faults_knows_its_episode() -> None:
-    """The wrapper that makes calls fail passes on resets, ends and aliases."""
-    guide = Guide()
-    env = apply_wrappers(ToolEnvWrapper(Rooms(), [guide]), [wrapper("tool_failure", rate=0.0)])
-    env.reset(seed=1)
-    assert env.step(block("guide"))[0] == env.unwrapped.room
-    env.close()
-    assert guide.events == ["end", ("reset", True, {"door": "open"}), "end", "close"]
 
 
 def test_a_state_set_begins_the_episode_of_such_tools() -> None:

@@ -19,7 +19,6 @@ from gem.core import Env, Info, Wrapper
 from gem.discovery.official import WRAPPERS
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentTypeError, MissingPluginError, StateError, UnknownArgumentError
-from gem.tools import ToolEnvWrapper, tool
 from gem.wrappers import WrapperLike, apply_wrappers
 from gem_questions import plugin as questions
 from gem_questions.rewards import Reward, Score
@@ -94,12 +93,6 @@ class Tokenizer:
         return "".join(f"<{message['role']}>{message['content']}" for message in conversation) + "<assistant>"
 
 
-@tool
-def dice() -> str:
-    """Roll a die that always shows four."""
-    return "four"
-
-
 class Turns(Reward):
     """Pays a tenth for each turn."""
 
@@ -115,10 +108,6 @@ def still_clock() -> float:
     return 0.0
 
 
-def with_flaky_tool(env: Env[Any, Any]) -> Env[Any, Any]:
-    return gem.wrapper("tool_failure", rate=0.5)(ToolEnvWrapper(env, [dice], max_tool_uses=None))
-
-
 APPLIED: dict[str, WrapperFunction] = {
     "concat": gem.wrapper("concat"),
     "concat_with_action": gem.wrapper("concat_with_action", max_history_length=3),
@@ -132,7 +121,6 @@ APPLIED: dict[str, WrapperFunction] = {
     "record": gem.wrapper("record", path=os.devnull),
     "time_limit": gem.wrapper("time_limit", max_episode_steps=7),
     "wall_clock_limit": gem.wrapper("wall_clock_limit", seconds=5, clock=still_clock),
-    "tool_failure": with_flaky_tool,
     "attempts": gem.wrapper("attempts", max_attempts=2),
     "transform_reward": gem.wrapper("transform_reward", reward=Turns(), mode="add"),
 }

@@ -43,7 +43,7 @@ class Unread(Talk):
 
     def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
         observation, _, over, truncated, info = super().step(action)
-        return observation, 0.0, over, truncated, {"grade": "unreadable"} if over else info
+        return observation, 0.0, over, truncated, {"grader_fault": "no gold"} if over else info
 
 
 class Gone(Talk):

@@ -202,6 +202,29 @@ def test_state_reset_and_close_reach_the_tool() -> None:
     assert clock.closed
 
 
+class Diary(Clock):
+    """Notes the beginnings and ends of its episodes."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def reset(self, env: Env[Any, Any], info: Any) -> None:  # type: ignore[override]  # the form that knows the episode
+        self.events.append(f"begins in {type(env.unwrapped).__name__}")
+
+    def end_episode(self) -> None:
+        self.events.append("ends")
+
+
+def test_a_tool_behind_deliberate_faults_knows_its_episode() -> None:
+    """The wrapper passes on resets and ends."""
+    diary = Diary()
+    env = ToolFailure(ToolEnvWrapper(Task(), [diary]), 0.0)
+    env.reset(seed=1)
+    assert env.step(CALL)[0] == "1 o'clock"
+    env.close()
+    assert diary.events == ["ends", "begins in Task", "ends"]
+
+
 def test_spawned_environments_have_tools_and_failures_of_their_own() -> None:
     """The original's tools are not asked by the twin."""
     clock = Clock()
