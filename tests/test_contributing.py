@@ -117,7 +117,7 @@ def add_wrapper(checkout: Checkout) -> None:
     checkout.change(
         f"{core}/src/gem/built_in.py", "}\n\nVECTOR", '    "reminder": "gem.wrappers.reminder:Reminder",\n}\n\nVECTOR'
     )
-    last = '    "tool_failure": with_flaky_tool,\n'
+    last = '    "attempts": gem.wrapper("attempts", max_attempts=2),\n'
     checkout.change(f"{core}/tests/test_wrapper_base.py", last, f'{last}    "reminder": gem.wrapper("reminder"),\n')
     row = "| `reminder` | `gem.wrappers.reminder:Reminder` | shows a reminder below every observation |\n"
     checkout.change("docs/wrappers.md", "\n`gem-tools` brings", f"{row}\n`gem-tools` brings")

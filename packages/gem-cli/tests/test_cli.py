@@ -225,6 +225,8 @@ def test_rollout_records_episodes_and_reports(tmp_path: Path) -> None:
         "success_rate": 1.0,
         "mean_turns": 3.0,
         "errors": 0,
+        "successes": 5,
+        "judged": 5,
     }
     recorded = list(read_trajectories(out))
     assert sorted(t.seed for t in recorded if t.seed is not None) == list(range(10))

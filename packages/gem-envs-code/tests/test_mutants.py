@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -66,6 +67,17 @@ def test_the_boundary_inputs_are_needed(run: Any) -> None:
         if not run.accepts(problem, given, problem.case(given).output, run.outcome(function, problem, given, 1.0))
     ]
     assert told == _boundary_inputs()["majority"]
+
+
+def test_every_mutant_that_passes_was_read_and_has_its_reason() -> None:
+    """``equivalent.json`` names, for each of them, why no input that the statement allows tells it from the solution.
+
+    Several mutants of a problem may have the same words; as many have a reason as pass.
+    """
+    reasons = json.loads((FOLDER / "equivalent.json").read_text("utf-8"))
+    for identity, changes in RECORD["passing"].items():
+        read = [change.rpartition(" #")[0] for listed in reasons.get(identity, {}).values() for change in listed]
+        assert not Counter(changes) - Counter(read), identity
 
 
 def test_the_record_knows_the_problems() -> None:

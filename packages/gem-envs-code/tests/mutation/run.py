@@ -167,7 +167,9 @@ def _further_inputs(problem: CodeProblem) -> Iterator[tuple[Any, str]]:
 
 
 def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+    pages = int(Path("/proc/self/statm").read_text().split()[0])  # of what the parent has loaded
+    most = pages * resource.getpagesize() + (2 << 30)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     sys.setrecursionlimit(3000)
     signal.signal(signal.SIGVTALRM, _stop)
 

@@ -136,8 +136,9 @@ def _fields(rng: random.Random) -> Iterator[tuple[list[list[int]]]]:
 )
 def cheapest_way(table: list[list[int]]) -> int:
     """Least sums, row by row."""
-    sums = [0] + [10**18] * (len(table[0]) - 1)
+    never = float("inf")
+    sums = [0] + [never] * (len(table[0]) - 1)
     for row in table:
         for column, value in enumerate(row):
-            sums[column] = min(sums[column], sums[column - 1] if column else 10**18) + value
+            sums[column] = min(sums[column], sums[column - 1] if column else never) + value
     return sums[-1]

@@ -449,7 +449,7 @@ def best_pay(jobs: list[list[int]]) -> int:
     """Weighted interval scheduling, by ends."""
     from bisect import bisect_right
 
-    ends, best = [0], [0]
+    ends, best = [float("-inf")], [0]
     for begin, end, pay in sorted(jobs, key=lambda job: job[1]):
         total = best[bisect_right(ends, begin) - 1] + pay
         if total > best[-1]:

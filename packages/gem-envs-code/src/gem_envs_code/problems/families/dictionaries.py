@@ -270,7 +270,7 @@ def _trees(rng: random.Random) -> Iterator[tuple[dict[str, Any]]]:
 nested_tables = structure(
     "medium",
     "The values of a dictionary are whole numbers or dictionaries of the same kind, which may be empty, down to "
-    "depth 20. The path of a "
+    "depth 20; no key holds a dot. The path of a "
     "value joins the keys that lead to it by dots, such as `a.b.c`. Return $what.",
     code="""
 def nested_tables(tree: dict) -> $type:
@@ -318,10 +318,10 @@ def nested_tables(tree):
             "dict[str, int]",
             "a dictionary from the last key of each path of a number to the sum of all numbers whose paths end with "
             "this key",
-            "{last: sum(v for p, v in leaves.items() if p.split('.')[-1] == last) for last in sorted(p[-1:] for p "
-            "in leaves)}",
-            "{last: sum(v for p, v in found if p.endswith(last)) for last in sorted({p[p.rfind('.') + 1 :] for p, _ "
-            "in found})}",
+            "{last: sum(v for p, v in leaves.items() if p.split('.')[-1] == last) "
+            "for last in sorted(p.split('.')[-1] for p in leaves)}",
+            "{last: sum(v for p, v in found if p[p.rfind('.') + 1 :] == last) "
+            "for last in sorted({p[p.rfind('.') + 1 :] for p, _ in found})}",
         ),
         "greatest": (
             "list[str]",

@@ -144,7 +144,7 @@ def leaderboard(entries):
             "on. The greater number comes first; a name whose numbers run out comes later, and equal names keep the "
             "order of their first "
             "entries",
-            "[-value for value in sorted(points[name], reverse=True)] + [1000]",
+            "[-value for value in sorted(points[name], reverse=True)] + [float('inf')]",
             "sorted(values[a], reverse=True) < sorted(values[b], reverse=True)",
         ),
     },
