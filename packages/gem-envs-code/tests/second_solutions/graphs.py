@@ -220,7 +220,7 @@ MISTAKES = [
     ("largest-island", "(r - 1, c), ", ""),
     ("largest-island", "best = 0", "best = 1"),
     ("largest-island", "(r, c - 1)", "(r, c - 1), (r + 1, c + 1), (r - 1, c - 1)"),
-    ("cheapest-way", "[0] + [10**18] *", "[0] + [0] *"),
+    ("cheapest-way", "[0] + [never] *", "[0] + [0] *"),
     ("cheapest-way", "return sums[-1]", "return min(sums)"),
     ("task-order", "return order if len(order) == count else []", "return order"),
     ("task-order", "order.append(then)", "order.insert(0, then)"),
