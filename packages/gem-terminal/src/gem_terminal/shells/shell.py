@@ -319,8 +319,12 @@ class Shell:
     def _kill_children(self, spared: str = "", itself: bool = False, stops: bool = False) -> None:
         if not self._pid:
             return
-        stop = f'kill -{_STOPS} "$1" 2>/dev/null\n' if stops else ""
-        script = stop + _KILL_CHILDREN + ('kill -9 "$1" 2>/dev/null\n' if itself else "") + "exit 0"
+        # Stopped meanwhile, so that it begins nothing new; the process in which it tells its state is not found either.
+        halt, leave = "", ""
+        if stops:
+            halt = 'kill -STOP "$1" 2>/dev/null\n'
+            leave = f'kill -{_STOPS} "$1" 2>/dev/null\nkill -CONT "$1" 2>/dev/null\n'
+        script = halt + _KILL_CHILDREN + leave + ('kill -9 "$1" 2>/dev/null\n' if itself else "") + "exit 0"
         command = ("sh", "-c", script, "sh", self._pid, spared)
         done = self._container.run(command, seconds=_KILLS_IN, user="root", workdir="/")
         if done.exit_code:  # killed by a process that kills every new process
