@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+import shutil
 import socket
 import sys
 from collections import Counter
@@ -161,6 +162,13 @@ def _reserve_port() -> int:
                 listener.accept()[0].close()  # whoever closes first, here the server, has the connection remembered
                 client.recv(1)
         return port
+
+
+@pytest.fixture(scope="session")
+def with_git() -> None:
+    """Skip a test that makes git repositories where the program is missing."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
 
 
 @pytest.fixture(scope="session")

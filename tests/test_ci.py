@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -85,7 +88,8 @@ class Machine:
         # The server that was started belongs to this test.
         for line in done.stderr.splitlines():
             if "to stop it: kill" in line:
-                subprocess.run(["kill", line.split()[-1]], check=False)
+                with suppress(ProcessLookupError):
+                    os.kill(int(line.split()[-1]), signal.SIGTERM)
         return done
 
     @property

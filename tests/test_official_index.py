@@ -118,7 +118,7 @@ def page(files: dict[str, bytes], name: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def untouched(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def untouched(tmp_path_factory: pytest.TempPathFactory, with_git: None) -> Checkout:
     """A copy of the repository that no test changes."""
     return Checkout.of_this_repository(tmp_path_factory.mktemp("untouched") / "checkout")
 

@@ -24,7 +24,7 @@ def _import_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path: Path, with_git: None) -> Path:
     """Two packages, one of which requires the other, in a git repository."""
     root = tmp_path / "a workspace"
     for name, needs in (("gem-core", ""), ("gem-envs-toys", '"gem-core[datasets]>=0.1,<0.2", "numpy>=0.1,<0.2"')):

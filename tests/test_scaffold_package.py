@@ -78,7 +78,7 @@ class Environment:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory: pytest.TempPathFactory, with_git: None) -> Path:
     """The package that 'gem new my-envs' writes, in a git repository of its own."""
     folder = tmp_path_factory.mktemp("author")
     done(sys.executable, "-m", "gem", "new", "my-envs", "--author", "A. Author", cwd=folder)

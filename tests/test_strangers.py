@@ -245,7 +245,7 @@ def test_a_machine_is_handed_the_settings_of_package_indexes_alone(tmp_path: Pat
     assert local_paths(settings, {"SSL_CERT_FILE": str(bundle)}) == sorted([bundle, index.parent, wheels])
 
 
-def test_a_checkout_has_the_history_and_the_changes_of_the_working_tree(tmp_path: Path) -> None:
+def test_a_checkout_has_the_history_and_the_changes_of_the_working_tree(tmp_path: Path, with_git: None) -> None:
     """Changed, new and deleted files are as they are in the working tree; ignored files stay behind."""
     from devtools.strangers.checkout import pack_checkout
 

@@ -89,7 +89,7 @@ def git(root: Path, *arguments: str) -> None:
     subprocess.run(command, cwd=root, check=True, capture_output=True)
 
 
-def test_a_change_is_all_since_the_branch_began(root: Path) -> None:
+def test_a_change_is_all_since_the_branch_began(root: Path, with_git: None) -> None:
     """Commits of the branch, what is not committed and new files count; what others have merged since does not."""
     from devtools.workspace import touched
 
@@ -112,7 +112,7 @@ def test_a_change_is_all_since_the_branch_began(root: Path) -> None:
     assert change.dependants == ()
 
 
-def test_what_was_pushed_still_belongs_to_the_change(root: Path) -> None:
+def test_what_was_pushed_still_belongs_to_the_change(root: Path, with_git: None) -> None:
     """The branch's own copy on the server, which ``git push -u`` makes its upstream, is not where it began."""
     from devtools.workspace import touched
 
