@@ -361,7 +361,7 @@ def test_nothing_is_left_after_many_executions(count: int) -> None:
         before = held()
         for program in programs:
             ended = sandbox.run_many(program, [""] * (count // len(programs)), parallel=4)
-            assert {done.exit_code for done in ended if done is not None} <= {0, 1}
+            assert not [done for done in ended if done is not None and done.exit_code not in (0, 1)]
         deadline = time.monotonic() + 30
         # The server lets go of the last execution after its answer.
         while any(now > then for now, then in zip(held(), before, strict=True)):
