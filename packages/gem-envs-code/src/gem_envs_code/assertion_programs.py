@@ -80,13 +80,19 @@ def _classes(names):
 """
 
 # The program's own prints are discarded, as in gem_envs_code.judge.
-PROGRAM = (
+_READ_QUIETLY = (
     CODEC
     + """
 import os
 _given = json.loads(sys.stdin.read())
 _out = os.dup(1)
 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+"""
+)
+
+PROGRAM = (
+    _READ_QUIETLY
+    + """
 _names = {"__name__": "solution", "__builtins__": __builtins__}
 exec(_given["imports"], _names)
 exec(compile(_given["setup"], "setup.py", "exec"), _names)
@@ -126,12 +132,9 @@ with os.fdopen(_out, "w") as _out:
 )
 
 ASSERTIONS = (
-    CODEC
+    _READ_QUIETLY
     + """
-import ast, os, random, re, types
-_given = json.loads(sys.stdin.read())
-_out = os.dup(1)
-os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+import ast, random, re, types
 
 class _New(BaseException):
     pass

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2s
 from typing import Any
 
-from gem.text import action_text
+from gem.text import action_text, spoken_text
 from gem_questions.rewards.grader import VERDICTS
 from gem_rollout.trajectory import EpisodeKey, Outcome, Trajectory
 from gem_rollout.trajectory.outcome import cut_by_environment, episode_outcome, settled_outcomes, success_of
@@ -230,6 +230,8 @@ _NAMES = tuple(item.name for item in fields(EpisodeRow))
 
 def settle(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:
     """Return rows with their outcomes settled among those of the same environment (``settled_outcomes``)."""
+    if all(row.outcome != "untold" for row in rows):  # nearly every run, and a page asks each second
+        return list(rows)
     by_env: dict[str, list[int]] = {}
     for position, row in enumerate(rows):
         by_env.setdefault(row.env, []).append(position)
@@ -268,9 +270,8 @@ def _is_all_reasoning(turn: Mapping[str, Any]) -> bool:
     text = action if isinstance(action, str) else action_text(action) or ""
     if isinstance(action, Mapping) and action.get("tool_calls"):
         return False
-    begin, _, said = text.rpartition("</think>")
-    reasoned = turn.get("reasoning") or begin or text.lstrip().startswith("<think>")
-    return bool(reasoned) and not (said if begin else text.partition("<think>")[0]).strip()
+    said = spoken_text(text)
+    return not said.strip() and bool(turn.get("reasoning") or said != text)
 
 
 def _digest(action: Any) -> str:

@@ -27,7 +27,7 @@ _RANGES: dict[str, Quantity] = {
 _CHOICES: dict[str, Callable[[EpisodeRow], str | None]] = {
     "env": lambda row: row.env,
     "seed": lambda row: str(row.seed),
-    "outcome": lambda row: _outcome(row),
+    "outcome": lambda row: VIEWED_OUTCOMES[row.outcome],
     "failure": lambda row: _failure(row),
     "stop": lambda row: row.stop_reason,
     "grade": lambda row: row.grade,
@@ -105,10 +105,6 @@ def _bounds(text: str) -> tuple[float, float, bool]:
 def _searched(row: EpisodeRow) -> str:
     fields = [row.env, f"seed {row.seed}", row.stop_reason, _failure(row), row.agent]
     return " ".join(field for field in fields if field).lower()
-
-
-def _outcome(row: EpisodeRow) -> str:
-    return VIEWED_OUTCOMES[row.outcome]
 
 
 def _failure(row: EpisodeRow) -> str | None:

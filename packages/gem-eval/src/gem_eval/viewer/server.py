@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from gem_eval.runs import EpisodeRow
 from gem_eval.viewer.columns import as_columns
 from gem_eval.viewer.page_bundle import script, served_page, style
 from gem_eval.viewer.page_files import CONTENT_SECURITY_POLICY, page_files
@@ -156,6 +157,7 @@ class _PackedRows:
     def __init__(self, run: ViewedRun) -> None:
         self._run = run
         self._kept: tuple[Any, bytes] = (None, b"")
+        self._figures: tuple[Any, dict[str, Any]] = (None, {})
 
     def packed(self, start: int, generation: int) -> bytes:
         """Return the rows from a number on; all of them, if the caller's generation is not the present one."""
@@ -170,11 +172,18 @@ class _PackedRows:
                 "generation": run.generation,
                 "from": start,
                 "live": live,
-                **run_figures(run.rows),
+                **self._figures_of(run.rows),
                 **as_columns(run.rows[start:]),
             }
             self._kept = question, gzip.compress(_encoded(answer), 1)
         return self._kept[1]
+
+    def _figures_of(self, rows: list[EpisodeRow]) -> dict[str, Any]:
+        """Return the figures of the run, which are reckoned anew when it has gained rows and not each second."""
+        state = (self._run.generation, len(rows))
+        if self._figures[0] != state:
+            self._figures = state, run_figures(rows)
+        return self._figures[1]
 
 
 def _natural(request: web.Request, name: str) -> int:

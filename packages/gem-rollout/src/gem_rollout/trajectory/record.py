@@ -80,7 +80,8 @@ class Trajectory:
         """The reason why the episode failed, or None."""
         if self.failure is not None:
             return self.failure.message
-        return str(self._end()[2]["error"]) if is_fault(*self._end()) else None
+        end = self._end()
+        return str(end[2]["error"]) if is_fault(*end) else None
 
     def _end(self) -> tuple[bool, bool, dict[str, Any]]:
         """Return how the environment ended the episode: ``terminated``, ``truncated`` and the last ``info``."""
