@@ -204,9 +204,9 @@ hog = (
     "        made += 1\\nexcept OSError: print(made)"
 )
 needs_32 = (
-    "import subprocess, threading\\nbarrier = threading.Barrier(32)\\n"
-    "for _ in range(31): threading.Thread(target=barrier.wait).start()\\nbarrier.wait()\\n"
-    "print(subprocess.run(['echo', 'well'], capture_output=True).stdout)"
+    "import subprocess, threading\\nend = threading.Event()\\n"
+    "for _ in range(30): threading.Thread(target=end.wait).start()\\n"
+    "print(subprocess.run(['echo', 'well'], capture_output=True).stdout)\\nend.set()"
 )
 ends_many = "import os\\nfor _ in range(80):\\n    if os.fork() == 0: os._exit(0)\\n    os.wait()\\nprint('well')"
 with Sandbox("restricted", Limits(seconds=60)) as sandbox:
