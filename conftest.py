@@ -7,8 +7,8 @@ import random
 import shutil
 import socket
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -86,6 +86,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect the tests that the tier leaves out, note the reasons of those that are long, and make batches."""
     markers = LEFT_OUT[config.getoption("--tier")]
     left_out = [item for item in items if any(item.get_closest_marker(marker) for marker in markers)]
+    if markers:
+        gone = set(left_out)
+        left_out += _beyond_the_sample(item for item in items if item not in gone)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
@@ -95,6 +98,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.user_properties.append((REASON, marker.kwargs["reason"]))
     if config.getoption("loadgroup", False):
         _make_batches(items)
+
+
+def _beyond_the_sample(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """Return the variants of sampled tests but the first, the last and what lies evenly between, as many as told."""
+    variants: defaultdict[tuple[pytest.Item | pytest.Collector | None, str], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sampled") is not None:
+            variants[item.parent, getattr(item, "originalname", item.name)].append(item)
+    beyond = []
+    for tests in variants.values():
+        marker = tests[0].get_closest_marker("sampled")
+        most = marker.args[0] if marker else len(tests)
+        taken = {round(n * (len(tests) - 1) / max(most - 1, 1)) for n in range(min(most, len(tests)))}
+        beyond += [test for n, test in enumerate(tests) if n not in taken]
+    return beyond
 
 
 def _make_batches(items: list[pytest.Item]) -> None:

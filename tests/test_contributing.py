@@ -123,7 +123,7 @@ def add_wrapper(checkout: Checkout) -> None:
     checkout.change("docs/wrappers.md", "\n`gem-tools` brings", f"{row}\n`gem-tools` brings")
 
 
-@pytest.mark.slow(reason="gem check starts an interpreter for every process of its clauses")
+@pytest.mark.nightly
 def test_a_variant_needs_the_manifest(checkout: Checkout) -> None:
     """The new variant is listed and passes the conformance kit."""
     name = add_variant(checkout)
@@ -131,7 +131,7 @@ def test_a_variant_needs_the_manifest(checkout: Checkout) -> None:
     checkout.run("gem", "check", name)
 
 
-@pytest.mark.slow(reason="a contributor's commands run in interpreters of their own")
+@pytest.mark.nightly
 def test_a_wrapper_needs_a_module_a_registration_tests_and_a_page(checkout: Checkout) -> None:
     """The new wrapper works by name, and passes the tests of all wrappers and of their page."""
     add_wrapper(checkout)

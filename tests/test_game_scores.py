@@ -30,6 +30,7 @@ def number(cell: str) -> tuple[float, float]:
     return float(mean), float(spread or 0.0005)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("env_id", [*CHEAP, *(pytest.param(i, marks=pytest.mark.nightly) for i in SPECS)])
 def test_a_row_is_what_fresh_play_gives(env_id: str) -> None:
     """Every figure of it, to the last digit."""

@@ -177,6 +177,7 @@ class Machine:
         return done.stdout
 
 
+@pytest.mark.nightly
 def test_a_third_partys_game_is_published_found_installed_and_played(
     tmp_path: Path,
     build_wheel: Callable[[Path, Path], Path],

@@ -157,6 +157,7 @@ def test_the_same_files_give_the_same_bytes(untouched: Checkout, snapshot: dict[
     assert contents(tmp_path / "second") == snapshot
 
 
+@pytest.mark.nightly
 def test_an_edit_of_a_readme_or_a_manifest_touches_no_other_file(checkout: Checkout, tmp_path: Path) -> None:
     """After one new word and one new variant git shows two files, and the wheel has both, built in either way."""
     checkout.replace(README, "Thirteen text games", "Thirteen marvellous text games")
@@ -206,6 +207,7 @@ def test_a_record_takes_the_place_of_what_the_sources_say(checkout: Checkout, sn
     assert sorted(page(files, path[5:-5])["serial"] for path in files if path.startswith("envs/"))[:2] == [1, 2]
 
 
+@pytest.mark.nightly
 def test_a_conformance_record_counts_for_the_sources_that_it_names(checkout: Checkout) -> None:
     """The snapshot shows the record and the pages its scores, until a source changes; git ignores the record."""
     package = checkout.folder / "packages/gem-envs-qa/src/gem_envs_qa"

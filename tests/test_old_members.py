@@ -104,6 +104,7 @@ def test_the_base_class_leaves_missing_attributes_to_python() -> None:
     assert "migration" not in inspect.getsource(gem.core)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "first_import",
     [

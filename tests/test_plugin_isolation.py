@@ -85,6 +85,7 @@ def doctor(site: PluginSite) -> dict[str, str]:
     return {item["subject"]: item["problem"] for item in json.loads(done.stdout)["findings"]}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_broken_plugin_is_named_and_harms_nobody(site: PluginSite, case: str) -> None:
     """With a broken plugin installed, the games and a healthy plugin work as before, and gem doctor names it."""
@@ -133,6 +134,7 @@ def add_plugin(site: PluginSite, kind: str, code: str) -> None:
         )
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", IMPORTS)
 def test_the_doctor_finds_what_breaks_at_import(site: PluginSite, case: str) -> None:
     """Each fault that only an import shows is found, in another process."""

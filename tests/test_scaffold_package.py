@@ -179,6 +179,7 @@ def test_a_new_package_is_listed_where_only_wheels_are(user: Environment, tmp_pa
     assert [item["turns"] for item in listed] == ["single"] * 3 + ["multi"] * 3
 
 
+@pytest.mark.nightly
 def test_a_new_package_is_checked_where_only_wheels_are(user: Environment, tmp_path: Path) -> None:
     """From the wheel alone, the clauses hold that see what is installed: other processes, the manifest, what it needs.
 

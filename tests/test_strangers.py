@@ -354,8 +354,8 @@ def test_the_readmes_demo_is_green_where_nothing_is_installed(cell: str) -> None
     assert done.returncode == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("machines")
-@pytest.mark.slow(reason="a machine has to be made twice")
 def test_what_a_machine_is() -> None:
     """A user of no other group who cannot become root, processes, a host name and shared memory of its own."""
     checks = [

@@ -74,6 +74,7 @@ def packages(path: Path) -> dict[str, dict[str, Any]]:
     return {package["name"]: package for package in document["packages"]}
 
 
+@pytest.mark.sampled(1)
 def test_a_lock_file_pins_everything(machine: Machine, hub: Path, store: Store, options: tuple[str, ...]) -> None:
     """Hub packages are pinned by address and digest, the others by digest; what was locked can be installed."""
     with served(hub) as url:
@@ -96,6 +97,7 @@ def test_a_lock_file_pins_everything(machine: Machine, hub: Path, store: Store, 
     assert set(machine.installed()) == {"toy-envs", "toy-base", "elsewhere"}
 
 
+@pytest.mark.sampled(1)
 def test_a_hub_package_is_never_locked_from_an_index(machine: Machine, hub: Path, options: tuple[str, ...]) -> None:
     """A higher version on the installer's own index does not come into the lock file."""
     make_wheel(machine.index, "toy-base", "99.0", ids=("base:Thing-v0",), metadata=())
@@ -103,6 +105,7 @@ def test_a_hub_package_is_never_locked_from_an_index(machine: Machine, hub: Path
     assert packages(machine.folder / "pylock.toys.toml")["toy-base"].get("version", "0.1.0") == "0.1.0"
 
 
+@pytest.mark.sampled(1)
 def test_a_failure_leaves_the_old_lock_file(
     machine: Machine, store: Store, wheel: MakeWheel, options: tuple[str, ...]
 ) -> None:

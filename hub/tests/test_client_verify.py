@@ -265,6 +265,7 @@ def _copy(hub: Path, source: str, target: str) -> str:
     return target
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("kind", TAMPERING)
 def test_tampering_is_found_and_named(hub: Path, kind: str) -> None:
     """Whatever is changed in a hub is found, and the message names the file."""
@@ -277,6 +278,7 @@ def test_tampering_is_found_and_named(hub: Path, kind: str) -> None:
 ONLY_ON_DISK = {"a link out of the hub", "a planted file", "a planted page"}
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("kind", sorted(TAMPERING.keys() - ONLY_ON_DISK))
 def test_tampering_is_found_through_a_server(hub: Path, kind: str) -> None:
     """The same through a web server, where only what something leads to can be seen."""

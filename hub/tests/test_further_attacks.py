@@ -324,6 +324,7 @@ def test_a_readme_leads_nowhere_but_to_the_web(name: str) -> None:
             assert "evil" not in element.attributes["href"], html
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mark", ["[", "![", "[a](", "*a ", "> ", "- ", "`", "|a\n|-\n", "<", "&"])
 def test_a_readme_costs_no_more_than_its_length(mark: str) -> None:
     """Nested and unclosed marks end in a page, not in an exhausted stack."""

@@ -376,6 +376,7 @@ def test_a_hostile_wheel_is_refused_unrun(name: str, tmp_path: Path) -> None:
     assert not marker.exists()
 
 
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("name", [name for name, (wheel, _) in HOSTILE.items() if isinstance(wheel, Wheel)])
 def test_nothing_else_is_held_against_it(name: str) -> None:
     """Each hostile wheel is sound but for what makes it hostile, so that the refusal is for that."""

@@ -16,6 +16,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("share", [pytest.param(1, marks=pytest.mark.nightly), 8])
 @pytest.mark.parametrize("mode", ["random", "steps"])
 def test_a_kill_at_any_moment_corrupts_nothing(tmp_path: Path, mode: str, share: int) -> None:

@@ -127,6 +127,7 @@ def test_what_is_no_markdown_is_shown_as_written() -> None:
     assert "<script>" in tree.text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "text",
     ["[" * 50_000, "*a " * 50_000, "> " * 50_000, "`" * 50_000, "<" * 50_000, "|a" * 20_000 + "\n|-", "a" * 10**6],

@@ -149,6 +149,7 @@ def test_a_hit_names_the_environments_that_were_meant(folder: Path) -> None:
     assert package["hits"][-1]["name"] == "old-grids"  # deprecated, and else as good as the others
 
 
+@pytest.mark.sampled(6)
 @needs_node
 @pytest.mark.parametrize(
     "query", ["", " ", "zzzzzz", "__proto__", "constructor", "toString", "%", "\u202e", "<b>", "🎲"]
@@ -232,6 +233,7 @@ def listing_of(line: dict[str, Any]) -> Listing:
     )  # fmt: skip
 
 
+@pytest.mark.sampled(1)
 @needs_node
 @pytest.mark.parametrize(("files", "share"), [("one file", 0.85), ("many files", 0.7)])
 def test_pages_and_command_rank_alike(files: str, share: float, tmp_path: Path) -> None:

@@ -211,6 +211,7 @@ def test_valid_metadata_is_accepted_by_both(tmp_path: Path, kind: str) -> None:
     assert python_tuf(known, kind, known.files[kind]) == ""
 
 
+@pytest.mark.nightly
 def test_both_agree_on_changed_metadata(tmp_path: Path) -> None:
     """Nothing that python-tuf refuses is accepted; what it accepts is refused for its form alone."""
     accepted, refused = compare(valid(tmp_path / "hub"), 1500, seed=17)

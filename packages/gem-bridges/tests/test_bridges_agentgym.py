@@ -89,6 +89,7 @@ FAULTS: dict[str, tuple[int, bytes, str]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_in_a_step_truncates_the_episode(agentgym: Start, fault: str) -> None:
     """The last observation comes back with the reason, and the next reset begins in a new session."""
@@ -107,6 +108,7 @@ def test_a_fault_in_a_step_truncates_the_episode(agentgym: Start, fault: str) ->
     assert [path for path, _ in server.requests].count("/create") == 2
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("path", ["/create", "/reset"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_in_a_reset_is_an_error(agentgym: Start, path: str, fault: str) -> None:

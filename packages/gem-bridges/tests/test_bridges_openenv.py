@@ -117,6 +117,7 @@ FAULTS: dict[str, tuple[str | bytes | Callable[[Any], None], str]] = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_in_a_step_truncates_the_episode(openenv: OpenEnvServer, fault: str) -> None:
     """The last observation comes back with the reason, and the next reset begins in a new session."""
@@ -135,6 +136,7 @@ def test_a_fault_in_a_step_truncates_the_episode(openenv: OpenEnvServer, fault: 
     assert openenv.sessions == 2
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "fault", sorted(set(FAULTS) - {"no answer", "a connection that breaks", "a server that closes"})
 )

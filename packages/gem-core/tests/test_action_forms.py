@@ -164,6 +164,7 @@ HOSTILE: list[Callable[[int], str]] = [
 ]
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_reading_takes_linear_time(form: str, text: Callable[[int], str]) -> None:

@@ -253,6 +253,7 @@ def _seconds(read: Callable[[str], object], text: str) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "unit",
     [

@@ -240,6 +240,7 @@ def _seconds(read: Callable[[str], object], text: str) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "unit",
     [

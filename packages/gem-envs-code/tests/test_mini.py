@@ -59,6 +59,7 @@ def test_problems_are_many_and_different() -> None:
     assert sum(problem.check is not None for problem in problems) >= 5
 
 
+@pytest.mark.sampled(8)
 @ALL_SUITES
 @pytest.mark.parametrize("module", MODULES)
 def test_no_test_is_there_twice_and_no_expected_output_in_the_question(module: str) -> None:

@@ -107,6 +107,7 @@ def passes(identity: str, code: str, sandbox: Sandbox) -> bool:
     return judge(code, suite_of(PROBLEMS[identity]), sandbox=sandbox, limits=limits, workers=1).accepted
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.slow
 @pytest.mark.parametrize("solution", SOLUTIONS, ids=lambda solution: solution.__name__)
 def test_expected_outputs_are_right(solution: Callable[..., Any], drawn: int) -> None:
@@ -127,6 +128,7 @@ def test_expected_lengths_of_ways_are_right(drawn: int) -> None:
         assert problem.check(given, expected, expected)
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize(("identity", "right", "wrong"), MISTAKES)
 def test_a_mistake_fails(identity: str, right: str, wrong: str, sandbox: Sandbox) -> None:
     """Off by one, an odd case forgotten, one condition too few: the hidden tests notice."""

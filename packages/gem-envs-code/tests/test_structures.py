@@ -58,6 +58,7 @@ def body_of(problem: CodeProblem, source: str) -> str:
     return source.rpartition("\nimport sys\n")[0] if problem.is_program else source
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_second_solution_finds_the_expected_outputs(family: str, pytestconfig: pytest.Config) -> None:
     """It agrees with the reference on every example and hidden test, and at night on the tests of other seeds."""
@@ -70,6 +71,7 @@ def test_a_second_solution_finds_the_expected_outputs(family: str, pytestconfig:
             assert output(problem.second, problem, given) == json.dumps(right, sort_keys=True), (problem.id, given)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_mistake_fails_a_hidden_test(family: str) -> None:
     """A solution with one mistake, and the solutions of the structure's other variants, which read another rule."""
@@ -95,6 +97,7 @@ def test_every_edit_is_a_mistake_of_some_problem() -> None:
     assert {key for key, found in used.items() if True not in found} == set()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_answer_is_right_without_the_task(family: str) -> None:
     """A constant, the first argument, or the input itself does not pass."""
@@ -104,6 +107,7 @@ def test_no_answer_is_right_without_the_task(family: str) -> None:
         assert not survives(lambda *given: given[0], problem)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_examples_show_more_than_one_output(family: str) -> None:
     """Where a statement has two examples or more, their outputs are not all the same."""

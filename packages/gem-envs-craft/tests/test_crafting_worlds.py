@@ -152,6 +152,7 @@ def ways(split: str, depth: int, seeds: range) -> Iterator[tuple[object, ...]]:
         yield tree(goal)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_no_way_is_in_both_splits(depth: int) -> None:
     """Of depth 1 there are few ways, so that any overlap would show at once."""

@@ -138,6 +138,7 @@ def test_who_has_paid_a_bill_asks_for_its_amount() -> None:
     assert user.reply("The bill was 22.50 euros. Anything else?").ends
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("desk", DOMAINS)
 def test_no_utterance_makes_a_customer_tell_the_solution(desk: str) -> None:
     """Whatever an agent says, the customer says no fact that the agent must find, and names no tool of the agent."""

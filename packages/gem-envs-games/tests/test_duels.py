@@ -85,6 +85,7 @@ def test_self_play_in_the_rollout_engine(env_id: str) -> None:
             assert sorted(returns) == [-1.0, 1.0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("env_id", "least"), [("duel:ConnectFour-v0", 0.8), ("duel:Nim-v0", 0.5), ("duel:KuhnPoker-v0", 0)]
 )

@@ -274,6 +274,7 @@ text_actions = st.one_of(
 )
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("env_id", BY_DAY)
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(seed=st.integers(0, 2**70), actions=st.lists(text_actions, min_size=1, max_size=30))
@@ -319,6 +320,7 @@ def test_hostile_constructor_arguments_raise_gem_errors(env_id: str, data: st.Da
         make(env_id, **kwargs).reset(seed=0)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("env_id", BY_DAY)
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())

@@ -382,6 +382,7 @@ def reaches(env_id: str, seed: int) -> bool:
     return bool(info["success"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("env_id", V1)
 def test_the_policy_reaches_the_targets_of_v1(env_id: str) -> None:
     """Within the turns; in a game of each variant."""

@@ -189,6 +189,7 @@ def test_impossible_states_are_refused(damage: dict[str, Any]) -> None:
     assert_refused(env, damage)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_policy_wins(variant: str) -> None:
@@ -198,6 +199,7 @@ def test_the_policy_wins(variant: str) -> None:
     assert returns == [1.0] * 10
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(("length", "turns"), [(3, 10), (5, 15), pytest.param(7, 20, marks=pytest.mark.nightly)])
 def test_every_everyday_word_can_be_won_in_time(length: int, turns: int) -> None:

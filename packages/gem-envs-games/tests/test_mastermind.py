@@ -174,6 +174,7 @@ def test_impossible_arguments_are_refused(kwargs: dict[str, Any]) -> None:
         MastermindEnv(**kwargs)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", VARIANTS)
 def test_policy_wins_every_game(name: str) -> None:

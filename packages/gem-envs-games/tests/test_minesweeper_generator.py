@@ -124,6 +124,7 @@ def win(env: gem.Env[Any, Any], seed: int, first: int | None = None) -> float:
     return round(total, 9)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("env_id", VARIANTS)
 def test_the_reference_policy_wins_every_game(env_id: str, pytestconfig: pytest.Config) -> None:
     """At night of 500: half of them after a first reveal anywhere, and half after its own in the middle."""

@@ -41,6 +41,7 @@ def blocked(env: gem.Env[Any, Any]) -> str | None:
     return None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("env_id", FIFTEEN + SOKOBAN)
 @given(seed=st.integers(0, 2**32), moves=st.lists(st.sampled_from(DIRECTIONS), max_size=60))
 def test_the_rewards_sum_to_the_furthest_progress_over_the_start(env_id: str, seed: int, moves: list[str]) -> None:
@@ -60,6 +61,7 @@ def test_the_rewards_sum_to_the_furthest_progress_over_the_start(env_id: str, se
     assert info["success"] == (best == whole) == (total == 1.0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("env_id", FIFTEEN + SOKOBAN)
 def test_standing_still_pays_nothing_at_all(env_id: str) -> None:
     """Illegal moves alone return exactly 0.0; in -v0 they are paid for what was in place at the start."""

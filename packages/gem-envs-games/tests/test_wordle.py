@@ -219,6 +219,7 @@ def test_impossible_states_are_refused(damage: dict[str, Any]) -> None:
     assert_refused(env, damage)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_policy_wins(variant: str) -> None:

@@ -80,6 +80,7 @@ def test_silence_earns_nothing(env_id: str) -> None:
     assert play(env_id, "null", range(1), format_penalty=0.1)[0] == pytest.approx(-0.1 * turns)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("base", "agent", "episodes"),
     [
@@ -99,6 +100,7 @@ def test_a_higher_level_is_harder(base: str, agent: str, episodes: int) -> None:
     assert all(low < high or low == high == 0.0 for high, low in pairwise(means)), means
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("env_id", OWN)
 def test_random_moves_earn_less_than_a_fifth(env_id: str) -> None:
     """On every level, up to three standard errors of what 100 episodes show."""

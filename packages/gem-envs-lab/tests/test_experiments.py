@@ -70,6 +70,7 @@ def test_a_world_belongs_to_the_split_that_it_was_drawn_for(name: str, level: st
     assert split_of(drawn_world(experiment(name, level=level)._draw, key, split)) == split
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize(
     "level", [pytest.param("easy"), *(pytest.param(level, marks=pytest.mark.nightly) for level in LEVELS[1:])]

@@ -522,6 +522,7 @@ CHECKS: dict[str, Callable[[str, str], bool]] = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", ["easy", "medium", "hard"])
 def test_the_answers_prove_right(level: str, share: float) -> None:
     """The answers of many problems stand up to a check that reads nothing but the question."""

@@ -37,6 +37,7 @@ def numbers(row: Any) -> str:
     return " ".join(re.findall(r"\d+", shown(row)))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("level", [*LEVELS, "mixed"])
 @pytest.mark.parametrize("env_class", ENVS)
 def test_ids_and_questions_are_all_but_unique(env_class: Any, level: str, share: float) -> None:
@@ -70,6 +71,7 @@ def test_rows_are_functions_of_their_index(env_class: Any) -> None:
     assert json.loads(json.dumps(first)) == [dict(row) for row in first]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("env_class", ENVS)
 def test_reference_answers_score_and_others_do_not(env_class: Any, level: str) -> None:
@@ -91,6 +93,7 @@ def test_reference_answers_score_and_others_do_not(env_class: Any, level: str) -
             assert env.grade(action, row).reward == 0.0, (action, row)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "level", [*LEVELS[-1:], *(pytest.param(level, marks=pytest.mark.nightly) for level in LEVELS[:-1])]
 )

@@ -289,6 +289,7 @@ BOMBS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("bomb", BOMBS, ids=range(len(BOMBS)))
 def test_bombs_are_refused_at_once(bomb: str) -> None:
     """Towers, long sums and megabytes of braces are wrong at once, as answers and as golds."""

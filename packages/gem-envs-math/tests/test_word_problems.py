@@ -553,6 +553,7 @@ def made(level: str, seed: int) -> MathProblem:
             pass
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_second_solver_finds_the_same_answers(level: str, share: float) -> None:
     """The answers of many stories agree with solvers that see nothing but the facts."""
@@ -675,6 +676,7 @@ BAD = re.compile(
 )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_language_is_in_order(level: str, share: float) -> None:
     """No text has leftovers of a template, doubled words, a wrong article, a small letter after a full stop."""
@@ -697,6 +699,7 @@ def diversity(texts: list[str]) -> tuple[float, int]:
     return len(grams) / count, len(vocabulary)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("level", [*LEVELS, "mixed"])
 def test_the_language_is_diverse(level: str) -> None:
     """82 of 100 runs of four words are new among 300 problems, which have 2,400 different words.
@@ -709,6 +712,7 @@ def test_the_language_is_diverse(level: str) -> None:
     assert vocabulary > 2400
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", LEVELS)
 def test_no_constant_answer_pays(level: str) -> None:
     """The most frequent answer is that of fewer than three problems in a hundred."""

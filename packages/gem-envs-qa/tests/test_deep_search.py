@@ -53,6 +53,7 @@ def worked_out(question: str, documents: list[dict[str, str]]) -> str | None:
             return None
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow(reason="the first test makes the world of 10,000 articles and its index")
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_needed_article_is_needed_and_no_other_one_is(level: str) -> None:
@@ -71,6 +72,7 @@ def test_every_needed_article_is_needed_and_no_other_one_is(level: str) -> None:
             assert worked_out(row["question"], [one for one in needed if one is not missing]) is None
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", LEVELS)
 def test_no_article_has_the_answer_together_with_what_the_question_names(level: str) -> None:
     """Of all 10,000, read as plain text; so one search for the words of the question cannot find the answer."""

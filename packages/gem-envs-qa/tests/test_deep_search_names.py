@@ -82,7 +82,7 @@ def test_an_environment_shows_what_the_engine_finds(names: str) -> None:
         env.reset(seed=8)
 
 
-@pytest.mark.slow(reason="the first test makes the world of 10,000 articles and its index")
+@pytest.mark.nightly
 def test_an_episode_is_that_of_the_world_under_other_names() -> None:
     """The same question, answers and articles, with hardly any name in common with the next episode."""
     env = gem.make("qa:DeepSearch-v0").unwrapped

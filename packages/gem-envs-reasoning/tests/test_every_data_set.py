@@ -72,6 +72,7 @@ def others_marked(mark: pytest.MarkDecorator, names: Iterable[str]) -> list[Any]
     return [pytest.param(name, marks=own) for name, own in marks.items()]
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize(
     "name",
     [
@@ -179,6 +180,7 @@ _RISKY = frozenset(
 )  # fmt: skip
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(
     "name",
     [

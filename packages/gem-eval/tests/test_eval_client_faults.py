@@ -82,6 +82,7 @@ def asked(fault: str, *, stream: bool = False, retries: int = 1, **options: Any)
     return asyncio.run(ask())
 
 
+@pytest.mark.sampled(90)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_ends_in_an_answer_or_in_a_failure_of_its_kind(fault: str, stream: bool) -> None:

@@ -188,6 +188,7 @@ def check(name: str, trajectories: Sequence[Trajectory], episodes: int) -> None:
 QUICK = [name for name in FAULTS if name not in HANGING]
 
 
+@pytest.mark.sampled(45)
 @pytest.mark.parametrize("name", QUICK)
 def test_an_episode_that_meets_a_fault_ends_as_it_should(name: str) -> None:
     """It finishes, or fails with the kind that fits; the others win their games."""

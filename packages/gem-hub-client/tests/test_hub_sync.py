@@ -675,6 +675,7 @@ sync.update(hubs()[0])
 """
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("point", ["indexing", "before the state", "after the state"])
 @pytest.mark.parametrize("kind", ["first", "segment", "snapshot"])
 def test_a_process_may_die_at_any_point(hub_folder: HubFolder, hub_server: HubServer, point: str, kind: str) -> None:

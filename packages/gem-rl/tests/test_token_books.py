@@ -40,6 +40,7 @@ def call(text: str) -> Any:
     return {"content": text, "tool_calls": [{"id": "1", "type": "function", "function": function}]}
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("history", ["sampled", "template"])
 @pytest.mark.parametrize("template", TEMPLATES)
 @pytest.mark.parametrize("rule", HISTORIES)

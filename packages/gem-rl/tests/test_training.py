@@ -118,6 +118,7 @@ def test_a_letter_that_stands_alone_is_one_token_everywhere() -> None:
         assert apart.decode(apart.encode(text)) == text
 
 
+@pytest.mark.nightly
 def test_evaluation_changes_nothing(warm: Path, tmp_path: Path) -> None:
     """A run whose model was evaluated with samples in between ends with the same weights, and evaluations repeat."""
     found = []
@@ -149,6 +150,7 @@ def test_recorded_log_probabilities_are_those_of_the_rows(warm: Path, tmp_path: 
         )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("algorithm", ["reinforce", "rebn", "grpo", "rloo", "ppo"])
 @pytest.mark.parametrize("history", [True, False], ids=["episode", "observation"])
 def test_every_algorithm_changes_the_weights(warm: Path, tmp_path: Path, algorithm: Any, history: bool) -> None:
@@ -215,6 +217,7 @@ def test_a_resumed_run_has_the_same_weights(warm: Path, uninterrupted: list[Any]
     assert same(uninterrupted, resumed(warm, tmp_path))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("lost", LOSSES)
 def test_each_saved_item_is_needed(warm: Path, uninterrupted: list[Any], tmp_path: Path, lost: str) -> None:
     """Without it, a resumed run ends elsewhere; so the test above does not pass for lack of learning."""

@@ -214,6 +214,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_reading_is_linear(piece: str) -> None:
     """Eight times the text costs far less than 64 times as much; in processor time, the best of five."""

@@ -125,6 +125,7 @@ DISK_FILLERS = {
 REFUSALS = re.compile("No space left on device|File size limit exceeded|File too large|were written to the disk")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "filler",
     [
@@ -333,6 +334,7 @@ def test_a_container_that_died_is_not_started_again(engine: Engine, small: Image
                 container.kill_all()
 
 
+@pytest.mark.nightly
 def test_many_containers_at_once(engine: Engine, small: Image) -> None:
     """Thirty-two threads start one each, use it and remove it."""
     reference = engine.prepare(small)

@@ -31,6 +31,7 @@ def play(env: TerminalEnv, policy: OracleSolutionPolicy | None) -> tuple[float, 
             return reward, info
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow(reason="the first task builds the packages that the images of all share")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.nightly) if name == "parallel-jobs" else name for name in TASKS]
@@ -177,6 +178,7 @@ def verdict_on(engine: Engine, name: str, command: str) -> tuple[float, dict[str
         return reward, info
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", CHEATS)
 def test_what_the_tests_execute_of_the_agent_cannot_reach_the_reward(engine: Engine, case: str) -> None:
     """It runs as the agent's user and cannot read the tests, and Python imports nothing from where the agent works."""
@@ -186,6 +188,7 @@ def test_what_the_tests_execute_of_the_agent_cannot_reach_the_reward(engine: Eng
     assert info["tests_total"] > 1, info
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "case",
     [pytest.param(case, marks=pytest.mark.nightly) if case == "a view without end" else case for case in WORTHLESS],

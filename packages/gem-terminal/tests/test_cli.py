@@ -241,6 +241,7 @@ UNSOUND: dict[str, tuple[dict[str, str | None], str]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", UNSOUND)
 def test_an_unsound_task_fails(chosen: Engine, tmp_path: Path, case: str) -> None:
     """Exit code 1, with what is wrong; a sound task beside it is none the worse."""

@@ -277,6 +277,7 @@ WRECKS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ends", ["", "; exit"])
 @pytest.mark.parametrize("case", WRECKS)
 def test_an_agent_that_breaks_its_container_is_answered(env: TerminalEnv, case: str, ends: str) -> None:
@@ -392,6 +393,7 @@ TAMPERING = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", TAMPERING)
 def test_tampering_earns_nothing(env: TerminalEnv, case: str) -> None:
     """What an agent plants or leaves running has no part in the verdict."""

@@ -23,7 +23,7 @@ FILES = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("episodes", [50, pytest.param(500, marks=pytest.mark.nightly)])
 def test_nothing_is_left_of_many_episodes(engine: Engine, cache: Path, tmp_path: Path, episodes: int) -> None:
     """No container, volume, network, control group, mount, child process, thread or descriptor, and no episode failed.

@@ -241,6 +241,7 @@ container.remove()
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.only_engine("docker", "namespace")  # its trainer makes one itself
 @pytest.mark.every_engine
 @pytest.mark.parametrize("how", ["killed", "removed"])

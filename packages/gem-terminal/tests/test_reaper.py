@@ -101,6 +101,7 @@ class FirstProcesses:
         return not select.select(self._open, [], [], 0)[0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.only_engine("docker", "namespace")  # its trainer makes one itself
 @pytest.mark.every_engine
 def test_a_killed_trainer_leaves_nothing(engine: Engine, trainer: Trainer) -> None:
@@ -144,6 +145,7 @@ def test_the_next_trainer_reaps(engine: Engine, trainer: Trainer) -> None:
     assert left_of(engine, mine["owner"]) == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.only_engine("docker", "namespace")  # its trainer makes one itself
 @pytest.mark.parametrize(
     ("how", "code"),

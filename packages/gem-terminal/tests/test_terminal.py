@@ -101,6 +101,7 @@ FLOODS = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("piece", FLOODS)
 def test_floods_are_read_in_linear_time(piece: bytes) -> None:
     """Eight times as much costs far less than 64 times; in processor time, the best of three, cut as a pipe cuts."""

@@ -133,6 +133,7 @@ def test_a_healthy_environment_holds_and_every_clause_is_announced(tmp_path: Pat
         assert mine[-1] == JobFinished(number)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("harm", "sentence"),
     [
@@ -155,6 +156,7 @@ def test_a_process_that_dies_costs_the_clauses_that_it_died_in(tmp_path: Path, h
     assert sentence in results["contract.step"].message
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "harm",
     [

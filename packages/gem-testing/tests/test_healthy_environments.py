@@ -56,6 +56,7 @@ IN_PROCESSES = ("healthy:Sums", "healthy:Circles", "healthy:Stateless", "healthy
 NIGHT = pytest.mark.nightly
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "clauses"),
     [

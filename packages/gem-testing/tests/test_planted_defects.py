@@ -121,6 +121,7 @@ IN_PROCESSES = {name for name, (spec, _) in DEFECTS.items() if CLAUSES[spec.tags
 """Defects that show in other processes."""
 
 
+@pytest.mark.sampled(70)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in IN_PROCESSES else []) for name in DEFECTS]
 )
@@ -137,6 +138,7 @@ EXAMPLES = {CLAUSES[spec.tags[0]].name.partition(".")[0]: name for name, (spec, 
 del EXAMPLES["speed"]  # a slow environment is slow in every clause
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in EXAMPLES.values() else pytest.mark.nightly) for name in DEFECTS]
 )

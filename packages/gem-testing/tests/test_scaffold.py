@@ -107,7 +107,7 @@ def test_a_name_is_all_it_takes() -> None:
     assert [path.name for path in Path.cwd().iterdir()] == ["my-envs"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_new_package_keeps_every_clause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is violated and nothing is untested, each example against every clause and its variants by arguments."""
     written("kept-envs", "--examples", "all")

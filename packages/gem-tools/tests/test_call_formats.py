@@ -394,6 +394,7 @@ def seconds(text: str) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(
     "unit",
     [

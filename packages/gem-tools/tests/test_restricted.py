@@ -103,6 +103,7 @@ def attack(user: str, version: int) -> dict[str, Any]:
     return told
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("user", "version"),
     [
@@ -221,6 +222,7 @@ with Sandbox("restricted", Limits(seconds=60)) as sandbox:
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("user", ["root", "root without capabilities", "ordinary"])
 def test_no_execution_takes_processes_from_another(user: str) -> None:

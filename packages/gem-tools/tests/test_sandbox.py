@@ -51,6 +51,7 @@ def jail() -> Iterator[Sandbox]:
         yield sandbox
 
 
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize(
     ("code", "stdout", "exit_code"),
     [

@@ -225,6 +225,7 @@ def test_clients_that_go_away_harm_nobody(server: dict[str, Any]) -> None:
     assert post(server["url"], body)[0] == 200
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -284,6 +285,7 @@ def _workers(pid: int) -> list[int]:
     return workers
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("text", "error"),
     [

@@ -150,6 +150,7 @@ def adopting() -> Iterator[None]:
     prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("adopting")
 @pytest.mark.parametrize("mode", ["required", "restricted", "plain"])
 def test_a_killed_trainer_leaves_no_session(mode: str) -> None:
