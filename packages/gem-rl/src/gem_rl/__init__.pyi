@@ -28,9 +28,9 @@ from gem_rl.filters import signal_groups as signal_groups
 from gem_rl.replay_buffer import BufferCounts as BufferCounts
 from gem_rl.replay_buffer import ReplayBuffer as ReplayBuffer
 from gem_rl.returns import discounted_returns as discounted_returns
-from gem_rl.token_book import TokenRow as TokenRow
-from gem_rl.token_book import paid_at_tokens as paid_at_tokens
-from gem_rl.token_book import token_rows as token_rows
+from gem_rl.token_row import TokenRow as TokenRow
+from gem_rl.token_row import paid_at_tokens as paid_at_tokens
+from gem_rl.token_row import token_rows as token_rows
 from gem_rl.token_weights import loss_weights as loss_weights
 from gem_rl.turn_batch import TurnBatch as TurnBatch
 from gem_rl.turn_batch import is_gradable as is_gradable

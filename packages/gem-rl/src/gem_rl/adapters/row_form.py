@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gem.errors import TrajectoryError
-from gem_rl.token_book import measured_logprobs, paid_at_tokens, token_rows
+from gem_rl.token_row import measured_logprobs, paid_at_tokens, token_rows
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["TrainerRow", "only_trainer_row", "trainer_rows"]
@@ -33,7 +33,7 @@ def trainer_rows(trajectory: Trajectory) -> list[TrainerRow]:
     """Return the rows of an episode: one, or one for each stretch between rewrites of its history.
 
     Turns in which nothing was sampled have no row of their own; their rewards are in the others. See
-    :func:`gem_rl.token_rows`, whose errors are passed on.
+    :func:`gem_rl.token_row.token_rows`, whose errors are passed on.
     """
     found = []
     rows = token_rows(trajectory)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from gem.errors import ArgumentError
 from gem_rl.export.conversation import Message, conversation
-from gem_rl.token_book import measured_logprobs, paid_at_tokens, token_rows
+from gem_rl.token_row import measured_logprobs, paid_at_tokens, token_rows
 from gem_rl.turn_batch import Floats
 from gem_rollout.trajectory.record import Trajectory
 
@@ -36,7 +36,7 @@ def rl_rows(trajectories: Iterable[Trajectory], advantages: Floats | None = None
     ``input_ids``; ``action_mask``, 1 for sampled tokens; ``observation_mask``, 1 for what the environment added between
     two turns; ``logprobs`` as sampled, 0.0 elsewhere, and None for a row of which one was not measured; ``turns``, −1
     elsewhere; and, of the turn, ``rewards`` at its last token and ``advantages`` at each of its tokens, 0.0 elsewhere.
-    One episode makes several rows where its history was rewritten; see :func:`gem_rl.token_rows`. Their rewards add up
+    One episode makes several rows where its history was rewritten; see :func:`gem_rl.token_row.token_rows`. Their rewards add up
     to the return; see :func:`gem_rl.paid_at_tokens`.
 
     Args:

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gem_rl.token_book import TokenRow, token_rows
+from gem_rl.token_row import TokenRow, token_rows
 from gem_rl.training.language_model import ActionTokenizer
 from gem_rl.turn_batch import Floats
 from gem_rollout.trajectory import Trajectory
