@@ -33,7 +33,7 @@ def trainer_rows(trajectory: Trajectory) -> list[TrainerRow]:
     """Return the rows of an episode: one, or one for each stretch between rewrites of its history.
 
     Turns in which nothing was sampled have no row of their own; their rewards are in the others. See
-    :func:`gem_rl.token_row.token_rows`, whose errors are passed on.
+    :func:`gem_rl.token_rows`, whose errors are passed on.
     """
     found = []
     rows = token_rows(trajectory)
