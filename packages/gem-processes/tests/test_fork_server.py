@@ -187,6 +187,40 @@ def test_a_channel_without_interest_wakes_nothing() -> None:
         assert loop._poll.poll(0) == []
 
 
+REUSED = """
+import os, socket
+from gem_processes.fork_loop import ForkLoop
+
+class Loop(ForkLoop):
+    def start(self, body, descriptors): ...
+
+control, client = socket.socketpair()
+quiet, _held = socket.socketpair()
+loop, channels, kept = Loop(control), [socket.socketpair() for _ in range(2)], []
+
+def replace(own, other):
+    own.recv(1)
+    loop.forget(other)
+    number = other.detach()
+    os.dup2(quiet.fileno(), number)
+    kept.append(socket.socket(fileno=number))
+    loop.hear(kept[-1], lambda: print("woken for nothing"))
+    client.close()
+
+for (ours, theirs), (other, _) in zip(channels, reversed(channels)):
+    loop.hear(ours, lambda ours=ours, other=other: replace(ours, other))
+    theirs.send(b"x")
+loop.run()
+print("ended")
+"""
+
+
+def test_a_new_channel_is_not_woken_by_the_old_one_of_its_number() -> None:
+    """Of two channels that are readable at once, the handler of one closes the other, whose number a third gets."""
+    done = subprocess.run([sys.executable, "-c", REUSED], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("ended\n", "")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_server_that_cannot_be_executed_leaves_no_descriptor() -> None:
     """Both ends of its channel are closed when the error arrives."""

@@ -133,13 +133,15 @@ class ForkLoop(ABC):
         with suppress(messages.MessageError, ConnectionError):  # the client ended in the middle of a request
             # A process that the client forked has a copy of the client's end, which keeps the channel open.
             while os.getppid() == self._client:
-                ready = {descriptor for descriptor, _ in self._poll.poll(self._milliseconds())}
+                ready = {number: self._handlers.get(number) for number, _ in self._poll.poll(self._milliseconds())}
                 if woken in ready:
                     with suppress(BlockingIOError):
                         os.read(woken, 4096)
                     self.reap()
-                for descriptor in ready:
-                    self._hear(descriptor)
+                for descriptor, handler in ready.items():
+                    # The number of a channel that was closed meanwhile may be that of another, which nothing has woken.
+                    if self._handlers.get(descriptor) is handler:
+                        self._hear(descriptor)
                 # Last, because a new child reuses the numbers of descriptors.
                 if self._control.fileno() in ready:
                     message = messages.receive(self._control, with_descriptors=True)

@@ -128,9 +128,11 @@ class ProcessGate:
             self.hear()
 
     def _answer(self) -> None:
-        if not self._is_asked():  # all processes have ended
-            self._loop.forget(self)
-            self._hears, self._count_at = False, float("inf")
+        events = self._events()
+        if not events & select.POLLIN:
+            if events & select.POLLHUP:  # all processes have ended
+                self._loop.forget(self)
+                self._hears, self._count_at = False, float("inf")
             return
         if not self._room and self._limit:
             now = time.monotonic()
@@ -144,10 +146,10 @@ class ProcessGate:
         _answer(self._listener, goes_on=self._room > 0)
         self._room = max(0, self._room - 1)
 
-    def _is_asked(self) -> bool:
+    def _events(self) -> int:
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)
-        return any(events & select.POLLIN for _, events in poll.poll(0))
+        return next((events for _, events in poll.poll(0)), 0)
 
 
 def _answer(listener: int, *, goes_on: bool) -> None:
