@@ -18,11 +18,11 @@ from gem.errors import ArgumentError
 from gem_terminal import TerminalEnv
 from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.docker import DockerEngine
-from gem_terminal.engines.fleet import FleetEngine
-from gem_terminal.engines.fleet.members import FleetMember, FleetMembers
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
+from gem_terminal_remote.fleet import FleetEngine
+from gem_terminal_remote.fleet.members import FleetMember, FleetMembers
 
 LONG = 60.0
 """Seconds that no test takes."""
