@@ -136,7 +136,7 @@ def _instructions(path: Path) -> Iterator[Instruction]:
 
 def _here_document(path: Path, lines: Iterator[str], dash: str, quote: str, word: str) -> HereDocument:
     """Read a here-document; ``<<-`` removes the tabs before each of its lines."""
-    body = []
+    body: list[str] = []
     for line in lines:
         text = line.lstrip("\t") if dash else line
         if text == word:
