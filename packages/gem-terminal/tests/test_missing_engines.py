@@ -48,3 +48,11 @@ def test_engines_that_nobody_has_are_unknown() -> None:
         TerminalEnv("ledger", engine="podman")
     with pytest.raises(EngineError, match="there is no engine 'tcp://one:2375'"):
         engine_by_name("tcp://one:2375")
+
+
+def test_the_command_of_a_missing_package_names_it() -> None:
+    """A worker is offered by the same package."""
+    done = CliRunner().invoke(terminal_command, ["worker", "--help"])
+    assert done.exit_code == 2
+    told = "'gem terminal worker' comes with gem-terminal-remote; run: pip install gem-terminal-remote"
+    assert told in " ".join(done.output.split())

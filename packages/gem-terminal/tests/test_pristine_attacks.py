@@ -198,15 +198,20 @@ def test_attacks_of_all_kinds_at_once(engine: Engine, tmp_path: Path) -> None:
 @pytest.mark.only_engine("docker", "namespace")
 @pytest.mark.parametrize("task", COMMANDS)
 def test_no_attack_pays(engine: Engine, tmp_path: Path, task: str) -> None:
-    """Whatever the verifier; and the solution does. Attacks through a language are those on images that have it."""
+    """Whatever the verifier; and the solution does. Attacks through a language are those on images that have it.
+
+    Docker takes seconds for a verdict, so there the attacks on verifiers of other kinds are tried several at once.
+    """
     languages = task in LANGUAGE_TASKS
-    possible = {
-        name: each["plant"] for name, each in ATTACKS.items() if languages or each["task"] not in LANGUAGE_TASKS
-    }
+    possible = [name for name, each in ATTACKS.items() if languages or each["task"] not in LANGUAGE_TASKS]
     assert len(possible) >= 40
+    own = [name for name in possible if ATTACKS[name]["task"] in task or engine.name == "namespace"]
+    others = [name for name in possible if name not in own]
     with arena(engine, tmp_path, languages=languages) as tried:
         assert tried.reward(task, SOLUTION) == 1.0, tried.log
-        assert [name for name, plant in possible.items() if tried.reward(task, plant) > 0.0] == []
+        for names in (*([name] for name in own), *(others[first::8] for first in range(8))):
+            plants = "\n".join(f"({ATTACKS[name]['plant']}) 2>/dev/null" for name in names)
+            assert tried.reward(task, f"{plants}\ntrue") == 0.0, names
 
 
 @pytest.mark.nightly
