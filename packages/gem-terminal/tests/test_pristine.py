@@ -166,11 +166,12 @@ def test_modules_of_the_image_s_own_python_are_known(engine: Engine, small: Imag
     made = (
         "mkdir -p /root/python/lib/python2.1 /usr/local/lib/python3.99 && cd /usr/local/lib/python3.99"
         " && mkdir -p lib-dynload newest_package site-packages/installed"
-        " && touch newest.py lib-dynload/fast.cpython-399.so newest_package/inner.py /root/python/lib/python2.1/oldest.py"
+        " && touch newest.py lib-dynload/fast.cpython-399.so newest_package/inner.py"
+        " /root/python/lib/python2.1/oldest.py"
     )
     with engine.start(engine.prepare(small), ResourceLimits()) as fresh:
         assert fresh.run(("sh", "-c", made), seconds=60.0).exit_code == 0
-        modules = carry_rules(load_task(write_task(tmp_path)), fresh).modules
+        modules = carry_rules(replace(load_task(write_task(tmp_path)), workdir="/srv"), fresh).modules
     assert {"newest", "newest_package", "installed", "fast", "oldest"} <= modules
     assert "inner" not in modules
 
