@@ -18,6 +18,9 @@ TESTING = "gem-testing"
 PLAYED = {"gem-eval": ("gem-envs-games", "gem-envs-math", "gem-tools")}
 """Package → packages of environments and tools that its tests evaluate, which no wheel of it requires."""
 
+PROMISED = {"gem-terminal-remote": ("gem-terminal",)}
+"""Package → packages whose tests hold for it as well, and so lie beside its own."""
+
 
 def run_tests(names: list[str]) -> int:
     """Test packages (none named: all) from their wheels; return the first exit code that is not 0."""
@@ -53,8 +56,10 @@ def _test_wheel(name: str, folders: dict[str, Path], scratch: Path) -> int:
     group = f"{ROOT / 'pyproject.toml'}:test"
     _uv("pip", "install", "--quiet", "--python", python, "--group", group, *(wheels[project] for project in for_tests))
     # Away from the working tree, so that only the contents of the wheel can be imported.
-    work = scratch / "work"
-    shutil.copytree(folders[name] / "tests", work / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    work = scratch / name
+    for tested in (name, *PROMISED.get(name, ())):
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(folders[tested] / "tests", scratch / tested / "tests", ignore=ignore)
     for shared in ("pyproject.toml", "conftest.py"):
         shutil.copy(ROOT / shared, work)
     say(f"{name}: running its tests")

@@ -22,7 +22,7 @@ OLD: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("gem_core_nam
 MISSING = """
 import sys
 import gem
-AWAY = {"gem_cli", "gem_processes", "gem_questions", "gem_rollout", "gem_testing", "gem_tools"}
+AWAY = {"gem_cli", "gem_processes", "gem_questions", "gem_rollout", "gem_terminal_remote", "gem_testing", "gem_tools"}
 class Away:
     def find_spec(name, path=None, target=None):
         if name.partition(".")[0] in AWAY:

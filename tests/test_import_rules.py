@@ -35,7 +35,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "gem_envs_web",
     ),
     "evaluation and training": ("gem_eval", "gem_ray", "gem_rl", "gem_testing"),
-    "services": ("gem_server", "gem_terminal", "gem_hub"),
+    "services": ("gem_server", "gem_terminal", "gem_terminal_remote", "gem_hub"),
 }
 """Layer → its packages, from the contract upwards, as in docs/architecture.md.
 
@@ -58,7 +58,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "gem_envs_desk": {"gem", "gem_tools", *LIBRARIES},
     "gem_envs_qa": {"gem", "gem_tools", *LIBRARIES},
     "gem_envs_web": {"gem", "gem_tools", *LIBRARIES},
-    "gem_terminal": {"gem", "gem_server", "gem_tools", *LIBRARIES},
+    "gem_terminal": {"gem", "gem_tools", *LIBRARIES},
+    "gem_terminal_remote": {"gem", "gem_server", "gem_terminal", *LIBRARIES},
     "gem_hub": {"gem", "gem_hub_client", "gem_testing", "gem_tools", *LIBRARIES},
 }
 """Package → the packages of this repository that it may import; all others gem and :data:`LIBRARIES`."""

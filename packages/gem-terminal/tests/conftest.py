@@ -76,8 +76,8 @@ def _namespace(cache: Path) -> Engine:
 
 def _worker(cache: Path) -> Engine:
     """The usual engine behind a socket, with its worker in this process."""
-    pytest.importorskip("gem_server")
-    from gem_terminal.engines.remote import EngineWorker, WorkerEngine
+    pytest.importorskip("gem_terminal_remote")
+    from gem_terminal_remote.workers import EngineWorker, WorkerEngine
 
     token = secrets.token_urlsafe(24)
     worker = EngineWorker(
@@ -143,7 +143,8 @@ def _engine_of(item: pytest.Function) -> str:
     if hasattr(item, "callspec") and "engine" in item.callspec.params:
         return str(item.callspec.params["engine"])
     source = Path(item.function.__code__.co_filename)
-    return item.path.stem if source.parent == item.path.parent and source != item.path else USUAL
+    folders = (item.path.parent, Path(__file__).parent)  # gem-terminal-remote has this file and its tests too
+    return item.path.stem if source.parent in folders and source != item.path else USUAL
 
 
 def _concerns(item: pytest.Item) -> bool:

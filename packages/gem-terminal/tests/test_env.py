@@ -325,6 +325,11 @@ def test_a_path_may_begin_at_home(env: TerminalEnv) -> None:
     assert env.step("<bash>cat ~/'a b'/note.txt; ls -d '~' 2>&1</bash>")[0].startswith("at home\nls: cannot access")
     assert env.step(call("read_file", path="~/a b/note.txt"))[0] == "at home\n"
     assert env.step(call("read_file", path="~/a b/note.txt", offset=3))[0].startswith("home")
+    env.step(call("write_file", path="~games/a b.txt", content="in the home of another user\n"))
+    assert env.step("<bash>cat ~games/'a b.txt'</bash>")[0].startswith("in the home of")
+    assert env.step(call("read_file", path="~games/a b.txt"))[0] == "in the home of another user\n"
+    env.step(call("write_file", path="~nobody-of-this-name/x", content="here\n"))
+    assert env.step("<bash>cat './~nobody-of-this-name/x'</bash>")[0].startswith("here")
 
 
 @pytest.mark.parametrize("length", [4096, 300_000])

@@ -107,6 +107,31 @@ something_new = true
     assert (task.limits.memory, task.limits.network) == (512 << 20, False)
 
 
+@pytest.mark.parametrize(
+    ("version", "disk"),
+    [
+        *[
+            (f'{key} = "{number}"', 10 << 30)
+            for key in ("version", "schema_version")
+            for number in ("1.0", "1.1", "1.2")
+        ],
+        ("version = 1.0", 10 << 30),
+        ('schema_version = "1.3"', None),
+        ('schema_version = "1.4"', None),
+        ('version = "2026-11-01"', None),
+        ("", None),
+    ],
+)
+def test_a_disk_that_nobody_stated_is_that_of_the_version(version: str, disk: int | None, tmp_path: Path) -> None:
+    """10,240 MiB up to schema 1.2, as Harbor gave then, also for a separate verifier; later the engine's default."""
+    toml = f"{version}\n[verifier]\nenvironment_mode = 'separate'\n[environment]\ncpus = 1\n"
+    task = load_task(harbor(tmp_path / "old", toml))
+    assert task.tests.separate is not None
+    assert (task.limits.disk, task.tests.separate.limits.disk) == (disk, disk)
+    stated = load_task(harbor(tmp_path / "stated", f"{toml}storage_mb = 64\n"))
+    assert stated.limits.disk == 64 << 20
+
+
 def test_a_canary_is_no_part_of_the_instruction(tmp_path: Path) -> None:
     """The comment that marks a benchmark's files is left out."""
     folder = harbor(tmp_path / "task")

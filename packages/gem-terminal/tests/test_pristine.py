@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import shutil
 import sys
+import sysconfig
 import tarfile
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -16,6 +18,7 @@ from gem_terminal.engines import Engine
 from gem_terminal.formats import bundled_tasks
 from gem_terminal.task import Image, ResourceLimits
 from gem_terminal.verdicts.carried_files import CarriedFiles
+from gem_terminal.verdicts.carried_kinds import known_modules
 from gem_terminal.verdicts.pristine import carry_rules, lay_over
 from gem_terminal.verdicts.verdict_worth import verdict_worth
 
@@ -155,6 +158,50 @@ def test_search_paths_of_the_image_stay_its_own(engine: Engine, small: Image, tm
     with engine.start(engine.prepare(small), ResourceLimits(), variables) as fresh:
         rules = carry_rules(replace(load_task(write_task(tmp_path)), workdir="/srv"), fresh)
     assert {PurePosixPath("/app/bin"), PurePosixPath("/app/so")} <= set(rules.tools)
+
+
+@pytest.mark.only_engine("namespace")
+def test_modules_of_the_image_s_own_python_are_known(engine: Engine, small: Image, tmp_path: Path) -> None:
+    """Whatever its version and place: it need not be that of the trainer, whose library has other names."""
+    made = (
+        "mkdir -p /root/python/lib/python2.1 /usr/local/lib/python3.99 && cd /usr/local/lib/python3.99"
+        " && mkdir -p lib-dynload newest_package site-packages/installed"
+        " && touch newest.py lib-dynload/fast.cpython-399.so newest_package/inner.py"
+        " /root/python/lib/python2.1/oldest.py"
+    )
+    with engine.start(engine.prepare(small), ResourceLimits()) as fresh:
+        assert fresh.run(("sh", "-c", made), seconds=60.0).exit_code == 0
+        modules = carry_rules(replace(load_task(write_task(tmp_path)), workdir="/srv"), fresh).modules
+    assert {"newest", "newest_package", "installed", "fast", "oldest"} <= modules
+    assert "inner" not in modules
+
+
+@pytest.mark.nightly
+def test_no_module_that_the_library_looks_for_is_free() -> None:
+    """Everything that the code of this Python's library imports is its own, or in the table."""
+    library = Path(sysconfig.get_path("stdlib"))
+    apart = {
+        "ensurepip",
+        "idlelib",
+        "lib2to3",
+        "test",
+        "tests",
+        "tkinter",
+        "turtledemo",
+        "site-packages",
+        "dist-packages",
+    }
+    free = {}
+    for path in library.rglob("*.py"):
+        if apart.isdisjoint(path.relative_to(library).parts):
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                if isinstance(node, ast.ImportFrom) and node.level == 0:
+                    names.append(str(node.module))
+                free.update({name.partition(".")[0]: path.name for name in names})
+    for name in (*known_modules(), "__main__", "sitecustomize", "test", "usercustomize"):
+        free.pop(name, None)
+    assert free == {}
 
 
 @pytest.mark.only_engine("namespace")

@@ -128,7 +128,9 @@ def test_after_a_time_limit_the_rest_of_the_command_is_not_run(shell: Shell, com
     assert shell.run(asked, PATIENT).output == "/var/tmp\nkept\ng\nalias a='b'\nextglob        \ton\n0027\n"
 
 
-@pytest.mark.parametrize("name", ["printf", "echo", "read", "local", "declare", "kill", "trap", "exit"])
+@pytest.mark.parametrize(
+    "name", ["printf", "echo", "read", "local", "declare", "kill", "trap", "exit", "eval", "command"]
+)
 def test_a_function_may_have_any_name(shell: Shell, name: str) -> None:
     """The shell's own words are builtins."""
     assert shell.run(f"{name}() {{ :; }}; X=1", PATIENT).exit_code == 0

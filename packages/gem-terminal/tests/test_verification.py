@@ -785,13 +785,12 @@ def test_artifacts_without_end_are_an_error_of_the_verdict(
 
 
 def test_an_image_may_bring_the_tests(container: Container, engine: Engine, watched: Any, tmp_path: Path) -> None:
-    """A Dockerfile among the tests is built, and what it has in /tests is what runs."""
+    """A Dockerfile among the tests is built, and what it has in /tests is what runs, executable or not."""
     tests = tmp_path / "tests"
     tests.mkdir()
-    (tests / "Dockerfile").write_text(
-        "FROM debian:bookworm-slim\nCOPY test.sh /tests/test.sh\nRUN chmod 755 /tests/test.sh\n"
-    )
+    (tests / "Dockerfile").write_text("FROM debian:bookworm-slim\nCOPY test.sh /tests/test.sh\n")
     (tests / "test.sh").write_text(f"#!/bin/bash\n{SOLVED}\n")
+    (tests / "test.sh").chmod(0o644)
     place = SeparateVerifier(Image(folder=tests), SMALL_LIMITS, artifacts=(Artifact("/desk/answer"),))
     task = task_of(tmp_path)
     task = replace(task, tests=replace(task.tests, sources=(), separate=place))

@@ -157,6 +157,10 @@ RENAMED: dict[str, tuple[str, str]] = {
     "gem.data": ("gem-questions", "gem_questions"),
     "gem.rewards": ("gem-questions", "gem_questions.rewards"),
     "gem.thoughtless": ("gem-questions", "gem_questions.thoughtless"),
+    "gem_terminal.cli.worker": ("gem-terminal-remote", "gem_terminal_remote.cli.worker"),
+    "gem_terminal.engines.fleet": ("gem-terminal-remote", "gem_terminal_remote.fleet"),
+    "gem_terminal.engines.kubernetes": ("gem-terminal-remote", "gem_terminal_remote.kubernetes"),
+    "gem_terminal.engines.remote": ("gem-terminal-remote", "gem_terminal_remote.workers"),
 }
 """Old package or module → the distribution that brings it now, and its new name; what lies in it has moved along."""
 
@@ -181,7 +185,7 @@ def distribution_of(module: str) -> str:
 
 def _renamed(name: str) -> tuple[str, str] | None:
     """Return the distribution that brings a module of :data:`RENAMED` and its new name; None for all others."""
-    if not name.startswith("gem."):
+    if not name.startswith(("gem.", "gem_terminal.")):
         return None
     old, rest = name, ""
     while old not in RENAMED:

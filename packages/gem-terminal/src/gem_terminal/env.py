@@ -90,7 +90,7 @@ class TerminalEnv(Env[str, Action]):
             machine, with its services on 127.0.0.1 and with other episodes.
         limits: ``cpus``, ``memory``, ``processes`` and ``disk`` in place of the tasks' own, such as
             ``{"memory": "4G", "disk": "10G"}``.
-        engine: ``"docker"``, ``"namespace"``, ``"kubernetes"``, ``"auto"`` for the first of docker and namespace that
+        engine: ``"docker"``, ``"namespace"``, ``"auto"`` for the first of docker and namespace that
             works, another name that :func:`~gem_terminal.engines.engine_by_name` knows, or an
             :class:`~gem_terminal.engines.Engine`.
         max_turns: the turns of an episode.

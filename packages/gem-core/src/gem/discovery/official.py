@@ -76,6 +76,7 @@ COMMANDS = {
     "mcp-serve": "gem-tools",
     "search-server": "gem-tools",
     "terminal": "gem-terminal",
+    "terminal worker": "gem-terminal-remote",
     "train": "gem-rl",
     "serve": "gem-server",
     "data": "gem-questions",

@@ -19,7 +19,6 @@ COMMANDS = {
     "base": "gem_terminal.cli.base:base_command",
     "export": "gem_terminal.cli.export:export_command",
     "reap": "gem_terminal.cli.reap:reap_command",
-    "worker": "gem_terminal.cli.worker:worker_command",
 }
 
 
@@ -42,5 +41,4 @@ def terminal_command() -> None:
       gem terminal new my-task                  write a new task
       gem terminal verify my-task               check that its solution passes and doing nothing fails
       gem terminal audit my-tasks               what many tasks need, and what their verdicts are worth
-      gem terminal worker --host 0.0.0.0        offer the containers of this machine to trainers on others
     """

@@ -10,6 +10,7 @@ import click
 
 from gem_terminal.cli.task_targets import Selection
 from gem_terminal.engines import NAMES, is_engine_name
+from gem_terminal.engines.third_party import refuse_missing
 from gem_terminal.task_options import TaskOptions
 
 __all__ = ["EngineChoice", "engine_option", "selection_options", "targets_argument"]
@@ -22,7 +23,11 @@ class EngineChoice(click.Choice):  # type: ignore[type-arg, unused-ignore]  # ge
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the name; looks at installed packages only for names of others."""
-        return value if isinstance(value, str) and is_engine_name(value) else super().convert(value, param, ctx)
+        if isinstance(value, str) and value not in self.choices:
+            if is_engine_name(value):
+                return value
+            refuse_missing(value)
+        return super().convert(value, param, ctx)
 
 
 def engine_option(command: F) -> F:

@@ -21,18 +21,14 @@ __all__ = [
     "engine_by_name",
     "engine_names",
     "is_engine_name",
+    "new_engine",
 ]
 
-NAMES = ("docker", "namespace", "kubernetes")
-_TRIED = NAMES[:2]
-"""The engines that ``"auto"`` tries, in this order; a cluster must be chosen explicitly."""
+NAMES = ("docker", "namespace")
+"""The engines of this package, in the order in which ``"auto"`` tries them."""
 
 CHOICE = "GEM_TERMINAL_ENGINE"
 """The environment variable that names the engine for ``"auto"``."""
-
-
-_FLEET = "fleet:"
-_WORKER = ("ws://", "wss://")
 
 _ENGINES: dict[str, Engine] = {}
 _LOCK = RLock()
@@ -47,27 +43,37 @@ def engine_names() -> list[str]:
 
 def is_engine_name(name: str) -> bool:
     """Return whether :func:`engine_by_name` knows a name; looks at installed packages only for names of others."""
-    return name in ("auto", *NAMES) or name.startswith((_FLEET, *_WORKER)) or name in engine_names()
+    from gem_terminal.engines.third_party import announced_place
+
+    return name in ("auto", *NAMES) or announced_place(name) is not None
 
 
 def checked_engine_name(name: object) -> str:
-    """Return a name that :func:`engine_by_name` knows; raises an error with the nearest name for another."""
-    if isinstance(name, str) and is_engine_name(name):
-        return name
-    return str(choice("engine", name, ("auto", *engine_names())))
+    """Return a name that :func:`engine_by_name` knows.
+
+    Raises:
+        ArgumentError: if there is no such engine; the message lists those that there are.
+        EngineError: if it comes with a package that is not installed; the message has the line that installs it.
+    """
+    from gem_terminal.engines.third_party import ADDRESSES, announced_engines, refuse_missing
+
+    if isinstance(name, str):
+        if is_engine_name(name):
+            return name
+        refuse_missing(name)
+    schemes = [f"{scheme}:…" for scheme in sorted(announced_engines(ADDRESSES))]
+    return str(choice("engine", name, ("auto", *engine_names(), *schemes)))
 
 
 def engine_by_name(name: str) -> Engine:
     """Return the engine of this name. All threads of the process share it.
 
     Args:
-        name: ``"docker"``, ``"namespace"``, ``"kubernetes"``, or ``"auto"``: the engine that the environment
-            variable ``GEM_TERMINAL_ENGINE`` names, or the first of docker and namespace that works; the name of
-            an engine that another package announces as an entry point of ``gem_terminal.engines``;
-            ``"wss://host:port"`` for the engine of a worker there
-            (:class:`~gem_terminal.engines.remote.WorkerEngine`); or ``"fleet:URL,URL"`` for a
-            :class:`~gem_terminal.engines.fleet.FleetEngine` over the Docker engines and workers at these addresses
-            (``namespace`` in place of one is that engine).
+        name: ``"docker"``, ``"namespace"``, or ``"auto"``: the engine that the environment variable
+            ``GEM_TERMINAL_ENGINE`` names, or the first of docker and namespace that works; or the name or address of
+            an engine that another package announces (:mod:`gem_terminal.engines.third_party`). gem-terminal-remote
+            brings ``"kubernetes"``, ``"wss://host:port"`` for the engine of a worker there, and ``"fleet:URL,URL"``
+            for the Docker engines and workers at these addresses (``namespace`` in place of one is that engine).
 
     Raises:
         EngineError: if the engine does not work on this machine; the message says what to install.
@@ -77,13 +83,18 @@ def engine_by_name(name: str) -> Engine:
             chosen = os.environ.get(CHOICE, "auto")
             return _first_that_works() if chosen == "auto" else engine_by_name(chosen)
         if name not in _ENGINES:
-            engine = _new(name)
+            engine = new_engine(name)
             engine.check()
             _ENGINES[name] = engine
         return _ENGINES[name]
 
 
-def _new(name: str) -> Engine:
+def new_engine(name: str) -> Engine:
+    """Return an engine of this name that nobody else has, and that nobody has checked.
+
+    Raises:
+        EngineError: if there is no such engine, or its package is not installed; the message says what to do.
+    """
     if name == "docker":
         from gem_terminal.engines.docker.engine import DockerEngine
 
@@ -92,32 +103,17 @@ def _new(name: str) -> Engine:
         from gem_terminal.engines.namespace.engine import NamespaceEngine
 
         return NamespaceEngine()
-    if name == "kubernetes":
-        from gem_terminal.engines.kubernetes.engine import KubernetesEngine
+    from gem_terminal.engines.third_party import announced_engine, announced_place, refuse_missing
 
-        return KubernetesEngine()
-    if name.startswith(_WORKER):
-        from gem_terminal.engines.remote.engine import WorkerEngine
-
-        return WorkerEngine(name)
-    if name.startswith(_FLEET):
-        from gem_terminal.engines.docker.engine import DockerEngine
-        from gem_terminal.engines.fleet.engine import FleetEngine
-
-        places = [place.strip() for place in name.removeprefix(_FLEET).split(",") if place.strip()]
-        return FleetEngine(
-            [_new(place) if place in NAMES or place.startswith(_WORKER) else DockerEngine(place) for place in places]
-        )
-    if name in engine_names():
-        from gem_terminal.engines.third_party import announced_engine
-
+    if announced_place(name) is not None:
         return announced_engine(name)
+    refuse_missing(name)
     raise EngineError(f"there is no engine {name!r}; there are {', '.join(engine_names())} and auto")
 
 
 def _first_that_works() -> Engine:
     refusals = []
-    for name in _TRIED:
+    for name in NAMES:
         try:
             return engine_by_name(name)
         except EngineError as error:

@@ -42,7 +42,14 @@ _REGULAR = """
 if [ -e "$1" ] && [ ! -f "$1" ]; then echo "$1: not a regular file"; exit 1; fi
 """
 # As in the shell of the same agent; a file that is named ~ has the path ./~.
-_AT_HOME = """case "$1" in "~" | "~/"*) path="$HOME${1#"~"}"; shift; set -- "$path" "$@" ;; esac
+_AT_HOME = r"""case "$1" in
+"~" | "~/"*) path="$HOME${1#"~"}"; shift; set -- "$path" "$@" ;;
+"~"*)
+  user=${1%%/*}
+  while IFS=: read -r name _ _ _ _ home _; do
+    if [ "~$name" = "$user" ]; then path="$home${1#"$user"}"; shift; set -- "$path" "$@"; break; fi
+  done 2>/dev/null < /etc/passwd ;;
+esac
 """
 _READ = _REGULAR + 'head -c 67108864 -- "$1"'
 # $2: the number of the first byte, $3: how many bytes. The size is the last line.

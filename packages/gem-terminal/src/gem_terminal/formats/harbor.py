@@ -81,7 +81,7 @@ def load(folder: Path) -> Task:
         tests=steps[0].tests if steps else _tests(folder, config),
         folder=folder,
         format="harbor",
-        limits=_limits(environment, _networks(config, config.steps[0] if steps else None)[0]),
+        limits=_limits(config, environment, _networks(config, config.steps[0] if steps else None)[0]),
         network_is_stated=_states_network(config.agent.network_mode, environment),
         keep_processes=_keeps_processes(folder, config.metadata),
         seconds=steps[0].seconds if steps else config.agent.timeout_sec,
@@ -289,7 +289,7 @@ def _separate(folder: Path, config: HarborFile, step: StepEntry | None) -> tuple
     artifacts = [*config.artifacts, *(step.artifacts if step is not None else ())]
     separate = SeparateVerifier(
         image=image,
-        limits=_limits(place, network),
+        limits=_limits(config, place, network),
         network_is_stated=_states_network(network.network_mode, place),
         environment=_filled(folder, place.env),
         workdir=place.workdir,
@@ -327,12 +327,12 @@ def _healthcheck(given: HealthcheckSection | None) -> Healthcheck | None:
     )
 
 
-def _limits(place: EnvironmentSection, part: NetworkSection) -> ResourceLimits:
+def _limits(config: HarborFile, place: EnvironmentSection, part: NetworkSection) -> ResourceLimits:
     hosts = _hosts(part, place)
     return ResourceLimits(
         cpus=place.cpus or ResourceLimits.cpus,
         memory=place.memory_mb or place.memory or ResourceLimits.memory,
-        disk=place.storage_mb or place.storage,
+        disk=place.storage_mb or place.storage or config.default_storage,
         network=hosts != (),
         allowed_hosts=hosts or None,
     )

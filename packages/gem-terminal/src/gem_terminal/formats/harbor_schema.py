@@ -9,7 +9,7 @@ import re
 import unicodedata
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from gem_terminal.formats.fields import Bytes, Mebibytes, Pause, Seconds
 from gem_terminal.network.egress_proxy import allowed_host
@@ -192,6 +192,7 @@ class StepEntry(HarborSection):
 class HarborFile(HarborSection):
     """The whole file."""
 
+    schema_version: Any = Field(default=None, validation_alias=AliasChoices("schema_version", "version"))
     task: AboutSection = AboutSection()
     metadata: dict[str, Any] = {}
     agent: AgentSection = AgentSection()
@@ -201,6 +202,14 @@ class HarborFile(HarborSection):
     steps: list[StepEntry] = []
     multi_step_reward_strategy: Literal["mean", "final"] | None = None
     artifacts: list[str | ArtifactEntry] = []
+
+    @property
+    def default_storage(self) -> int | None:
+        """Bytes for a container whose section names no storage; None for the engine's default.
+
+        Up to schema 1.2 (Harbor 0.6) such a container got 10,240 MiB; from 1.3 (Harbor 0.13) on it has no limit.
+        """
+        return 10_240 << 20 if str(self.schema_version) in ("1.0", "1.1", "1.2") else None
 
     @field_validator("steps")
     @classmethod

@@ -28,9 +28,9 @@ __all__ = ["Step", "load", "steps_of"]
 _PARSERS = ("pytest",)
 """The ``parser_name`` of the supported summary."""
 _MAIN = "client"
+"""The harness's name of the agent's service."""
 _DISK = 32 << 30
 """Bytes. Terminal-Bench has no limit; this one keeps an agent from filling the disk of the machine."""
-"""The harness's name of the agent's service."""
 _HIDDEN = ("tests", "run-tests.sh", "solution.sh", "solution.yaml", "task.yaml", "docker-compose.yaml")
 """What the agent must not see, even where a compose file mounts it."""
 

@@ -219,7 +219,7 @@ class Shell:
         self._early, most = b"", kept.total + _MOST_OUTPUT
         # The number is split, so that an echoed command does not contain it.
         half, other = nonce[:16], nonce[16:]
-        line = f"eval {_quoted(command)} </dev/null 2>&1; _gem_told {half} {other}\n"
+        line = f"\\builtin eval {_quoted(command)} </dev/null 2>&1; _gem_told {half} {other}\n"
         if not self._channel.write(line.encode(errors="replace"), max(seconds, _PATIENCE)):
             killed = "timed out" if self.is_open else ""
             self._abandon()

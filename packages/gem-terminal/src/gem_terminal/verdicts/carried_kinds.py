@@ -76,7 +76,7 @@ def _table() -> _Table:
         _patterns(reserved["configurations"], reserved["folders"]),
         _patterns(reserved["start_up"]),
         frozenset(reserved["tests"].split()),
-        frozenset(reserved["modules"].split()),
+        frozenset([*reserved["modules"].split(), *reserved["absent_modules"].split()]),
         frozenset(repository["files"].split()),
         tuple(repository["folders"].split()),
         frozenset(repository["worktree"].split()),
@@ -131,7 +131,7 @@ def module_name(path: PurePosixPath) -> str | None:
 
 
 def known_modules() -> frozenset[str]:
-    """Return the modules of Python's library, and those that tests often install."""
+    """Return the modules of this Python's library, those that a library looks for, and those that tests install."""
     return sys.stdlib_module_names | _table().modules
 
 

@@ -61,12 +61,13 @@ _AT_ONCE = 64 << 10
 """Bytes of paths in one command."""
 
 # The default folder, the search paths of programs and libraries, the users, the virtual environments in the declared
-# folders, and the modules that Python finds beside its library.
+# folders, and the modules of each Python's library with those beside it.
 _LOOK = r"""
 pwd; echo "$PATH:$LD_LIBRARY_PATH"; cat /etc/passwd; echo :
 [ "$(pwd)" = / ] || set -- "$@" "$(pwd)"
 for folder; do find "$folder" -xdev -maxdepth 6 -name pyvenv.cfg -type f 2>/dev/null; done; echo; echo :
-find /usr/lib /usr/local/lib /opt "$@" -xdev -maxdepth 7 -path '*-packages/*' -prune -print 2>/dev/null; :"""
+find /usr/lib /usr/local/lib /opt /root "$@" -xdev -maxdepth 7 \( -path '*-packages/*' \
+  -o -path '*/python[0-9]*/*' ! -name '*-packages' ! -name lib-dynload \) -prune -print 2>/dev/null; :"""
 # $1: the number of the paths that came before. A path with a backslash is written with escapes, since engines take no
 # arguments that are not UTF-8.
 _EACH = r"""number="$1"; shift

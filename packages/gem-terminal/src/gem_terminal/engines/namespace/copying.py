@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import tempfile
 from pathlib import Path, PurePosixPath
 
 from gem_terminal.archive import archive_of
@@ -26,11 +27,21 @@ def copy_from_context(container: Container, step: Instruction, workdir: str, ima
     """
     assert image.folder is not None
     *sources, target = step.arguments()
-    goal = str(PurePosixPath(workdir) / target)
     root = image.folder.resolve()
-    found = [path for source in sources for path in _matching(root, source)]
-    if not found or any(root not in (path, *path.parents) for path in found):
+    found = [path for source in sources if not source.startswith("<<") for path in _matching(root, source)]
+    if not (found or step.documents) or any(root not in (path, *path.parents) for path in found):
         raise TaskError(f"{image.folder / image.dockerfile}: {step.line!r} matches nothing in the build context")
+    with tempfile.TemporaryDirectory() as scratch:
+        for document in step.documents:
+            path = Path(scratch, document.word)
+            path.write_text(document.body, encoding="utf-8")
+            path.chmod(0o644)
+            found.append(path)
+        _copy(container, found, str(PurePosixPath(workdir) / target), target)
+    _change_owner_and_mode(container, step, str(PurePosixPath(workdir) / target))
+
+
+def _copy(container: Container, found: list[Path], goal: str, target: str) -> None:
     into_folder = target.endswith("/") or len(found) > 1 or found[0].is_dir() or target in (".", "..")
     if into_folder:
         container.put(archive_of(found, goal.strip("/") or "."), "/")
@@ -39,7 +50,6 @@ def copy_from_context(container: Container, step: Instruction, workdir: str, ima
         if PurePosixPath(goal).name != found[0].name:
             here = str(PurePosixPath(goal).parent / found[0].name)
             container.run(("mv", here, goal), seconds=_TAKES, user="root", workdir="/")
-    _change_owner_and_mode(container, step, goal)
 
 
 def copy_from_image(container: Container, step: Instruction, workdir: str, source: Container) -> None:

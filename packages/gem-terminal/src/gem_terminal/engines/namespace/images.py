@@ -194,7 +194,7 @@ class ImageStore:
             report_stage(progress, ProgressStage(step.line, number, len(steps)))
             config = stage.config
             if step.name == "RUN":
-                said = json.dumps(config, sort_keys=True), json.dumps(arguments)
+                said = *map(str, step.documents), json.dumps(config, sort_keys=True), json.dumps(arguments)
                 stage.add(self._run(stage.changed(step.line, *said), stage, step, arguments, image))
                 continue
             step = step.filled({**arguments, **config["environment"]})
@@ -256,8 +256,7 @@ class ImageStore:
         environment = {**mirror_settings().variables, **arguments, **stage.config["environment"]}
 
         def run(container: Container) -> None:
-            command = step.words() if step.text.startswith("[") else ["sh", "-c", step.text]
-            done = container.run(command, seconds=image.build_seconds)
+            done = container.run(step.command(), seconds=image.build_seconds)
             if done.exit_code != 0:
                 why = "took too long" if done.exit_code is None else f"failed with exit code {done.exit_code}"
                 raise EngineError(f"{step.line!r} {why}: {_end_of(done.output)}")

@@ -20,9 +20,9 @@ from gem_terminal.engines import Engine
 from gem_terminal.engines.base import ProgressStage
 from gem_terminal.engines.contexts import digest_of
 from gem_terminal.engines.docker import DockerEngine
-from gem_terminal.engines.kubernetes import KubernetesEngine
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image
+from gem_terminal_remote.kubernetes import KubernetesEngine
 
 pytestmark = pytest.mark.xdist_group("engine docker")
 

@@ -22,11 +22,11 @@ from gem_terminal.engines.base import (
     Progress,
 )
 from gem_terminal.engines.contexts import digest_of
-from gem_terminal.engines.remote.container import RemoteContainer, RemoteSnapshot
-from gem_terminal.engines.remote.frames import chunks
-from gem_terminal.engines.remote.link import WorkerLink
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits, SideCar
+from gem_terminal_remote.workers.container import RemoteContainer, RemoteSnapshot
+from gem_terminal_remote.workers.frames import chunks
+from gem_terminal_remote.workers.link import WorkerLink
 
 __all__ = ["WorkerEngine"]
 
@@ -54,18 +54,14 @@ class WorkerEngine(Engine):
 
     Raises:
         ArgumentError: for an address that is none.
-        EngineError: without a token, or without gem-server.
+        EngineError: without a token.
     """
 
     name = "worker"
 
     def __init__(self, address: str, token: str | None = None, *, reconnect: float = 30.0) -> None:
-        try:
-            from gem_server.client.address import token_from_surroundings
-        except ImportError as error:
-            raise EngineError(
-                f"the engine at {address} needs gem-server: pip install 'gem-terminal[worker]'"
-            ) from error
+        from gem_server.client.address import token_from_surroundings
+
         token = token or token_from_surroundings(TOKEN)
         if not token:
             raise EngineError(f"the worker {address} wants a token: set {TOKEN}, or {TOKEN}_FILE to a file with it")

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from gem_terminal.engines.fleet.engine import FleetEngine
+from gem_terminal_remote.fleet.engine import FleetEngine
 
 __all__ = ["FleetEngine"]

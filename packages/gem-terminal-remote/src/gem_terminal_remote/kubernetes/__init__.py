@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from gem_terminal.engines.kubernetes.engine import KubernetesEngine
+from gem_terminal_remote.kubernetes.engine import KubernetesEngine
 
 __all__ = ["KubernetesEngine"]

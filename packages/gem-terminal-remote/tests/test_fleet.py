@@ -1,12 +1,8 @@
-"""Several engines as one, and engines of other packages."""
+"""Several engines as one."""
 
 from __future__ import annotations
 
 import gc
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,11 +14,11 @@ from gem.errors import ArgumentError
 from gem_terminal import TerminalEnv
 from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.docker import DockerEngine
-from gem_terminal.engines.fleet import FleetEngine
-from gem_terminal.engines.fleet.members import FleetMember, FleetMembers
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
+from gem_terminal_remote.fleet import FleetEngine
+from gem_terminal_remote.fleet.members import FleetMember, FleetMembers
 
 LONG = 60.0
 """Seconds that no test takes."""
@@ -178,44 +174,3 @@ def test_of_many_threads_as_many_get_a_lease_as_there_is_room() -> None:
         for member in held:
             members.release(member)
         assert [each.leases for each in members.all] == [0, 0]
-
-
-THIRD_PARTY = """
-from gem_terminal.engines.namespace import NamespaceEngine
-
-class SomeEngine(NamespaceEngine):
-    name = "somewhere"
-"""
-
-
-@pytest.mark.slow(reason="four processes of the command, each with its imports")
-def test_an_engine_of_another_package_is_found_by_its_name(tmp_path: Path, engine_variables: None) -> None:
-    """Commands list it, environments take it, and a broken one is told; "auto" chooses neither."""
-    (tmp_path / "some_engines.py").write_text(THIRD_PARTY)
-    info = tmp_path / "some_engines-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: some-engines\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[gem_terminal.engines]\nsomewhere = some_engines:SomeEngine\nbroken = some_engines:Missing\n"
-        "docker = some_engines:SomeEngine\nno-engine = some_engines:dict\n"
-    )
-    variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, env=variables, check=False)
-
-    rows = {row["name"]: row for row in json.loads(run("-m", "gem", "terminal", "engines", "--json").stdout)}
-    assert set(rows) == {"docker", "namespace", "kubernetes", "somewhere", "broken", "no-engine"}
-    assert rows["somewhere"]["works"]
-    assert "some_engines:Missing" in rows["broken"]["problem"]
-    assert not rows["somewhere"]["auto"]
-    code = (
-        "from gem_terminal import TerminalEnv\nwith TerminalEnv('ledger', engine='somewhere') as env:\n"
-        "    env.reset(seed=0)\n    print(type(env.engine).__name__, env.step('<bash>echo 7</bash>')[0])\n"
-    )
-    done = run("-c", code)
-    assert done.stdout == "SomeEngine 7\n[exit code 0]\n", done.stderr
-    done = run("-m", "gem", "terminal", "build", "ledger", "--engine", "nowhere")
-    assert done.returncode == 2
-    assert "nowhere" in done.stderr

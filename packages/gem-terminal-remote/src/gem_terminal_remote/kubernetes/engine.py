@@ -18,7 +18,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines.base import Container, ContainerSpec, Engine, EngineInfo, ImageProcess, Progress
-from gem_terminal.engines.kubernetes.container import (
+from gem_terminal.engines.owner import ContainerOwner
+from gem_terminal.errors import EngineError
+from gem_terminal.task import Image, ResourceLimits, SideCar
+from gem_terminal_remote.kubernetes.container import (
     BACKOFF,
     CALL_SECONDS,
     RETRIES,
@@ -27,8 +30,8 @@ from gem_terminal.engines.kubernetes.container import (
     api_errors,
     said,
 )
-from gem_terminal.engines.kubernetes.images import published
-from gem_terminal.engines.kubernetes.pods import (
+from gem_terminal_remote.kubernetes.images import published
+from gem_terminal_remote.kubernetes.pods import (
     OWNER,
     POLICY,
     container_name,
@@ -37,9 +40,6 @@ from gem_terminal.engines.kubernetes.pods import (
     policy,
     selector,
 )
-from gem_terminal.engines.owner import ContainerOwner
-from gem_terminal.errors import EngineError
-from gem_terminal.task import Image, ResourceLimits, SideCar
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient, CoreV1Api
@@ -54,7 +54,9 @@ _LONGEST_RUN = 24 * 3600
 
 
 class KubernetesEngine(Engine):
-    """Runs containers as pods of a cluster, through the official client (``pip install 'gem-terminal[kubernetes]'``).
+    """Runs containers as pods of a cluster, through the official client.
+
+    The extra brings it: ``pip install 'gem-terminal-remote[kubernetes]'``.
 
     Processes run as root unless the task names a user; the user of the image is ignored.
 
@@ -115,7 +117,8 @@ class KubernetesEngine(Engine):
             from kubernetes import client, config
         except ImportError as error:
             raise EngineError(
-                f"the Kubernetes engine needs the official client ({error}); pip install 'gem-terminal[kubernetes]'"
+                f"the Kubernetes engine needs the official client ({error}); "
+                "run: pip install 'gem-terminal-remote[kubernetes]'"
             ) from error
         from urllib3 import Retry
 

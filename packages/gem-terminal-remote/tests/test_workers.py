@@ -20,23 +20,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
 
 from gem.errors import ArgumentError
 from gem_terminal import TerminalEnv
 from gem_terminal.engines import engine_by_name
 from gem_terminal.engines.cgroups import groups
-from gem_terminal.engines.fleet import FleetEngine
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.errors import EngineError, EngineFullError
 from gem_terminal.task import Image, ResourceLimits, SideCar
-
-pytest.importorskip("gem_server", reason="it comes with gem-terminal[worker]")
-
-from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.client import connect
-
-from gem_terminal.engines.remote import EngineWorker, WorkerEngine
-from gem_terminal.engines.remote.frames import LONGEST_MESSAGE, PATH, PROTOCOL, decode, encode
+from gem_terminal_remote.fleet import FleetEngine
+from gem_terminal_remote.workers import EngineWorker, WorkerEngine
+from gem_terminal_remote.workers.frames import LONGEST_MESSAGE, PATH, PROTOCOL, decode, encode
 
 TOKENS = ("first-user-of-the-worker", "second-user-of-the-worker")
 LIMITS = ResourceLimits(memory=128 << 20)
@@ -407,7 +403,7 @@ def worker_process(cache: Path, *options: str, port: int = 0) -> Iterator[tuple[
 
 CLIENT = """
 import sys
-from gem_terminal.engines.remote import WorkerEngine
+from gem_terminal_remote.workers import WorkerEngine
 from gem_terminal.task import Image, ResourceLimits
 engine = WorkerEngine(sys.argv[1])
 container = engine.start(engine.prepare(Image(name=sys.argv[2])), ResourceLimits(memory=128 << 20))

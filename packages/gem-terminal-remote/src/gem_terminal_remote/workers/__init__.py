@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gem_terminal.engines.remote.engine import WorkerEngine
-from gem_terminal.engines.remote.worker import EngineWorker
+from gem_terminal_remote.workers.engine import WorkerEngine
+from gem_terminal_remote.workers.worker import EngineWorker
 
 __all__ = ["EngineWorker", "WorkerEngine"]

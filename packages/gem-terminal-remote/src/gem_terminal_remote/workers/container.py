@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from gem_terminal.engines.base import Channel, Container, ContainerSnapshot, ExecResult, FileChanges, ProcessOptions
-from gem_terminal.engines.remote.frames import chunks, decode
-from gem_terminal.engines.remote.link import WorkerAnswer, WorkerLink
 from gem_terminal.errors import EngineError
+from gem_terminal_remote.workers.frames import chunks, decode
+from gem_terminal_remote.workers.link import WorkerAnswer, WorkerLink
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -15,11 +15,11 @@ from typing import Any
 
 from gem.errors import GemError
 from gem_terminal.engines.base import Channel, Container, ContainerSnapshot
-from gem_terminal.engines.remote.frames import CHUNK, encode
-from gem_terminal.engines.remote.held import HeldObject
-from gem_terminal.engines.remote.operations import RemoteOperation
-from gem_terminal.engines.remote.scratch import SessionFiles
 from gem_terminal.errors import ContentError, EngineError, EngineFullError, TaskError
+from gem_terminal_remote.workers.frames import CHUNK, encode
+from gem_terminal_remote.workers.held import HeldObject
+from gem_terminal_remote.workers.operations import RemoteOperation
+from gem_terminal_remote.workers.scratch import SessionFiles
 
 __all__ = ["SessionObjects", "WorkerSession"]
 

@@ -23,12 +23,12 @@ from hypothesis import HealthCheck, given, settings, strategies
 from gem_terminal import TerminalEnv
 from gem_terminal.engines import Container, Engine, ExecResult, engine_by_name
 from gem_terminal.engines.base import ImageProcess, Progress
-from gem_terminal.engines.kubernetes import KubernetesEngine
-from gem_terminal.engines.kubernetes.container import Pod
-from gem_terminal.engines.kubernetes.pods import POLICY, phase_of
 from gem_terminal.errors import EngineError
 from gem_terminal.shells.screen import Screen
 from gem_terminal.task import Image, ResourceLimits
+from gem_terminal_remote.kubernetes import KubernetesEngine
+from gem_terminal_remote.kubernetes.container import Pod
+from gem_terminal_remote.kubernetes.pods import POLICY, phase_of
 
 pytest.importorskip("kubernetes", reason="the official client of Kubernetes is not installed")
 
@@ -40,8 +40,10 @@ pytestmark = [
 
 
 def beside(name: str) -> ModuleType:
-    """Load a module from this folder, which is no package."""
+    """Load a module from this folder, or else from the tests of gem-terminal; neither is a package."""
     path = Path(__file__).with_name(f"{name}.py")
+    if not path.exists():
+        path = Path(__file__).parents[2] / "gem-terminal" / "tests" / path.name
     known = f"gem_terminal_tests_{name}"
     if known not in sys.modules:
         spec = importlib.util.spec_from_file_location(known, path)
@@ -76,8 +78,8 @@ class WithRegistry(KubernetesEngine):
 def _short_pauses() -> Iterator[None]:
     """Pauses between attempts double from here on; a server on this machine needs none to recover."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gem_terminal.engines.kubernetes.container.BACKOFF", 0.02)
-        patch.setattr("gem_terminal.engines.kubernetes.engine.BACKOFF", 0.02)
+        patch.setattr("gem_terminal_remote.kubernetes.container.BACKOFF", 0.02)
+        patch.setattr("gem_terminal_remote.kubernetes.engine.BACKOFF", 0.02)
         yield
 
 
@@ -621,7 +623,7 @@ def test_an_api_that_is_silent_holds_nobody_up(
     cluster: Any, another: Callable[..., KubernetesEngine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that takes a connection and says nothing is an error when its time is over."""
-    monkeypatch.setattr("gem_terminal.engines.kubernetes.container.CALL_SECONDS", 0.3)
+    monkeypatch.setattr("gem_terminal_remote.kubernetes.container.CALL_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         silent = tmp_path / "silent"
         silent.write_text(cluster.kubeconfig.read_text().replace(f":{cluster.port}", f":{mute.getsockname()[1]}"))
@@ -665,7 +667,7 @@ def test_a_cluster_that_is_not_there_is_a_clear_refusal(
         another(kubeconfig=stranger).check()
     nobody = tmp_path / "nobody"
     nobody.write_text(cluster.kubeconfig.read_text().replace(f":{cluster.port}", ":1"))
-    monkeypatch.setattr("gem_terminal.engines.kubernetes.engine.RETRIES", 1)
+    monkeypatch.setattr("gem_terminal_remote.kubernetes.engine.RETRIES", 1)
     with pytest.raises(EngineError, match=r"127\.0\.0\.1:1 cannot list the pods"):
         another(kubeconfig=nobody).check()
 
@@ -673,7 +675,7 @@ def test_a_cluster_that_is_not_there_is_a_clear_refusal(
 def test_the_client_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the line that installs it."""
     monkeypatch.setitem(sys.modules, "kubernetes", None)
-    with pytest.raises(EngineError, match=r"pip install 'gem-terminal\[kubernetes\]'"):
+    with pytest.raises(EngineError, match=r"pip install 'gem-terminal-remote\[kubernetes\]'"):
         KubernetesEngine().check()
 
 
@@ -725,7 +727,7 @@ def test_a_file_without_end_is_given_up(
     engine: KubernetesEngine, small: Image, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What packs it is the container's own, and may write a little for ever."""
-    monkeypatch.setattr("gem_terminal.engines.kubernetes.container._FILE_SECONDS", 2.0)
+    monkeypatch.setattr("gem_terminal_remote.kubernetes.container._FILE_SECONDS", 2.0)
     with engine.start(engine.prepare(small), ResourceLimits(memory=64 << 20)) as container:
         endless = r"printf '#!/bin/bash\nwhile :; do head -c 8K /dev/zero; read -t 0.1 <> <(:); done' > /bin/tar"
         assert container.run(("bash", "-c", endless), seconds=60).exit_code == 0
@@ -743,5 +745,5 @@ def test_what_was_killed_is_known_to_be(engine: KubernetesEngine, small: Image) 
 
 def test_importing_loads_no_client() -> None:
     """The library is large, and most never need it."""
-    code = "import sys, gem_terminal.engines.kubernetes.engine; sys.exit('kubernetes' in sys.modules)"
+    code = "import sys, gem_terminal_remote.kubernetes.engine; sys.exit('kubernetes' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import finalize
 
 from gem_terminal.engines.base import Channel, Container, ContainerSnapshot, ExecResult, FileChanges
-from gem_terminal.engines.fleet.members import FleetMember
+from gem_terminal_remote.fleet.members import FleetMember
 
 __all__ = ["FleetContainer", "FleetSnapshot"]
 

@@ -9,12 +9,12 @@ from threading import Lock
 from typing import Any
 
 from gem_terminal.engines.base import Channel, Container, ContainerSpec, Engine, ProgressStage
-from gem_terminal.engines.remote.frames import encode
-from gem_terminal.engines.remote.held import HeldObject
-from gem_terminal.engines.remote.operations import LimitsField, SpecField
-from gem_terminal.engines.remote.session import WorkerSession
 from gem_terminal.errors import EngineError, EngineFullError
 from gem_terminal.task import Image, ResourceLimits, SideCar
+from gem_terminal_remote.workers.frames import encode
+from gem_terminal_remote.workers.held import HeldObject
+from gem_terminal_remote.workers.operations import LimitsField, SpecField
+from gem_terminal_remote.workers.session import WorkerSession
 
 __all__ = ["OperationRunner"]
 

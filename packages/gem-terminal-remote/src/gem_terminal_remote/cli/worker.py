@@ -80,16 +80,12 @@ def worker_command(
       gem terminal worker                                     for trainers on this machine
       gem terminal worker --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --token-file tokens.txt
     """
+    from gem_server.access import tokens_from_file
+    from gem_server.certificates import server_tls
+    from gem_server.client.address import token_from_surroundings
     from gem_terminal.engines import engine_by_name
-    from gem_terminal.engines.remote.worker import EngineWorker
-    from gem_terminal.errors import EngineError
+    from gem_terminal_remote.workers.worker import EngineWorker
 
-    try:
-        from gem_server.access import tokens_from_file
-        from gem_server.certificates import server_tls
-        from gem_server.client.address import token_from_surroundings
-    except ImportError as error:
-        raise EngineError("a worker needs gem-server: pip install 'gem-terminal[worker]'") from error
     if bool(tls_cert) != bool(tls_key):
         raise ArgumentError("--tls-cert and --tls-key go together")
     tls = None if tls_cert is None else server_tls(tls_cert, tls_key)

@@ -14,8 +14,8 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gem_terminal.engines.base import ProgressStage
-from gem_terminal.engines.remote.frames import CHUNK, LONGEST_MESSAGE, PATH, PROTOCOL, chunks, decode, encode
 from gem_terminal.errors import ContentError, EngineError, EngineFullError, TaskError
+from gem_terminal_remote.workers.frames import CHUNK, LONGEST_MESSAGE, PATH, PROTOCOL, chunks, decode, encode
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection

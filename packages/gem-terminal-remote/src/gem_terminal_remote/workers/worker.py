@@ -18,12 +18,12 @@ from pydantic import ValidationError
 from gem.arguments import integer, real
 from gem.errors import ArgumentError
 from gem_terminal.engines.base import Engine
-from gem_terminal.engines.remote.carrying import OperationRunner
-from gem_terminal.engines.remote.frames import LONGEST_MESSAGE, PATH, PROTOCOL, encode, split
-from gem_terminal.engines.remote.operations import RemoteOperation, parse_greeting, parse_operation
-from gem_terminal.engines.remote.scratch import SessionFiles, WorkerScratch
-from gem_terminal.engines.remote.session import WorkerSession
 from gem_terminal.errors import EngineError
+from gem_terminal_remote.workers.carrying import OperationRunner
+from gem_terminal_remote.workers.frames import LONGEST_MESSAGE, PATH, PROTOCOL, encode, split
+from gem_terminal_remote.workers.operations import RemoteOperation, parse_greeting, parse_operation
+from gem_terminal_remote.workers.scratch import SessionFiles, WorkerScratch
+from gem_terminal_remote.workers.session import WorkerSession
 
 if TYPE_CHECKING:
     from websockets.http11 import Request, Response
@@ -61,7 +61,6 @@ class EngineWorker:
 
     Raises:
         ArgumentError: for a value out of range, or no token.
-        EngineError: if gem-server is missing.
     """
 
     def __init__(
@@ -77,10 +76,8 @@ class EngineWorker:
         host_network: bool = False,
         scratch: Path | None = None,
     ) -> None:
-        try:
-            from gem_server.access import AccessControl
-        except ImportError as error:
-            raise EngineError("a worker needs gem-server: pip install 'gem-terminal[worker]'") from error
+        from gem_server.access import AccessControl
+
         if not tokens:
             raise ArgumentError("a worker needs a token: who reaches it starts containers")
         self._access = AccessControl(tokens)

@@ -20,10 +20,10 @@ from gem_terminal.engines.base import (
     ImageProcess,
     Progress,
 )
-from gem_terminal.engines.fleet.container import FleetContainer, FleetSnapshot
-from gem_terminal.engines.fleet.members import FleetMember, FleetMembers
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits, SideCar
+from gem_terminal_remote.fleet.container import FleetContainer, FleetSnapshot
+from gem_terminal_remote.fleet.members import FleetMember, FleetMembers
 
 __all__ = ["FleetEngine"]
 

@@ -13,9 +13,9 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines.base import Channel, Container, ProcessOptions
-from gem_terminal.engines.kubernetes.channel import ExecChannel, command_line
-from gem_terminal.engines.kubernetes.pods import CONTAINER
 from gem_terminal.errors import EngineError
+from gem_terminal_remote.kubernetes.channel import ExecChannel, command_line
+from gem_terminal_remote.kubernetes.pods import CONTAINER
 
 if TYPE_CHECKING:
     from kubernetes.client import CoreV1Api

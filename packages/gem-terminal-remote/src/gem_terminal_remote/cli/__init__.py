@@ -1,0 +1,1 @@
+"""The command ``gem terminal worker``."""
