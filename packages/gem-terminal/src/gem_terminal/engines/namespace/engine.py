@@ -35,10 +35,14 @@ from gem_terminal.engines.base import (
 )
 from gem_terminal.engines.cgroups import controllers, reap_cgroups
 from gem_terminal.engines.mirrors import MirrorSettings, mirror_settings, put_mirrors
-from gem_terminal.engines.namespace.container import NamespaceContainer, start_container
+from gem_terminal.engines.namespace.container import (
+    NamespaceContainer,
+    files_to_begin_with,
+    start_container,
+)
 from gem_terminal.engines.namespace.images import ImageStore
 from gem_terminal.engines.namespace.network import PROGRAM, has_program
-from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot
+from gem_terminal.engines.namespace.snapshots import FileCopy, NamespaceSnapshot, SharedFolders
 from gem_terminal.engines.namespace.spawning import Spawner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits, SideCar
@@ -117,7 +121,8 @@ class NamespaceEngine(Engine):
         if not isinstance(snapshot, NamespaceSnapshot):
             raise EngineError("the namespace engine restores only its own snapshots")
         variables = {**snapshot.environment, **(environment or {})}
-        return self.start_on(snapshot.layers, limits, variables, snapshot.config, snapshot.copy)
+        begins_with = files_to_begin_with(snapshot, self.spawner, limits)
+        return self.start_on(snapshot.layers, limits, variables, snapshot.config, begins_with)
 
     def check_side_cars(self, side_cars: Sequence[SideCar]) -> None:
         users: dict[int, str] = {}
@@ -156,7 +161,7 @@ class NamespaceEngine(Engine):
         limits: ResourceLimits,
         environment: Mapping[str, str],
         config: Mapping[str, Any],
-        copy: int | None = None,
+        begins_with: SharedFolders | FileCopy | None = None,
         beside: NamespaceContainer | None = None,
     ) -> NamespaceContainer:
         """Start a container on stacked folders, topmost first.
@@ -177,7 +182,7 @@ class NamespaceEngine(Engine):
             self._underway += 1
         try:
             container = NamespaceContainer(
-                self.spawner, layers, limits, environment, config, copy, beside, self._images.folder
+                self.spawner, layers, limits, environment, config, begins_with, beside, self._images.folder
             )
             self._containers.add(container)
         finally:
