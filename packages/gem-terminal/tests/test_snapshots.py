@@ -20,6 +20,7 @@ from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.docker.images import LABEL
 from gem_terminal.engines.namespace import saved_files
+from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
@@ -89,41 +90,66 @@ operations = st.one_of(
     st.builds("chown -h {1}:{2} {0}".format, paths, st.integers(0, 70_000), st.integers(0, 70_000)),
     st.builds("touch -h -d @{1} {0}".format, st.one_of(paths, folders), st.integers(0, 2_000_000_000)),
     st.just("mkfifo -m 640 /w/pipe"),  # under a name that no command opens
+    st.builds("mkdir -p {0}/m/n; echo 1 > {0}/m/n/o".format, st.one_of(paths, folders)),
+    st.builds("perl -e 'rename $ARGV[0], $ARGV[1]' {} {}".format, st.one_of(paths, folders), paths),
     st.builds("chmod 600 {0} && mkdir -p {1} && mv {0}/* {1}".format, folders, paths),
 )
 changes = st.lists(operations, max_size=12).map(lambda lines: "{ " + ";\n".join([*lines, ":"]) + "; } 2>/dev/null")
 
 
-def check_tree(engine: Engine, start: Callable[[], Container], before: str, after: str) -> None:
-    """Take a snapshot between two lists of changes, and compare what it restores."""
-    with start() as container:
-        shell(container, f"mkdir -p /w/c; {before}")
-        expected = tree(container, *PLACES)
-        with container.snapshot() as snapshot:
-            shell(container, after)
-            with engine.restore(snapshot, LIMITS) as twin:
-                assert tree(twin, *PLACES) == expected
+def check_chain(engine: Engine, start: Callable[[], Container], *scripts: str) -> None:
+    """Begin each container from a snapshot of the one before, and compare what it has; then all changes at once.
+
+    The last snapshot is restored as a copy as well, where its files would fill too much of a disk to be shared.
+    """
+    small = ResourceLimits(memory=512 << 20, disk=30 << 20)
+    with ExitStack() as opened:
+        container = opened.enter_context(start())
+        shell(container, f"mkdir -p /w/c; {scripts[0]}")
+        for script in (*scripts[1:], ":"):
+            expected = tree(container, *PLACES)
+            snapshot = opened.enter_context(container.snapshot())
+            shell(container, script)
+            container = opened.enter_context(engine.restore(snapshot, LIMITS))
+            assert tree(container, *PLACES) == expected
+            shell(container, script)
+        assert isinstance(snapshot, NamespaceSnapshot)
+        snapshot.size = small.disk or 0
+        assert tree(opened.enter_context(engine.restore(snapshot, small)), *PLACES) == expected
+        with start() as fresh:
+            changes = container.changes(PLACES)
+            for path in sorted(changes.removed):
+                shell(fresh, 'rm -rf "$1"', path)
+            for folder, archive in changes.archives:
+                fresh.put(archive, folder)
+            assert contents(fresh) == contents(container)
+
+
+def contents(container: Container) -> list[list[bytes]]:
+    """Path, type, mode, owner and target of each file, and the digests of all."""
+    files, digests = tree(container, *PLACES)
+    return [*(file[:5] for file in files), digests]
 
 
 @pytest.mark.only_engine("namespace")
-@settings(max_examples=5, deadline=None, suppress_health_check=HEALTH)
+@settings(max_examples=3, deadline=None, suppress_health_check=HEALTH)
 @given(changes, changes)
 def test_a_restored_tree_is_that_of_the_snapshot(
     engine: Engine, start: Callable[[], Container], before: str, after: str
 ) -> None:
     """Contents, modes, owners, links and times come back, whatever the episode does after the snapshot."""
-    check_tree(engine, start, before, after)
+    check_chain(engine, start, before, after)
 
 
 @pytest.mark.nightly
 @pytest.mark.only_engine("namespace")
-@settings(max_examples=100, deadline=None, suppress_health_check=HEALTH)
-@given(changes, changes)
+@settings(max_examples=60, deadline=None, suppress_health_check=HEALTH)
+@given(st.lists(changes, min_size=2, max_size=6))
 def test_many_restored_trees_are_those_of_their_snapshots(
-    engine: Engine, start: Callable[[], Container], before: str, after: str
+    engine: Engine, start: Callable[[], Container], scripts: list[str]
 ) -> None:
-    """The same, for more changes than by day."""
-    check_tree(engine, start, before, after)
+    """The same, for longer chains than by day."""
+    check_chain(engine, start, *scripts)
 
 
 @pytest.mark.every_engine

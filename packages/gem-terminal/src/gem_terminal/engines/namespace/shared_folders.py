@@ -273,10 +273,10 @@ class _FolderWriter:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             target = os.open(found.path, flags, 0o600, dir_fd=self._folder)
             extents = extents_of(source, status)
-            if extents != [(0, status.st_size)] or status.st_size >= _LARGE:
-                os.ftruncate(target, status.st_size)  # ahead, since the kernel takes large pages within the size
             for begin, end in extents:
                 copy_content(source, target, begin, end, begin)
+            if not extents or extents[-1][1] < status.st_size:
+                os.ftruncate(target, status.st_size)
             # In this order: a change of the owner clears the bits of set-user-id programs and some attributes.
             os.fchown(target, status.st_uid, status.st_gid)
             os.fchmod(target, stat.S_IMODE(status.st_mode))
@@ -287,7 +287,3 @@ class _FolderWriter:
             os.close(source)
             if target >= 0:
                 os.close(target)
-
-
-_LARGE = 2 << 20
-"""Bytes of a large page."""
