@@ -34,12 +34,13 @@ FILES = {
     "tests/test.sh": '#!/bin/bash\n[ "$(cat /desk/hello.txt)" = hello ] && echo 1 > /logs/verifier/reward.txt\n',
 }
 
-# Of each file: path, type, mode, owner, target, links, time, device and inode; then the digests of all contents.
+# Of each file: path, type, mode, owner, target, links, time, device and inode; then all names and digests of contents.
 _LIST = r"""
 for place; do
   find "$place" -printf '%p\0%y\0%m\0%U:%G\0%l\0%n\0%T@\0%D:%i\0' 2>/dev/null
 done
 printf 'digests\0'
+ls -1AR "$@" 2>/dev/null | tr '\n' '\0'  # shows also names without a file
 for place; do
   find "$place" -type f -exec sha1sum -z {} + 2>/dev/null
 done; :"""

@@ -330,7 +330,7 @@ class NamespaceContainer(Container):
     def _files(self) -> ContainerFiles:
         if self.is_removed:
             raise EngineError(f"container {self.id} was removed")
-        return ContainerFiles(self._target, self._first.pid, build_folder(), self._begun_with)
+        return ContainerFiles(self._target, self._first.pid, build_folder(), self._begun_with, self._layers)
 
     def save(self, folder: Path) -> None:
         """Copy the changes in this container into a folder, as a layer with marks of deleted files."""

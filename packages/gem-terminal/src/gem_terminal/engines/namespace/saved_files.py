@@ -37,6 +37,7 @@ __all__ = [
     "SavedEntry",
     "Saver",
     "apply_entry",
+    "check_copy",
     "copy_content",
     "extents_of",
     "folder_entry",
@@ -98,6 +99,7 @@ def send_copy(
     channel: int,
     layers: Sequence[str] = (),
     merged: str | None = None,
+    bases: Sequence[str] = (),
     only: Sequence[str] | None = None,
     most: int | None = None,
 ) -> None:
@@ -109,6 +111,7 @@ def send_copy(
         channel: the descriptor of the socket.
         layers: the folders below it, topmost first, of snapshots that the container began from.
         merged: the root of the overlay; see :func:`~gem_terminal.engines.namespace.stacked_folders.walk`.
+        bases: the folders of its image, topmost first.
         only: the paths to copy; see :func:`save`.
         most: the limit on the sizes of the files together, in bytes.
 
@@ -117,11 +120,12 @@ def send_copy(
     """
     top, below = folder_of(path), [folder_of(each) for each in layers]
     shown = None if merged is None else folder_of(merged)
+    images = [folder_of(each) for each in bases]
     linux.unshare(linux.CLONE_NEWNS)
     linux.make_private()
     with_large_pages(place, "mode=700")
     copy = os.open(place, os.O_RDWR | os.O_TMPFILE, 0o600)
-    save(top, copy, below, shown, only, most)
+    save(top, copy, below, shown, images, only, most)
     with socket.socket(fileno=channel) as connection:
         socket.send_fds(connection, [b"."], [copy])
 
@@ -156,6 +160,7 @@ def save(
     copy: int,
     layers: Sequence[int] = (),
     merged: int | None = None,
+    bases: Sequence[int] = (),
     only: Sequence[str] | None = None,
     most: int | None = None,
 ) -> None:
@@ -168,6 +173,7 @@ def save(
         copy: a descriptor of the file, which is empty.
         layers: descriptors of the folders below it.
         merged: a descriptor of the root of the overlay.
+        bases: descriptors of the folders of its image.
         only: the paths to copy, with the folders around them; what lies so deep that no program can name it is left
             out then. None for everything.
         most: the limit on the sizes of all files together, in bytes.
@@ -176,7 +182,7 @@ def save(
         OSError: with ``EFBIG`` if the files are larger, and ``ENAMETOOLONG`` if some lie too deep.
     """
     saver = Saver(copy, most)
-    for found in walk(top, layers, wanted_of(only), merged):
+    for found in walk(top, layers, wanted_of(only), merged, bases):
         with suppress(FileNotFoundError):  # deleted at this moment
             saver.add(found)
     saver.finish()
@@ -221,6 +227,32 @@ def table_of(copy: int) -> list[SavedEntry]:
     end = os.fstat(copy).st_size - _LENGTH
     begin = int.from_bytes(os.pread(copy, _LENGTH, end), "little")
     return [SavedEntry(*entry) for entry in json.loads(os.pread(copy, end - begin, begin))]
+
+
+def check_copy(copy: int) -> None:
+    """Check that a file of unknown origin is a copy whose entries lie in its own folders, and contents in the file.
+
+    Raises:
+        ValueError: if it is not; the message names the entry.
+    """
+    try:
+        table, end = table_of(copy), os.fstat(copy).st_size
+        folders: set[str] = set()
+        for number, entry in enumerate(table):
+            around, slash, name = entry.path.rpartition("/")
+            begins = not number and not entry.path and stat.S_ISDIR(entry.mode)
+            if not begins and (
+                around not in folders or (slash and not around) or name in ("", ".", "..") or "\0" in name
+            ):
+                raise ValueError(f"{entry.path!r} is in no folder of it")
+            if stat.S_ISDIR(entry.mode) and entry.same_as < 0:
+                folders.add(entry.path)
+            if not -1 <= entry.same_as < number or (entry.same_as >= 0 and stat.S_ISDIR(table[entry.same_as].mode)):
+                raise ValueError(f"{entry.path!r} is the same as no entry before it")
+            if any(min(at, length, begin) < 0 or at + length > end for begin, at, length in entry.extents):
+                raise ValueError(f"the content of {entry.path!r} is not in it")
+    except (OSError, TypeError, RecursionError, OverflowError) as error:
+        raise ValueError(f"its table cannot be read: {error}") from error
 
 
 class SavedContent:

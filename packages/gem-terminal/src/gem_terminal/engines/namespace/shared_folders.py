@@ -66,6 +66,7 @@ def send_shared(
     place: str,
     channel: int,
     layers: Sequence[Sequence[object]] = (),
+    bases: Sequence[str] = (),
     mounts: str | None = None,
 ) -> None:
     """Copy a container's files into folders, and send the namespace that they are mounted in, with their layers.
@@ -77,6 +78,7 @@ def send_shared(
         place: an empty folder, on which all is mounted.
         channel: the descriptor of a socket.
         layers: the :class:`SharedLayer` items that the container began from, topmost first.
+        bases: the folders of its image, topmost first.
         mounts: the file of the mount namespace that these layers are mounted in; None without layers.
 
     Raises:
@@ -104,7 +106,10 @@ def send_shared(
     count = _count_to_merge(top, below)
     name = next(each for each in _PLACES if each not in [layer.name for layer in below])
     with_large_pages(f"{place}/{name}", "mode=700")
-    _fill(f"{place}/{name}", top, [folder_of(folder_of_layer(place, layer.name)) for layer in below[:count]])
+    stacked = [folder_of(folder_of_layer(place, layer.name)) for layer in below]
+    _fill(f"{place}/{name}", top, stacked[:count], stacked[count:] + [folder_of(base) for base in bases])
+    for each in stacked:
+        os.close(each)
     os.close(top)
     for gone in (*(layer.name for layer in below[:count]), *(() if isinstance(path, str) else (TOP,))):
         linux.detach(f"{place}/{gone}")
@@ -114,7 +119,7 @@ def send_shared(
         socket.send_fds(connection, [json.dumps(made).encode()], [holder])
 
 
-def send_copy_of_shared(path: int, place: str, channel: int, layers: Sequence[str]) -> None:
+def send_copy_of_shared(path: int, place: str, channel: int, layers: Sequence[str], bases: Sequence[str]) -> None:
     """Copy the folders of a snapshot into one file, and send its descriptor. Moves this process to other mounts.
 
     Args:
@@ -122,6 +127,7 @@ def send_copy_of_shared(path: int, place: str, channel: int, layers: Sequence[st
         place: the folder on which all is mounted there.
         channel: the descriptor of a socket.
         layers: the names of its layers, topmost first.
+        bases: the folders of its image, topmost first.
 
     Raises:
         OSError: if the memory does not suffice.
@@ -134,7 +140,8 @@ def send_copy_of_shared(path: int, place: str, channel: int, layers: Sequence[st
     linked = f"{place}/{TOP}/{_FILES}"
     os.mkdir(linked)  # noqa: PTH102  # pathlib is slower
     top = folder_of(linked) if restore_linked(place, layers[0], linked) else None
-    save(top, copy, [folder_of(folder_of_layer(place, name)) for name in layers])
+    stacked = [folder_of(folder_of_layer(place, name)) for name in layers]
+    save(top, copy, stacked, bases=[folder_of(base) for base in bases])
     with socket.socket(fileno=channel) as connection:
         socket.send_fds(connection, [b"."], [copy])
 
@@ -179,10 +186,10 @@ def _count_to_merge(top: int, below: Sequence[SharedLayer]) -> int:
     return count
 
 
-def _fill(place: str, top: int, layers: Sequence[int]) -> None:
+def _fill(place: str, top: int, layers: Sequence[int], bases: Sequence[int]) -> None:
     os.mkdir(f"{place}/{_FILES}")  # noqa: PTH102  # pathlib is slower
     sink = _FolderWriter(folder_of(f"{place}/{_FILES}"), f"{place}/{_LINKED}")
-    for found in walk(top, layers, wanted_of(None)):
+    for found in walk(top, layers, wanted_of(None), bases=bases):
         with suppress(FileNotFoundError):  # deleted at this moment
             sink.add(found)
     sink.finish()

@@ -91,7 +91,7 @@ class NamespaceSnapshot(ContainerSnapshot):
 
     def copy(self, spawner: Spawner, place: str) -> FileCopy:
         """Return the files as one file; arguments and errors as of :meth:`shared`."""
-        return self._form(FileCopy, lambda shared: copy_of_files(spawner, shared.descriptor, place, shared.layers))
+        return self._form(FileCopy, lambda shared: copy_of_files(spawner, shared, place, self.layers))
 
     def _form(self, kind: type[_Form], make: Callable[[Any], _Form]) -> _Form:
         with self._making:
@@ -156,6 +156,8 @@ class ContainerFiles(NamedTuple):
     """The folder, among those mounts, that all is mounted on."""
     layers: tuple[SharedLayer, ...]
     """The layers of the snapshot that it began from, topmost first."""
+    bases: tuple[Path, ...]
+    """The folders of its image, topmost first."""
 
     @property
     def inside(self) -> str:
@@ -193,6 +195,7 @@ def copy_of_container(
         "place": files.place,
         "layers": [folder_of_layer(files.root + files.place, layer.name) for layer in files.layers],
         "merged": f"{files.root}{files.inside}/root",
+        "bases": list(map(str, files.bases)),
         "only": None if only is None else list(only),
         "most": most,
     }
@@ -206,6 +209,7 @@ def share_container(spawner: Spawner, files: ContainerFiles) -> SharedFolders:
         "path": files.upper,
         "place": files.place,
         "layers": files.layers,
+        "bases": list(map(str, files.bases)),
         "mounts": f"/proc/{files.builder}/ns/mnt" if files.layers else None,
     }
     return _shared(*_asked(spawner, "shared", asked, files.target))
@@ -216,10 +220,11 @@ def share_files(spawner: Spawner, copy: int, place: str) -> SharedFolders:
     return _shared(*_asked(spawner, "shared", {"path": None, "place": place}, copy))
 
 
-def copy_of_files(spawner: Spawner, mounts: int, place: str, layers: Sequence[SharedLayer]) -> FileCopy:
-    """Return a copy of the files in the layers of a snapshot; the reverse of the function above."""
-    asked = {"path": None, "place": place, "layers": [layer.name for layer in layers]}
-    descriptor, _ = _asked(spawner, "copy of shared", asked, mounts)
+def copy_of_files(spawner: Spawner, shared: SharedFolders, place: str, bases: Sequence[Path]) -> FileCopy:
+    """Return a copy of the files in the layers of a snapshot above those of its image; the reverse of the above."""
+    names = [layer.name for layer in shared.layers]
+    asked = {"path": None, "place": place, "layers": names, "bases": list(map(str, bases))}
+    descriptor, _ = _asked(spawner, "copy of shared", asked, shared.descriptor)
     return FileCopy(descriptor)
 
 

@@ -59,8 +59,15 @@ class _Folder(NamedTuple):
 
 
 class _Walk:
-    def __init__(self, top: int | None, layers: Sequence[int], wanted: Callable[[str], bool], merged: int | None):
-        self._top, self._layers, self._wanted, self._merged = top, layers, wanted, merged
+    def __init__(
+        self,
+        top: int | None,
+        layers: Sequence[int],
+        wanted: Callable[[str], bool],
+        merged: int | None,
+        bases: Sequence[int],
+    ) -> None:
+        self._top, self._layers, self._wanted, self._merged, self._bases = top, layers, wanted, merged, bases
         self._here = -1 if top is None else os.dup(top)
 
     def entries(self) -> Iterator[FoundEntry]:
@@ -136,7 +143,7 @@ class _Walk:
                     continue
                 if not stat.S_ISDIR(status.st_mode):
                     if first is None:
-                        if around.below is not None or not is_deletion(status):
+                        if not is_deletion(status) or self._hides_something(around, name):
                             yield FoundEntry(path, status, descriptor, at)
                         return
                     hidden = True
@@ -185,6 +192,12 @@ class _Walk:
             if first is not None:
                 os.close(first[3])
 
+    def _hides_something(self, around: _Folder, name: str) -> bool:
+        """Return whether a mark of a deletion is needed. An overlay shows one by its name where nothing is below."""
+        if around.below is None:
+            return False
+        return not self._layers or _exists(self._bases, _joined(around.below, name))
+
     def _entered_merged(self, path: str) -> _Folder:
         """Enter a folder through the merged view, since a part of it lies elsewhere below all layers."""
         assert self._merged is not None
@@ -200,7 +213,11 @@ class _Walk:
 
 
 def walk(
-    top: int | None, layers: Sequence[int], wanted: Callable[[str], bool], merged: int | None = None
+    top: int | None,
+    layers: Sequence[int],
+    wanted: Callable[[str], bool],
+    merged: int | None = None,
+    bases: Sequence[int] = (),
 ) -> Iterator[FoundEntry]:
     """Yield the entries of stacked folders, each folder before its content.
 
@@ -210,11 +227,13 @@ def walk(
         wanted: says whether the entry of a path, and what is in it, is wanted.
         merged: a descriptor of what the overlay shows, of which the content of moved folders is taken; without it they
             have their marks.
+        bases: descriptors of what lies below all layers, topmost first. Marks of deletions in several folders count
+            only where they hide something in these.
 
     Raises:
         OSError: with ``ESTALE`` if folders are moved meanwhile.
     """
-    return _Walk(top, layers, wanted, merged).entries()
+    return _Walk(top, layers, wanted, merged, bases).entries()
 
 
 def is_deletion(status: os.stat_result) -> bool:
@@ -276,6 +295,20 @@ def _located(layer: int, path: str) -> tuple[str | None, bool, str]:
             hides = hides and not moved.startswith("/")
             below = moved.strip("/") if moved.startswith("/") else _joined(below.rpartition("/")[0], moved)
     return None if missing else here, hides, below
+
+
+def _exists(layers: Sequence[int], path: str) -> bool:
+    """Return whether stacked folders have a path."""
+    for layer in layers:
+        around, _, name = path.rpartition("/")
+        place, hides, below = _located(layer, around) if around else ("", False, "")
+        status = None if place is None else _status(_joined(place, name), layer)
+        if status is not None:
+            return not is_deletion(status)
+        if hides:
+            return False
+        path = _joined(below, name)
+    return False
 
 
 def _status(path: str, folder: int) -> os.stat_result | None:
