@@ -1,7 +1,7 @@
 """What snapshots of terminal episodes cost: ``python benchmarks/terminal_snapshots.py [--rounds 5] [--before FOLDER]``.
 
 A snapshot of a container of the namespace engine with the first container that begins from it; each further container;
-and a chain of 50, in which a container changes a file, is saved, and the next one begins from that. Removals are counted.
+and a chain of 50, in which a container changes a file, is saved, and the next begins from that. Removals are counted.
 CPU is that of the process, of the engine's spawner, and of the processes that the spawner started and that have ended.
 The kernel shows the latter's sum in ticks of 10 ms, so a round repeats a step until that is little for each.
 
@@ -34,7 +34,7 @@ CHANGES = {
     "10,000 small files": "mkdir /many; cd /many; seq 10000 | xargs touch",
 }
 CHAIN_ON = "200 MB in 2,000 files"
-SNAPSHOTS, BRANCHES, CHAIN, PART = 4, 12, 50, 10
+SNAPSHOTS, BRANCHES, CHAIN, PART = 3, 10, 50, 10
 MEMORY, DISK = 4 << 30, 1 << 30
 
 
@@ -46,7 +46,7 @@ def measure(image: str) -> None:
     engine = NamespaceEngine()
     reference, limits = engine.prepare(Image(name=image)), ResourceLimits(memory=MEMORY, disk=DISK)
     for _ in sys.stdin:
-        found = {}
+        found: dict[str, float] = {}
         for name, script in CHANGES.items():
             with engine.start(reference, limits) as container:
                 container.run(("sh", "-c", script), seconds=120.0)
@@ -80,7 +80,8 @@ def chain(engine: NamespaceEngine, container: Container) -> dict[str, float]:
     """Return the cost of the first and the last links of a chain, each a snapshot and the container after it."""
     from gem_terminal.task import ResourceLimits
 
-    limits, costs, here = ResourceLimits(memory=MEMORY, disk=DISK), [], container
+    limits, here = ResourceLimits(memory=MEMORY, disk=DISK), container
+    costs: list[float] = []
     snapshot = here.snapshot()
     for _ in range(CHAIN // PART):
         begin = used(engine)
@@ -112,7 +113,8 @@ def started(image: str, source: Path | None) -> Callable[[], dict[str, float]]:
         [sys.executable, __file__, "--measure", "--image", image],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=environment,
     )  # fmt: skip
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
     asked, told = process.stdin, process.stdout
 
     def round_of() -> dict[str, float]:

@@ -554,9 +554,12 @@ def files_to_begin_with(
     Raises:
         EngineError: if the snapshot is closed, or the memory does not suffice.
     """
-    if spawner.rootless or snapshot.size > _disk_of(limits) // _SHARE:
-        return snapshot.copy(spawner, build_folder())
-    return snapshot.shared(spawner, build_folder())
+    disk, place = _disk_of(limits), build_folder()
+    if not spawner.rootless and snapshot.size <= disk // _SHARE:
+        shared = snapshot.shared(spawner, place)
+        if shared.files <= files_of(disk) // _SHARE:
+            return shared
+    return snapshot.copy(spawner, place)
 
 
 def _disk_of(limits: ResourceLimits) -> int:
