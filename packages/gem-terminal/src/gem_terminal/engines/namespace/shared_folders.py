@@ -36,10 +36,12 @@ from gem_terminal.engines.namespace.saved_files import (
 )
 from gem_terminal.engines.namespace.stacked_folders import FoundEntry, attributes_of, opened_as, walk
 
-__all__ = ["TOP", "SharedLayer", "folder_of_layer", "restore_linked", "send_copy_of_shared", "send_shared"]
+__all__ = ["RESERVE", "TOP", "SharedLayer", "folder_of_layer", "restore_linked", "send_copy_of_shared", "send_shared"]
 
 TOP = "top"
 """The mount point of a container's own file system, in the folder that all are mounted in."""
+RESERVE = "reserve"
+"""The file, in a container's own file system on a disk, that takes the room of the shared layers."""
 _PLACES = tuple(f"l{number}" for number in range(14))
 _FILES, _LINKED = "files", "linked"
 _ENTRY = 20_000
@@ -85,7 +87,11 @@ def send_shared(
         OSError: if the memory does not suffice.
     """
     below = [SharedLayer(*layer) for layer in layers]  # type: ignore[arg-type]  # from JSON
-    top = folder_of(path) if isinstance(path, str) else -1
+    top, reserved = -1, 0
+    if isinstance(path, str):
+        top = folder_of(path)
+        with suppress(FileNotFoundError):
+            reserved = os.stat(f"{path.rpartition('/')[0]}/{RESERVE}").st_size  # noqa: PTH116  # pathlib is slower
     if mounts is not None:
         namespace = os.open(mounts, os.O_RDONLY | os.O_CLOEXEC)
         linux.setns(namespace, linux.CLONE_NEWNS)
@@ -103,7 +109,7 @@ def send_shared(
         os.mkdir(f"{place}/{TOP}/{_FILES}")  # noqa: PTH102  # the same
         restore(path, f"{place}/{TOP}/{_FILES}")
         top = folder_of(f"{place}/{TOP}/{_FILES}")
-    count = _count_to_merge(top, below)
+    count = _count_to_merge(top, reserved, below)
     name = next(each for each in _PLACES if each not in [layer.name for layer in below])
     with_large_pages(f"{place}/{name}", "mode=700")
     stacked = [folder_of(folder_of_layer(place, layer.name)) for layer in below]
@@ -168,14 +174,14 @@ def restore_linked(place: str, name: str, folder: str) -> bool:
     return True
 
 
-def _count_to_merge(top: int, below: Sequence[SharedLayer]) -> int:
+def _count_to_merge(top: int, reserved: int, below: Sequence[SharedLayer]) -> int:
     """Return how many layers become one with the new one: those that are not much larger than what is above them.
 
     So each entry is copied a few times only, however long a chain is, and the sizes of the layers at least double from
     one to the next; the places suffice for any memory.
     """
     used = os.fstatvfs(top)
-    cost = (used.f_blocks - used.f_bfree) * used.f_frsize + (used.f_files - used.f_ffree) * _ENTRY
+    cost = (used.f_blocks - used.f_bfree) * used.f_frsize - reserved + (used.f_files - used.f_ffree) * _ENTRY
     count = 0
     for layer in below:
         own = layer.size + layer.files * _ENTRY

@@ -242,7 +242,7 @@ def _build_root(
     large = False
     if disk and _mounted(disk, place):
         if held:
-            with open(f"{place}/held", "wb") as reserve:  # noqa: PTH123  # pathlib is slower
+            with open(f"{place}/{shared_folders.RESERVE}", "wb") as reserve:  # noqa: PTH123  # pathlib is slower
                 os.posix_fallocate(reserve.fileno(), 0, held)
     else:
         options = f"size={size - held},nr_inodes={files},mode=755"
