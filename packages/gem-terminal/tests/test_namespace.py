@@ -20,6 +20,7 @@ import pytest
 from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.engines.namespace.seccomp import container_filter
+from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot, SharedFolders
 from gem_terminal.errors import EngineError, TaskError
 from gem_terminal.shells.shell import Shell
 from gem_terminal.task import Image, ResourceLimits
@@ -458,6 +459,24 @@ def test_a_disk_larger_than_memory_is_as_large_as_the_task_says(engine: Engine, 
     while loop_devices():  # the kernel ends them after the last mount, not at once
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/loop-control").exists(), reason="needs root and loop devices")
+def test_a_shared_snapshot_takes_its_room_of_a_larger_disk(engine: Engine, small: Image) -> None:
+    """A branch has the room that was left, and its own snapshot adds a layer for what it changed."""
+    limits = ResourceLimits(memory=128 << 20, disk=200 << 20)
+    free = ("sh", "-c", "df --output=avail -k / | tail -1")
+    with engine.start(engine.prepare(small), limits) as container:
+        container.run(("sh", "-c", "head -c 10M /dev/urandom > /file"), seconds=60)
+        left = int(container.run(free, seconds=60).output)
+        with container.snapshot() as snapshot, engine.restore(snapshot, limits) as second:
+            assert abs(int(second.run(free, seconds=60).output) - left) < 512
+            second.run(("sh", "-c", "echo 1 > /one"), seconds=60)
+            with second.snapshot() as later:
+                assert isinstance(later, NamespaceSnapshot)
+                (shared,) = later._forms.values()
+                assert isinstance(shared, SharedFolders)
+                assert [layer.size >> 20 for layer in shared.layers] == [0, 10]
 
 
 def test_without_loop_devices_a_warning_names_the_smaller_disk(

@@ -7,8 +7,9 @@ import os
 import shlex
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,6 +21,7 @@ from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.docker.images import LABEL
 from gem_terminal.engines.namespace import saved_files
+from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot, SharedFolders
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
@@ -33,12 +35,13 @@ FILES = {
     "tests/test.sh": '#!/bin/bash\n[ "$(cat /desk/hello.txt)" = hello ] && echo 1 > /logs/verifier/reward.txt\n',
 }
 
-# Of each file: path, type, mode, owner, target, links, time, device and inode; then the digests of all contents.
+# Of each file: path, type, mode, owner, target, links, time, device and inode; then all names and digests of contents.
 _LIST = r"""
 for place; do
   find "$place" -printf '%p\0%y\0%m\0%U:%G\0%l\0%n\0%T@\0%D:%i\0' 2>/dev/null
 done
 printf 'digests\0'
+ls -1AR "$@" 2>/dev/null | tr '\n' '\0'  # shows also names without a file
 for place; do
   find "$place" -type f -exec sha1sum -z {} + 2>/dev/null
 done; :"""
@@ -89,41 +92,66 @@ operations = st.one_of(
     st.builds("chown -h {1}:{2} {0}".format, paths, st.integers(0, 70_000), st.integers(0, 70_000)),
     st.builds("touch -h -d @{1} {0}".format, st.one_of(paths, folders), st.integers(0, 2_000_000_000)),
     st.just("mkfifo -m 640 /w/pipe"),  # under a name that no command opens
+    st.builds("mkdir -p {0}/m/n; echo 1 > {0}/m/n/o".format, st.one_of(paths, folders)),
+    st.builds("perl -e 'rename $ARGV[0], $ARGV[1]' {} {}".format, st.one_of(paths, folders), paths),
     st.builds("chmod 600 {0} && mkdir -p {1} && mv {0}/* {1}".format, folders, paths),
 )
 changes = st.lists(operations, max_size=12).map(lambda lines: "{ " + ";\n".join([*lines, ":"]) + "; } 2>/dev/null")
 
 
-def check_tree(engine: Engine, start: Callable[[], Container], before: str, after: str) -> None:
-    """Take a snapshot between two lists of changes, and compare what it restores."""
-    with start() as container:
-        shell(container, f"mkdir -p /w/c; {before}")
-        expected = tree(container, *PLACES)
-        with container.snapshot() as snapshot:
-            shell(container, after)
-            with engine.restore(snapshot, LIMITS) as twin:
-                assert tree(twin, *PLACES) == expected
+def check_chain(engine: Engine, start: Callable[[], Container], *scripts: str) -> None:
+    """Begin each container from a snapshot of the one before, and compare what it has; then all changes at once.
+
+    The last snapshot is restored as a copy as well, where its files would fill too much of a disk to be shared.
+    """
+    small = ResourceLimits(memory=512 << 20, disk=30 << 20)
+    with ExitStack() as opened:
+        container = opened.enter_context(start())
+        shell(container, f"mkdir -p /w/c; {scripts[0]}")
+        for script in (*scripts[1:], ":"):
+            expected = tree(container, *PLACES)
+            snapshot = opened.enter_context(container.snapshot())
+            shell(container, script)
+            container = opened.enter_context(engine.restore(snapshot, LIMITS))
+            assert tree(container, *PLACES) == expected
+            shell(container, script)
+        assert isinstance(snapshot, NamespaceSnapshot)
+        snapshot.size = small.disk or 0
+        assert tree(opened.enter_context(engine.restore(snapshot, small)), *PLACES) == expected
+        with start() as fresh:
+            changes = container.changes(PLACES)
+            for path in sorted(changes.removed):
+                shell(fresh, 'rm -rf "$1"', path)
+            for folder, archive in changes.archives:
+                fresh.put(archive, folder)
+            assert contents(fresh) == contents(container)
+
+
+def contents(container: Container) -> list[list[bytes]]:
+    """Path, type, mode, owner and target of each file, and the digests of all."""
+    files, digests = tree(container, *PLACES)
+    return [*(file[:5] for file in files), digests]
 
 
 @pytest.mark.only_engine("namespace")
-@settings(max_examples=5, deadline=None, suppress_health_check=HEALTH)
+@settings(max_examples=3, deadline=None, suppress_health_check=HEALTH)
 @given(changes, changes)
 def test_a_restored_tree_is_that_of_the_snapshot(
     engine: Engine, start: Callable[[], Container], before: str, after: str
 ) -> None:
     """Contents, modes, owners, links and times come back, whatever the episode does after the snapshot."""
-    check_tree(engine, start, before, after)
+    check_chain(engine, start, before, after)
 
 
 @pytest.mark.nightly
 @pytest.mark.only_engine("namespace")
-@settings(max_examples=100, deadline=None, suppress_health_check=HEALTH)
-@given(changes, changes)
+@settings(max_examples=60, deadline=None, suppress_health_check=HEALTH)
+@given(st.lists(changes, min_size=2, max_size=6))
 def test_many_restored_trees_are_those_of_their_snapshots(
-    engine: Engine, start: Callable[[], Container], before: str, after: str
+    engine: Engine, start: Callable[[], Container], scripts: list[str]
 ) -> None:
-    """The same, for more changes than by day."""
-    check_tree(engine, start, before, after)
+    """The same, for longer chains than by day."""
+    check_chain(engine, start, *scripts)
 
 
 @pytest.mark.every_engine
@@ -200,8 +228,71 @@ def test_the_files_of_a_snapshot_count_against_the_disk(engine: Engine, start: C
                 assert shell(twin, "stat -c %b /hole") == shell(container, "stat -c %b /hole")
                 shell(twin, "printf y | dd of=/hole bs=1 seek=100000000 conv=notrunc status=none")
                 assert abs(int(shell(twin, free)) - left) < 128
+            few = ResourceLimits(memory=512 << 20, disk=8 << 20)
+            with pytest.raises(EngineError, match="No space left"):
+                engine.restore(snapshot, few)
             with pytest.raises(EngineError, match="No space left"):
                 engine.restore(snapshot, ResourceLimits(memory=512 << 20, disk=20 << 20))
+
+
+@pytest.mark.only_engine("namespace")
+def test_programs_see_no_difference_in_a_branch(engine: Engine, start: Callable[[], Container]) -> None:
+    """Folders of the snapshot can be renamed without a copy, and a write through one of two names reaches the other."""
+    rename = "perl -e 'rename($ARGV[0], $ARGV[1]) or die $!' "
+    with start() as container:
+        shell(container, "mkdir -p /w/a/b; echo 1 > /w/a/b/c; ln /w/a/b/c /w/d; chmod 2750 /w/a")
+        with container.snapshot() as snapshot, engine.restore(snapshot, LIMITS) as branch:
+            shell(branch, f"{rename} /w/a /w/e; {rename} /w/e/b /f; echo 2 >> /w/d; mkdir /w/a")
+            assert shell(branch, "cat /f/c; stat -c %a:%h /w/e /f/c; ls -A /w/a /w/e") == (
+                b"1\n2\n2750:1\n644:2\n/w/a:\n\n/w/e:\n"
+            )
+            with branch.snapshot() as later, engine.restore(later, LIMITS) as last:
+                assert shell(last, "cat /w/d; echo 3 >> /f/c; tail -1 /w/d; ls -A /w/a /w/e /f") == (
+                    b"1\n2\n3\n/f:\nc\n\n/w/a:\n\n/w/e:\n"
+                )
+            assert shell(branch, "tail -1 /w/d") == b"2\n"
+        assert shell(container, "cat /w/a/b/c") == b"1\n"
+
+
+@pytest.mark.slow(reason="ten containers")
+@pytest.mark.only_engine("namespace")
+def test_a_chain_has_few_layers_and_few_copies(engine: Engine, start: Callable[[], Container]) -> None:
+    """However long it is: layers grow from one to the next, and large files stay where they are."""
+    layers: list[int] = []
+    with ExitStack() as opened:
+        container = opened.enter_context(start())
+        shell(container, "mkdir /w; head -c 20M /dev/urandom > /w/big; sha1sum /w/big > /w/sum")
+        for number in range(10):
+            with container.snapshot() as snapshot:
+                container = opened.enter_context(engine.restore(snapshot, LIMITS))
+            taken = cast("NamespaceSnapshot", snapshot)
+            (shared,) = taken._forms.values()
+            assert isinstance(shared, SharedFolders)
+            layers.append(len(shared.layers))
+            assert shared.layers[-1].size >= 20 << 20
+            assert sum(layer.size for layer in shared.layers[:-1]) < 1 << 20
+            shell(container, f"echo {number} > /w/{number}; rm -f /w/{number - 2}")
+        assert shell(container, "cd /w; sha1sum --quiet -c sum; ls") == b"8\n9\nbig\nsum\n"
+    assert max(layers) <= 4, layers
+
+
+@pytest.mark.only_engine("namespace")
+def test_nothing_is_left_of_a_closed_snapshot(engine: Engine, start: Callable[[], Container]) -> None:
+    """No descriptor, whichever forms it had; a container that began from it keeps what it needs."""
+    with start() as container:
+        shell(container, "echo 1 > /one")
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        snapshot = container.snapshot()
+        branch = engine.restore(snapshot, LIMITS)
+        full = ResourceLimits(memory=512 << 20, disk=8 << 10)
+        with suppress(EngineError):  # as a copy, since it is too large for a share of this disk
+            engine.restore(snapshot, full).remove()
+        snapshot.close()
+        with pytest.raises(EngineError, match="closed"):
+            engine.restore(snapshot, LIMITS)
+        assert shell(branch, "cat /one") == b"1\n"
+        branch.remove()
+        assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 @pytest.mark.only_engine("namespace")

@@ -248,7 +248,8 @@ class TerminalEnv(Env[str, Action]):
         """Return a snapshot of this episode: its files and its shell, without other processes of the agent.
 
         It takes milliseconds on the namespace engine, and some tenths of a second on Docker. It stays as it is while
-        the episode continues, and takes room until it is closed or forgotten.
+        the episode continues, and takes room until it is closed or forgotten. A
+        :class:`~gem_terminal.SnapshotStore` keeps it beyond this process.
 
         Raises:
             ResetNeededError: if no episode has begun.
@@ -260,7 +261,7 @@ class TerminalEnv(Env[str, Action]):
         return EpisodeSnapshot(self.tasks[self._at.index], self._state(), session.snapshot())
 
     def restore(self, snapshot: EpisodeSnapshot) -> None:
-        """Continue from a snapshot of this or another environment of this process, in a container of its own.
+        """Continue from a snapshot of an environment of this process, or of a store, in a container of its own.
 
         The time limit of the episode begins anew.
 

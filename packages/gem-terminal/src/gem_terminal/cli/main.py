@@ -19,6 +19,7 @@ COMMANDS = {
     "base": "gem_terminal.cli.base:base_command",
     "export": "gem_terminal.cli.export:export_command",
     "reap": "gem_terminal.cli.reap:reap_command",
+    "snapshots": "gem_terminal.cli.snapshots:snapshots_command",
 }
 
 

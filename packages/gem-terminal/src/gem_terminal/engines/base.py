@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypedDict
 
 from gem.fork_hooks import after_fork_in_child
 from gem_terminal.bounded_output import BoundedOutput
@@ -428,6 +428,36 @@ class Engine(ABC):
             EngineError: if the snapshot is closed or another engine's, or the container does not start.
         """
         raise EngineError(f"the {self.name} engine takes no snapshots of containers; use docker or namespace")
+
+    def export_snapshot(self, snapshot: ContainerSnapshot, target: BinaryIO) -> dict[str, Any]:
+        """Write the files of a snapshot to a file, unless the engine itself keeps them.
+
+        Args:
+            snapshot: an open snapshot of this engine.
+            target: an empty file.
+
+        Returns:
+            A JSON object for :meth:`import_snapshot` of the same engine in another process.
+
+        Raises:
+            EngineError: if the snapshot is closed or another engine's, there is no room, or the engine stores none.
+        """
+        raise EngineError(f"the {self.name} engine stores no snapshots; use docker or namespace")
+
+    def import_snapshot(self, record: Mapping[str, Any], files: BinaryIO) -> ContainerSnapshot:
+        """Return a snapshot again.
+
+        Args:
+            record: the object of :meth:`export_snapshot`.
+            files: the file that it wrote, which the caller closes.
+
+        Raises:
+            EngineError: if the record or the file is not of this engine, or something that it needs is gone.
+        """
+        raise EngineError(f"the {self.name} engine stores no snapshots; use docker or namespace")
+
+    def discard_export(self, record: Mapping[str, Any]) -> None:  # noqa: B027  # most engines keep nothing
+        """Remove what the engine itself keeps of an exported snapshot."""
 
     def check_side_cars(self, side_cars: Sequence[SideCar]) -> None:
         """Check that the engine can run side-cars in one network.

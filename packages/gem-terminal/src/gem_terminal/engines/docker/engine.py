@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import BoundedSemaphore, Lock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from gem_terminal.engines.base import (
     Container,
@@ -47,6 +47,8 @@ __all__ = ["DockerEngine"]
 _WAIT = """\
 command -v bash >/dev/null && exec bash -c 'while read -r; do :; done; exec sleep 1000000000'
 while :; do sleep 3600 & wait $!; done"""
+STORED = "gem-terminal-snapshot"
+"""The name of the images of stored snapshots; the digest of each is its tag."""
 _STARTS = 4
 """The number of containers started at once; further ones would only wait in the engine."""
 _REAPS_IN = 10.0
@@ -182,6 +184,29 @@ class DockerEngine(Engine):
         if not snapshot.is_open:
             raise EngineError("the snapshot is closed")
         return self.start(snapshot.image, limits, environment)
+
+    def export_snapshot(self, snapshot: ContainerSnapshot, target: BinaryIO) -> dict[str, Any]:
+        if not isinstance(snapshot, DockerSnapshot):
+            raise EngineError("the Docker engine stores only its own snapshots")
+        if not snapshot.is_open:
+            raise EngineError("the snapshot is closed")
+        with engine_errors("the container engine keeps no snapshot"):
+            self.client.api.tag(snapshot.image, STORED, snapshot.image.rpartition(":")[2])
+        snapshot.keep()
+        return {"image": snapshot.image, "size": snapshot.size}
+
+    def import_snapshot(self, record: Mapping[str, Any], files: BinaryIO) -> ContainerSnapshot:
+        image = str(record["image"])
+        with engine_errors(f"the container engine has no snapshot {image}"):
+            found = self.client.images.get(_stored_name(image)).id
+        if found != image:
+            raise EngineError(f"{_stored_name(image)} is not the image of the snapshot any more, but {found}")
+        snapshot = DockerSnapshot(image, int(record["size"]), self._closed_snapshots, self._remove_snapshots)
+        snapshot.keep()
+        return snapshot
+
+    def discard_export(self, record: Mapping[str, Any]) -> None:
+        _try_remove(partial(self.client.api.remove_image, _stored_name(str(record["image"]))))
 
     def reap(self) -> int:
         api = self.client.api
@@ -364,6 +389,10 @@ class DockerEngine(Engine):
             self._remove_rest()
         finally:
             self._removing.release()
+
+
+def _stored_name(image: str) -> str:
+    return f"{STORED}:{image.rpartition(':')[2]}"
 
 
 def _abandoned(labelled: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

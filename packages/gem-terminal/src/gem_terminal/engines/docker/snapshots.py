@@ -15,7 +15,7 @@ class DockerSnapshot(ContainerSnapshot):
 
     The engine keeps contents, modes, owners, links and whole seconds of times, and of extended attributes only file
     capabilities. Holes of sparse files become zeros. A hard link separates from the others when its file is changed.
-    The disk limit of a restored container begins anew.
+    The disk limit of a restored container begins anew. An image that was stored has a name, and stays.
 
     Args:
         image: the image.
@@ -35,7 +35,17 @@ class DockerSnapshot(ContainerSnapshot):
     def is_open(self) -> bool:
         return self._closing.alive
 
+    def keep(self) -> None:
+        """Leave the image to the engine when the snapshot is closed."""
+        self._closing.detach()
+        self._closing = finalize(self, _leave, self.image)
+        self._remove = _leave
+
     def close(self) -> None:
         if self.is_open:
             self._closing()
             self._remove()
+
+
+def _leave(*_: object) -> None:
+    """Do nothing, in place of a removal."""

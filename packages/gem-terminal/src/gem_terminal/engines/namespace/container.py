@@ -12,7 +12,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,16 @@ from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.namespace import network
 from gem_terminal.engines.namespace.channel import PipeChannel
 from gem_terminal.engines.namespace.loop_disk import disk_template
-from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot, changes_in, copy_of_files
+from gem_terminal.engines.namespace.shared_folders import TOP
+from gem_terminal.engines.namespace.snapshots import (
+    ContainerFiles,
+    FileCopy,
+    NamespaceSnapshot,
+    SharedFolders,
+    changes_in,
+    copy_of_container,
+    share_container,
+)
 from gem_terminal.engines.namespace.spawning import Process, Spawner
 from gem_terminal.engines.processes import has_ended, kill, others_than
 from gem_terminal.errors import EngineError
@@ -35,7 +44,7 @@ from gem_terminal.warnings_once import warn_once
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["NamespaceContainer", "start_container"]
+__all__ = ["NamespaceContainer", "build_folder", "files_to_begin_with", "start_container"]
 
 _FULL = 64 << 10
 """Bytes of room below which a disk counts as full: programs write more than that at once."""
@@ -43,6 +52,11 @@ _BEGINS_IN = 30.0
 """The time limit in seconds for the start of a container and for the end of its processes."""
 _KILLS_IN = 1.0
 """The time limit in seconds for killing all processes; after that, each is killed from outside."""
+_SHARE = 3
+"""The files of a snapshot may take one part in this many of a disk to be shared; larger ones are copied.
+
+A change of a shared file takes room for the whole file anew, and the removal of one gives none back.
+"""
 _UNPACKS_IN = 60.0
 """The time limit in seconds for packing or unpacking an archive."""
 
@@ -76,7 +90,7 @@ class NamespaceContainer(Container):
         layers: the folders of its image, topmost first.
         limits: its resource limits.
         environment, config: the environment variables, and the default user and folder, of its processes.
-        copy: a descriptor of the files of a snapshot, with which it begins.
+        begins_with: the files of a snapshot, with which it begins.
         beside: the container whose network it joins; None for a network of its own.
         disks: the folder for disks; None for files in memory only.
     """
@@ -90,7 +104,7 @@ class NamespaceContainer(Container):
         limits: ResourceLimits,
         environment: Mapping[str, str],
         config: Mapping[str, Any],
-        copy: int | None = None,
+        begins_with: SharedFolders | FileCopy | None = None,
         beside: NamespaceContainer | None = None,
         disks: Path | None = None,
     ) -> None:
@@ -98,6 +112,7 @@ class NamespaceContainer(Container):
         self._layers = tuple(layers)
         self._config = config
         self._beside = beside
+        self._begun_with = begins_with.layers if isinstance(begins_with, SharedFolders) else ()
         self._spawner = spawner
         self._limits = limits
         self._environment = dict(environment)
@@ -115,7 +130,7 @@ class NamespaceContainer(Container):
         if limits.is_filtered:
             self._environment = {**proxy_variables(), **self._environment}
         try:
-            self._first, self._target, self._lifeline = self._start_first(copy)
+            self._first, self._target, self._lifeline = self._start_first(begins_with)
         except BaseException:
             self._cgroup.remove()
             raise
@@ -285,26 +300,41 @@ class NamespaceContainer(Container):
 
     def changes(self, folders: Iterable[str], *, most: int = 1 << 30) -> FileChanges:
         places = tuple(folders)
-        with closing(self._copied(places, most)) as taken:
-            return changes_in(taken.copy, places)
+        copy = copy_of_container(self._spawner, self._files, places, most)
+        try:
+            return changes_in(copy.descriptor, places)
+        finally:
+            os.close(copy.descriptor)
 
     def snapshot(self) -> NamespaceSnapshot:
-        return self._copied()
+        files, spawner = self._files, self._spawner
+        taken: SharedFolders | FileCopy
+        if not spawner.rootless and self._can_share():
+            taken = share_container(spawner, files)
+        else:
+            taken = copy_of_container(spawner, files)
+        return NamespaceSnapshot(taken, self._layers, self._environment, self._config)
 
-    def _copied(self, only: Iterable[str] | None = None, most: int | None = None) -> NamespaceSnapshot:
-        if self.is_removed:
-            raise EngineError(f"container {self.id} was removed")
-        copy = copy_of_files(self._spawner, self._target, self._upper, _build_folder(), only, most)
-        return NamespaceSnapshot(copy, self._layers, self._environment, self._config)
+    def _can_share(self) -> bool:
+        """Return whether the files in this container are few enough for its disk to be shared by others."""
+        try:
+            disk = os.statvfs(f"/proc/{self._pid}/root")
+        except OSError as error:
+            raise EngineError(f"container {self.id} has died") from error
+        used = (disk.f_blocks - disk.f_bfree) * disk.f_frsize
+        if disk.f_blocks * disk.f_frsize <= _disk_of(self._limits):  # a disk of its own has a reserve for them
+            used += sum(layer.size for layer in self._begun_with)
+        return used <= _disk_of(self._limits) // _SHARE
 
     @property
-    def _upper(self) -> str:
-        """The folder with the changes in this container, as its builder sees it."""
-        return f"/proc/{self._first.pid}/root{_build_folder()}/upper"
+    def _files(self) -> ContainerFiles:
+        if self.is_removed:
+            raise EngineError(f"container {self.id} was removed")
+        return ContainerFiles(self._target, self._first.pid, build_folder(), self._begun_with, self._layers)
 
     def save(self, folder: Path) -> None:
         """Copy the changes in this container into a folder, as a layer with marks of deleted files."""
-        command = ["cp", "-a", "--", f"{self._upper}/.", str(folder)]
+        command = ["cp", "-a", "--", f"{self._files.upper}/.", str(folder)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # a fixed command
         if done.returncode != 0:
             raise EngineError(f"the layer cannot be saved in {folder}: {done.stderr[-300:]}")
@@ -327,7 +357,7 @@ class NamespaceContainer(Container):
                     "e2fsprogs); or use limits={'memory': …}, of which half is for files"
                 )
 
-    def _start_first(self, copy: int | None) -> tuple[Process, int, int]:
+    def _start_first(self, begins_with: SharedFolders | FileCopy | None) -> tuple[Process, int, int]:
         """Start the container; return bubblewrap's process, a descriptor of the first process, and its lifeline."""
         reader, lifeline = os.pipe()
         heard, said = os.pipe()
@@ -336,7 +366,7 @@ class NamespaceContainer(Container):
             try:
                 first = start_container(
                     self._spawner, self._layers, self._limits, (reader, said, said), ["sh", "-c", _WAIT],
-                    hostname=self.id[-12:], cgroups=self._cgroup.tasks, copy=copy,
+                    hostname=self.id[-12:], cgroups=self._cgroup.tasks, begins_with=begins_with,
                     joins=None if self._beside is None else self._beside.namespace_holder, disks=self._disks,
                 )  # fmt: skip
                 os.close(said)
@@ -401,7 +431,7 @@ def start_container(
     hostname: str = "",
     cgroups: Iterable[str] = (),
     root: str | None = None,
-    copy: int | None = None,
+    begins_with: SharedFolders | FileCopy | None = None,
     joins: tuple[int, int] | None = None,
     disks: Path | None = None,
 ) -> Process:
@@ -416,13 +446,16 @@ def start_container(
         hostname: its host name; empty for the name of this machine.
         cgroups: the files through which it joins its control groups.
         root: a folder in place of its image, for a trial.
-        copy: a descriptor of the files of a snapshot, with which it begins.
+        begins_with: the files of a snapshot, with which it begins.
         joins: id and descriptor of the first process of the container whose network it joins.
         disks: see :class:`NamespaceContainer`.
     """
-    place = _build_folder()
+    place = build_folder()
+    snapshot = begins_with if isinstance(begins_with, SharedFolders) else None
+    if snapshot is not None:
+        place = f"{place}/{TOP}"
     # Files in memory count against it, so they must leave memory for processes.
-    size = min(limits.disk or DISK, limits.memory // 2)
+    size = _disk_of(limits)
     disk = None
     if limits.disk is not None and limits.disk > size and disks is not None and not spawner.rootless:
         with suppress(OSError):  # the warning of the container says so
@@ -443,11 +476,13 @@ def start_container(
         "--", *first,
     ]  # fmt: skip
     build = {
-        "place": place, "size": size, "files": files_of(size), "disk": str(disk or ""),
+        "place": place, "size": size, "files": files_of(size) - (snapshot.files if snapshot else 0),
+        "disk": str(disk or ""), "held": snapshot.size if snapshot else 0,
+        "shared": [layer.name for layer in snapshot.layers] if snapshot else [],
         "layers": list(map(str, layers)), "devices": bool(devices),
         "resolver": network.resolver() if limits.is_routed else "",
     }  # fmt: skip
-    process, target = joins or (None, copy)
+    process, target = joins or (None, None if begins_with is None else begins_with.descriptor)
     return spawner.start(command, ends, target, build=build, cgroups=list(cgroups), joins=process)
 
 
@@ -511,7 +546,28 @@ def _network_options(limits: ResourceLimits, place: str, joins: bool) -> list[st
     return ["--ro-bind", str(resolver), "/etc/resolv.conf"] if resolver.is_file() else []
 
 
-def _build_folder() -> str:
+def files_to_begin_with(
+    snapshot: NamespaceSnapshot, spawner: Spawner, limits: ResourceLimits
+) -> SharedFolders | FileCopy:
+    """Return the form of a snapshot with which a container with these limits begins.
+
+    Raises:
+        EngineError: if the snapshot is closed, or the memory does not suffice.
+    """
+    disk, place = _disk_of(limits), build_folder()
+    if not spawner.rootless and snapshot.size <= disk // _SHARE:
+        shared = snapshot.shared(spawner, place)
+        if shared.files <= files_of(disk) // _SHARE:
+            return shared
+    return snapshot.copy(spawner, place)
+
+
+def _disk_of(limits: ResourceLimits) -> int:
+    """Return the room for files in a container with these limits, in bytes, as far as its memory allows it."""
+    return min(limits.disk or DISK, limits.memory // 2)
+
+
+def build_folder() -> str:
     """Return an empty folder to build containers on, each in its own mount namespace.
 
     Raises:

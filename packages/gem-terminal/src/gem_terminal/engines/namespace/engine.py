@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, BinaryIO
 from weakref import WeakSet
 
 from gem_terminal.archive import file_archive
@@ -35,10 +35,16 @@ from gem_terminal.engines.base import (
 )
 from gem_terminal.engines.cgroups import controllers, reap_cgroups
 from gem_terminal.engines.mirrors import MirrorSettings, mirror_settings, put_mirrors
-from gem_terminal.engines.namespace.container import NamespaceContainer, start_container
+from gem_terminal.engines.namespace.container import (
+    NamespaceContainer,
+    build_folder,
+    files_to_begin_with,
+    start_container,
+)
 from gem_terminal.engines.namespace.images import ImageStore
 from gem_terminal.engines.namespace.network import PROGRAM, has_program
-from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot
+from gem_terminal.engines.namespace.saved_files import check_copy, copy_content
+from gem_terminal.engines.namespace.snapshots import FileCopy, NamespaceSnapshot, SharedFolders
 from gem_terminal.engines.namespace.spawning import Spawner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits, SideCar
@@ -117,7 +123,36 @@ class NamespaceEngine(Engine):
         if not isinstance(snapshot, NamespaceSnapshot):
             raise EngineError("the namespace engine restores only its own snapshots")
         variables = {**snapshot.environment, **(environment or {})}
-        return self.start_on(snapshot.layers, limits, variables, snapshot.config, snapshot.copy)
+        begins_with = files_to_begin_with(snapshot, self.spawner, limits)
+        return self.start_on(snapshot.layers, limits, variables, snapshot.config, begins_with)
+
+    def export_snapshot(self, snapshot: ContainerSnapshot, target: BinaryIO) -> dict[str, Any]:
+        if not isinstance(snapshot, NamespaceSnapshot):
+            raise EngineError("the namespace engine stores only its own snapshots")
+        copy = snapshot.copy(self.spawner, build_folder())
+        try:
+            copy_content(copy.descriptor, target.fileno(), 0, copy.size, 0)
+        except OSError as error:
+            raise EngineError(f"a snapshot cannot be stored: {error}") from error
+        return {
+            "layers": [str(layer) for layer in snapshot.layers],
+            "environment": snapshot.environment,
+            "config": snapshot.config,
+        }
+
+    def import_snapshot(self, record: Mapping[str, Any], files: BinaryIO) -> ContainerSnapshot:
+        layers = [Path(layer) for layer in record["layers"]]
+        for layer in layers:
+            if not self._images.has_layer(layer):
+                raise EngineError(
+                    f"the snapshot needs {layer}, which is no folder of an image here; build its task anew"
+                )
+        try:
+            check_copy(files.fileno())
+        except ValueError as error:
+            raise EngineError(f"the file is no snapshot of the namespace engine: {error}") from error
+        copy = FileCopy(os.dup(files.fileno()))
+        return NamespaceSnapshot(copy, layers, record["environment"], record["config"])
 
     def check_side_cars(self, side_cars: Sequence[SideCar]) -> None:
         users: dict[int, str] = {}
@@ -156,7 +191,7 @@ class NamespaceEngine(Engine):
         limits: ResourceLimits,
         environment: Mapping[str, str],
         config: Mapping[str, Any],
-        copy: int | None = None,
+        begins_with: SharedFolders | FileCopy | None = None,
         beside: NamespaceContainer | None = None,
     ) -> NamespaceContainer:
         """Start a container on stacked folders, topmost first.
@@ -177,7 +212,7 @@ class NamespaceEngine(Engine):
             self._underway += 1
         try:
             container = NamespaceContainer(
-                self.spawner, layers, limits, environment, config, copy, beside, self._images.folder
+                self.spawner, layers, limits, environment, config, begins_with, beside, self._images.folder
             )
             self._containers.add(container)
         finally:

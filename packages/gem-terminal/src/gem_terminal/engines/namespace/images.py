@@ -120,6 +120,13 @@ class ImageStore:
         """Return whether a root file system of this name exists."""
         return (self.folder / "bases" / _file_name(name)).is_dir()
 
+    def has_layer(self, folder: Path) -> bool:
+        """Return whether a folder is a layer or a base of images here."""
+        if not folder.is_dir():
+            return False
+        known = (self.folder / "layers", self.folder / "contents")
+        return folder.parent in known or any(base.resolve() == folder for base in (self.folder / "bases").glob("*"))
+
     def add_base(self, name: str, source: Path, progress: Progress | None) -> None:
         """Unpack a root file system, or the merged layers of a saved image, under a name.
 

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from gem_processes import linux, rlimits
 from gem_processes.fork_loop import Child, ForkLoop, serve
 from gem_terminal.engines import netlink
-from gem_terminal.engines.namespace import loop_disk, saved_files
+from gem_terminal.engines.namespace import loop_disk, saved_files, shared_folders
 
 if TYPE_CHECKING:
     import resource
@@ -164,9 +164,8 @@ def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
         _leave_the_spawner(request)
         for number, end in enumerate(ends):
             os.dup2(end, number)
-        if request["save"] is not None:
-            _check_alive(request)
-            _send_copy(request)
+        if (send := _SENDERS.get(request["send"])) is not None:
+            _send_files(request, send)
         if request["build"] is None:
             # slirp4netns unmounts what it does not need, and that would reach every mount that it shares with others.
             linux.unshare(linux.CLONE_NEWNS)
@@ -174,6 +173,9 @@ def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
             os.dup2(request["target"], 3)
         else:
             copy = request["target"]
+            if request["build"]["shared"]:
+                linux.setns(copy, linux.CLONE_NEWNS)
+                copy = None
             if request["joins"] is not None:
                 network = os.open(f"/proc/{request['joins']}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
                 _check_alive(request)
@@ -190,9 +192,15 @@ def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
     os._exit(127)
 
 
-def _send_copy(request: dict[str, Any]) -> NoReturn:
+def _send_files(request: dict[str, Any], send: Callable[..., None]) -> NoReturn:
+    """Copy files and send them; those of a container, whose first process is the target, or those of a descriptor."""
+    asked = request["files"]
+    if asked["path"] is None:
+        asked = {**asked, "path": request["target"]}
+    else:
+        _check_alive(request)
     try:
-        saved_files.send_copy(channel=1, **request["save"])
+        send(channel=1, **asked)
     except OSError as error:
         if error.errno not in saved_files.CONTENT_ERRORS:
             raise
@@ -207,6 +215,8 @@ def _build_root(
     files: int,
     disk: str,
     layers: list[str],
+    shared: list[str],
+    held: int,
     devices: bool,
     resolver: str,
     copy: int | None,
@@ -219,7 +229,9 @@ def _build_root(
         files: the limit on files and folders, in memory.
         disk: in place of files in memory, the file system to copy; see
             :mod:`~gem_terminal.engines.namespace.loop_disk`.
-        layers: the folders below it, topmost first.
+        layers: the folders of its image, topmost first.
+        shared: the names of the layers of a snapshot above them, topmost first, which are mounted beside ``place``.
+        held: bytes of the disk that these take.
         devices: whether to create devices as well, in ``devices``. With the devices of the machine instead, root in
             the container could change their modes for the whole machine.
         resolver: the content of ``resolv.conf`` in that folder; none if empty.
@@ -227,21 +239,30 @@ def _build_root(
     """
     linux.unshare(linux.CLONE_NEWNS)
     linux.make_private()
-    options = f"size={size},nr_inodes={files},mode=755"
     large = False
-    if not (disk and _mounted(disk, place)):
+    if disk and _mounted(disk, place):
+        if held:
+            with open(f"{place}/{shared_folders.RESERVE}", "wb") as reserve:  # noqa: PTH123  # pathlib is slower
+                os.posix_fallocate(reserve.fileno(), 0, held)
+    else:
+        options = f"size={size - held},nr_inodes={files},mode=755"
         large = copy is not None and saved_files.with_large_pages(place, options)
         if copy is None:
             linux.mount("tmpfs", place, options)
     os.chdir(place)
     for name in ("upper", "work", "root", "devices"):
         os.mkdir(name)  # noqa: PTH102  # pathlib is slower
-    if copy is not None:
-        saved_files.restore(copy, "upper")
+    has_moved = copy is not None and saved_files.restore(copy, "upper")
     if large:
         saved_files.without_large_pages(place)
+    beside = os.path.dirname(place)  # noqa: PTH120  # pathlib is slower
+    if shared:
+        shared_folders.restore_linked(beside, shared[0], "upper")
+    layers = [*(shared_folders.folder_of_layer(beside, name) for name in shared), *layers]
     under = ":".join("".join(f"\\{letter}" if letter in "\\:," else letter for letter in layer) for layer in layers)
-    linux.mount("overlay", "root", f"lowerdir={under},upperdir=upper,workdir=work")
+    # Folders of a snapshot can be moved like those of the container itself.
+    moves = ",redirect_dir=on" if shared or has_moved else ""
+    linux.mount("overlay", "root", f"lowerdir={under},upperdir=upper,workdir=work{moves}")
     for name, major, minor in _DEVICES if devices else ():
         os.mknod(f"devices/{name}", stat.S_IFCHR, os.makedev(major, minor))
         Path("devices", name).chmod(0o666)
@@ -447,6 +468,12 @@ _KINDS = {
     stat.S_IFIFO: tarfile.FIFOTYPE,
     stat.S_IFCHR: tarfile.CHRTYPE,
     stat.S_IFBLK: tarfile.BLKTYPE,
+}
+
+_SENDERS: dict[str | None, Callable[..., None]] = {
+    "copy": saved_files.send_copy,
+    "copy of shared": shared_folders.send_copy_of_shared,
+    "shared": shared_folders.send_shared,
 }
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
