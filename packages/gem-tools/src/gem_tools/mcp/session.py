@@ -114,15 +114,21 @@ class ServerSession:
 
     async def call(self, tool: str, arguments: Mapping[str, Any], limits: TimeLimits) -> mcp_types.CallToolResult:
         """Call a tool; see :meth:`_answered`."""
+        from gem_tools.mcp.tool_calls import call_tool, check_output
 
-        async def called(client: Client, pending: PendingRequest) -> mcp_types.CallToolResult:
-            from gem_tools.mcp.tool_calls import call_tool
-
+        async def called(
+            client: Client, pending: PendingRequest
+        ) -> tuple[mcp_types.Tool | None, mcp_types.CallToolResult]:
             await self._list_anew(client)
             listed = next((offered for offered in self._offerings.tools if offered.name == tool), None)
-            return await call_tool(client, listed, tool, arguments, pending)
+            return listed, await call_tool(client, listed, tool, arguments, pending)
 
-        return await self._answered(called, limits)
+        listed, result = await self._answered(called, limits)
+        try:
+            await check_output(listed, result)
+        except MCPServerError as error:
+            raise MCPServerError(f"MCP server {self.server.name}: {error}") from error
+        return result
 
     async def resources(self, limits: TimeLimits) -> tuple[list[mcp_types.Resource], list[mcp_types.ResourceTemplate]]:
         """List the resources and the templates of resources; see :meth:`_answered`."""
@@ -190,6 +196,8 @@ class ServerSession:
         except MCPServerError as error:
             raise MCPServerError(f"MCP server {self.server.name}: {error}") from error
         except MCPError as error:
+            if pending.fault is not None:
+                raise MCPServerError(f"MCP server {self.server.name} {pending.fault}") from error
             raise await self._explained(error) from error
         except (RuntimeError, ValidationError) as error:  # the SDK checks results against the protocol
             shown = " ".join(str(error).split())[:500]
@@ -314,9 +322,10 @@ class ServerSession:
         for pending in waiting:
             pending.questions += 1
             pending.extend()
-            if pending.questions > _MOST_QUESTIONS * len(waiting):
+        if any(pending.questions > _MOST_QUESTIONS * len(waiting) for pending in waiting):
+            for pending in waiting:
                 pending.give_up(f"asked its user more than {_MOST_QUESTIONS} questions during one request")
-        if all(pending.fault for pending in waiting):
+            self._end()
             return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message="too many questions")
         if isinstance(params, mcp_types.ElicitRequestFormParams):
             question = Question(self.server.name, params.message, params.requested_schema)
@@ -338,6 +347,12 @@ class ServerSession:
         if fields is None:
             return mcp_types.ElicitResult(action="decline")
         return mcp_types.ElicitResult(action="accept", content=None if question.schema is None else dict(fields))
+
+    def _end(self) -> None:
+        """End the session with a server that does not stop; the next call begins another one."""
+        self._ended.set()
+        if self._link is not None:
+            self._link.process.kill()
 
     def _check_alive(self) -> None:
         """Check whether a late local server still works. GEM cannot restart a remote one."""
@@ -377,15 +392,17 @@ class ServerSession:
         """Convert a JSON-RPC error."""
         from mcp_types import CONNECTION_CLOSED
 
+        # Servers have the same code for errors of their own.
+        is_closed = error.code == CONNECTION_CLOSED and error.message == "Connection closed"
         name = self.server.name
         if error.code == UNREACHED:
             return NotDeliveredError(f"MCP server {name} {error.message}")
         if error.code == SESSION_LOST:
             self._ended.set()
             return NotDeliveredError(f"MCP server {name} {error.message}")
-        if self._link is not None and (self._ended.is_set() or error.code == CONNECTION_CLOSED):
+        if self._link is not None and (self._ended.is_set() or is_closed):
             return MCPServerError(f"MCP server {name} ended before it answered{await self._last_words()}")
-        if error.code == CONNECTION_CLOSED:
+        if is_closed:
             return MCPServerError(f"MCP server {name}: {error.message[:2000]}")
         return RequestRefusedError(f"MCP server {name}: {error.message[:2000]}", error.message)
 

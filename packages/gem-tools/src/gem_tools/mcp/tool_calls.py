@@ -21,7 +21,7 @@ from gem_tools.mcp.errors import MCPServerError
 from gem_tools.mcp.pending import PendingRequest
 from gem_tools.mcp.schema_check import is_cheap, mismatch
 
-__all__ = ["TASKS", "call_tool"]
+__all__ = ["TASKS", "call_tool", "check_output"]
 
 TASKS = "io.modelcontextprotocol/tasks"
 """The extension of the protocol of 2026-07-28 by tasks (SEP-2663). In that of 2025-11-25 they are a part of it."""
@@ -85,7 +85,7 @@ class _TaskState(mcp_types.Result):
 async def call_tool(
     client: Client, tool: mcp_types.Tool | None, name: str, arguments: Mapping[str, Any], pending: PendingRequest
 ) -> mcp_types.CallToolResult:
-    """Call a tool, as a task where its server wants that, and check its structured output.
+    """Call a tool, as a task where its server wants that.
 
     Args:
         client: the session.
@@ -96,18 +96,34 @@ async def call_tool(
 
     Raises:
         MCPError: if the server refuses.
-        MCPServerError: if the result does not keep what the server promises.
+        MCPServerError: if the task of the call has no result.
         pydantic.ValidationError: if it is none of the protocol.
     """
-    if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
-        result = await _call(client, name, arguments, pending)
-    elif tool is not None and tool.execution is not None and tool.execution.task_support == "required":
-        result = await _call_as_task(client, name, arguments, pending)
+    execution = None if tool is None else tool.execution
+    is_task = execution is not None and execution.task_support == "required"
+    if is_task and client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        return await _call_as_task(client, name, arguments, pending)
+    return await _call(client, name, arguments, pending)
+
+
+async def check_output(tool: mcp_types.Tool | None, result: mcp_types.CallToolResult) -> None:
+    """Check the structured content of a result against the tool's output schema.
+
+    Raises:
+        MCPServerError: if it does not fit, or is missing.
+    """
+    schema = None if tool is None else tool.output_schema
+    if tool is None or schema is None or result.is_error:
+        return
+    value = result.structured_content
+    if value is None and "structured_content" not in result.model_fields_set:
+        raise MCPServerError(f"{tool.name} has an output schema, but its result has no structured content")
+    if is_cheap(schema, value):
+        wrong = mismatch(schema, value)
     else:
-        result = await _call(client, name, arguments, pending)
-    if tool is not None and tool.output_schema is not None and not result.is_error:
-        await _check_output(tool.output_schema, name, result)
-    return result
+        wrong = await anyio.to_thread.run_sync(mismatch, schema, value, abandon_on_cancel=True)
+    if wrong is not None:
+        raise MCPServerError(f"the structured content of {tool.name} does not fit its output schema: {wrong}")
 
 
 async def _call(
@@ -235,15 +251,3 @@ async def _cancel(client: Client, task: _TaskState) -> None:
 
 def _why(task: _TaskState) -> str:
     return f": {task.status_message[:500]}" if task.status_message else ""
-
-
-async def _check_output(schema: dict[str, Any], name: str, result: mcp_types.CallToolResult) -> None:
-    value = result.structured_content
-    if value is None and "structured_content" not in result.model_fields_set:
-        raise MCPServerError(f"{name} has an output schema, but its result has no structured content")
-    if is_cheap(schema, value):
-        wrong = mismatch(schema, value)
-    else:
-        wrong = await anyio.to_thread.run_sync(mismatch, schema, value, abandon_on_cancel=True)
-    if wrong is not None:
-        raise MCPServerError(f"the structured content of {name} does not fit its output schema: {wrong}")
