@@ -237,7 +237,6 @@ def of_client(remote: Remote, **changes: str) -> dict[str, Any]:
         "client_id": "gem",
         "client_secret": "${SECRET}",
         "issuer": str(remote.issuer),
-        "scope": "tools",
         **changes,
     }
     return {"url": remote.url, "oauth": oauth}
@@ -252,7 +251,6 @@ def test_a_client_gets_a_token_for_its_credentials(remote: Remote, monkeypatch: 
         assert tools["echo_header"].execute({"name": "authorization"}).text == "Bearer granted"
     ((_, form),) = remote.token_requests
     assert "grant_type=client_credentials" in form
-    assert "scope=tools" in form
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ _ENTRIES = ("mcpServers", "servers")
 
 _STDIO = ("command", "args", "env", "cwd")
 _HTTP = ("url", "headers", "oauth")
-_OAUTH = ("client_id", "client_secret", "issuer", "scope")
+_OAUTH = ("client_id", "client_secret", "issuer")
 _ANY = ("type", "transport", "disabled")
 
 _OF_EPISODE = "${episode."
@@ -56,9 +56,9 @@ def read_config(
 
     Args:
         config: ``{"mcpServers": {name: server}}``; the path of a JSON file that holds this; one server, a dict
-            with ``command``, ``args``, ``env`` and ``cwd``, or with ``url``, ``headers`` and ``oauth`` (the
-            credentials ``client_id``, ``client_secret``, ``issuer`` and ``scope``, which is optional); a URL; or a
-            command line. ``${NAME}`` and ``${NAME:-default}`` stand for environment variables, ``${episode.NAME}`` and
+            with ``command``, ``args``, ``env`` and ``cwd``, or with ``url``, ``headers`` and ``oauth`` (a client's
+            credentials: ``client_id``, ``client_secret`` and ``issuer``); a URL; or a command line. ``${NAME}`` and
+            ``${NAME:-default}`` stand for environment variables, ``${episode.NAME}`` and
             ``${episode.NAME:-default}`` for values of each episode; see :class:`gem.tools.EpisodeValues`.
         auth: a bearer token, sent to every server with a URL.
         headers: HTTP headers, sent to the same servers.
@@ -152,10 +152,10 @@ def _oauth(server: str, entry: object) -> OAuthClient | None:
         return None
     values = dict(_pairs(server, "oauth", entry))
     unknown = [name for name in values if name not in _OAUTH]
-    missing = [name for name in _OAUTH[:3] if not values.get(name)]
+    missing = [name for name in _OAUTH if not values.get(name)]
     if unknown or missing:
         wrong = f"has a key {unknown[0]!r}" if unknown else f"has no {missing[0]}"
-        raise ToolError(f"MCP server {server}: oauth has client_id, client_secret, issuer and scope; this one {wrong}")
+        raise ToolError(f"MCP server {server}: oauth has client_id, client_secret and issuer; this one {wrong}")
     if not _is_url(values["issuer"]):
         raise ToolError(f"MCP server {server}: the issuer of oauth must begin with http:// or https://")
     return OAuthClient(**values)

@@ -20,7 +20,6 @@ class OAuthClient:
     client_secret: str = field(repr=False)
     issuer: str
     """The authorization server, the only one that gets the credentials, wherever the server of the tools may point."""
-    scope: str | None = None
 
 
 class _SessionTokens:
@@ -43,9 +42,12 @@ class _SessionTokens:
 
 
 def authorization(url: str, client: OAuthClient) -> httpx2.Auth:
-    """Return what asks for a token when the server at a URL wants one, and sends it with each request."""
+    """Return what asks for a token when the server at a URL wants one, and sends it with each request.
+
+    The token has the scope that the server names.
+    """
     from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 
     return ClientCredentialsOAuthProvider(
-        url, _SessionTokens(), client.client_id, client.client_secret, scope=client.scope, issuer=client.issuer
+        url, _SessionTokens(), client.client_id, client.client_secret, issuer=client.issuer
     )
