@@ -335,7 +335,7 @@ def test_a_result_that_breaks_the_tools_own_schema_is_an_error(hostile: Hostile)
     tools = tools_of(hostile)
     result = called(tools["wrong_data"])
     assert not result.ok
-    assert "invalid" in result.text
+    assert "does not fit its output schema: at ['n']: 'word' is not of type 'integer'" in result.text
     assert called(tools["data"]).data == {"n": 5}
 
 

@@ -22,6 +22,7 @@ import gem
 from gem.core import Info
 from gem.tools import ToolEnvWrapper, ToolResult
 from gem_tools.mcp import MCPTool, host
+from gem_tools.mcp.simulated_user import Question
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("mcp_real_servers")]
 
@@ -62,13 +63,13 @@ class Server:
         for tool in self.tools.values():
             tool.check()
 
-    def __call__(self, name: str, **arguments: Any) -> ToolResult:
-        result: ToolResult = self.tools[name].execute(arguments)
+    def __call__(self, tool: str, **arguments: Any) -> ToolResult:
+        result: ToolResult = self.tools[tool].execute(arguments)
         return result
 
-    def fails(self, name: str, **arguments: Any) -> str:
+    def fails(self, tool: str, **arguments: Any) -> str:
         """Return the message of a call that must fail."""
-        result = self(name, **arguments)
+        result = self(tool, **arguments)
         assert not result.ok, result
         assert result.text
         return result.text
@@ -167,6 +168,38 @@ def test_the_server_of_everything(npm_servers: Path) -> None:
     assert "[resource " in server("get-resource-links", count=2).text
     assert server("trigger-long-running-operation", duration=1, steps=5).ok
     server.fails("echo", wrong="argument")
+
+
+@pytest.mark.nightly
+def test_tasks_questions_progress_and_prompts_of_the_server_of_everything(npm_servers: Path) -> None:
+    """Its research is a task, in whose middle it asks which meaning is meant."""
+    asked: list[str] = []
+
+    def user(question: Question) -> dict[str, Any] | None:
+        asked.append(question.message)
+        fields = {} if question.schema is None else question.schema["properties"]
+        return {"interpretation": "snake"} if "interpretation" in fields else {"name": "Ada"} if fields else None
+
+    server = Server(
+        npm_servers / "mcp-server-everything", user=user, prompts=True, execution_timeout=5.0, longest_execution=60.0
+    )
+    assert "Clarification**: snake" in server("simulate-research-query", topic="python", ambiguous=True).text
+    assert "Name: Ada" in server("trigger-elicitation-request").text
+    assert "decline" in server("trigger-url-elicitation", url="https://pay.example/").text
+    assert len(asked) == 3
+    assert server("trigger-long-running-operation", duration=6, steps=6).ok
+    assert "args-prompt: " in server("list_prompts").text
+    assert "weather in Lima" in server("get_prompt", name="args-prompt", arguments={"city": "Lima"}).text
+
+
+@pytest.mark.nightly
+def test_the_server_of_everything_without_a_user(npm_servers: Path) -> None:
+    """It does not offer what asks questions, and a task takes the usual meaning."""
+    server = Server(npm_servers / "mcp-server-everything")
+    assert "trigger-elicitation-request" not in server.tools
+    assert "Clarification" not in server("simulate-research-query", topic="python", ambiguous=True).text.split("##")[1]
+    hasty = Server(npm_servers / "mcp-server-everything", execution_timeout=1.5)
+    assert "it last reported: Gathering sources" in hasty.fails("simulate-research-query", topic="python")
 
 
 @pytest.mark.nightly

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import gc
 import json
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from gem.errors import ToolError
 from gem_tools.mcp import MCPServerError, MCPTool, host
 
 NAMES = ["add", "echo_header", "hang", "unauthorized", "broken", "cut", "garbage", "endless", "empty", "html", "moved"]
@@ -33,6 +35,8 @@ class Remote(ThreadingHTTPServer):
         self.sessions: set[str] = set()
         self.seen: list[str] = []
         self.token: str | None = None
+        self.issuer: str | None = None
+        self.token_requests: list[tuple[str, str]] = []
         self.forgotten = (404, b"")
         self.released = threading.Event()
         self.cancelled = threading.Event()
@@ -71,13 +75,40 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
     def do_GET(self) -> None:
-        self.answer(405, b"")
+        """Answer as a server of tools and as its authorization server, if it has one."""
+        base = self.server.url.removesuffix("/mcp")
+        about: dict[str, Any] | None = None
+        if self.server.issuer is not None and "oauth-protected-resource" in self.path:
+            about = {"resource": self.server.url, "authorization_servers": [self.server.issuer]}
+        elif self.server.issuer is not None and "oauth-authorization-server" in self.path:
+            about = {
+                "issuer": self.server.issuer,
+                "authorization_endpoint": f"{base}/authorize",
+                "token_endpoint": f"{base}/token",
+                "response_types_supported": ["code"],
+                "grant_types_supported": ["client_credentials"],
+            }
+        self.answer(405 if about is None else 200, b"" if about is None else json.dumps(about).encode())
+
+    def grant(self) -> None:
+        """Answer a request for a token."""
+        form = self.rfile.read(int(self.headers["content-length"])).decode()
+        self.server.token_requests.append((str(self.headers.get("authorization")), form))
+        name, _, secret = base64.b64decode(self.headers["authorization"].removeprefix("Basic ")).decode().partition(":")
+        if (name, secret) != ("gem", "hush"):
+            self.answer(401, b'{"error": "invalid_client"}')
+        else:
+            token = {"access_token": self.server.token, "token_type": "Bearer", "expires_in": 3600}
+            self.answer(200, json.dumps(token).encode())
 
     def do_DELETE(self) -> None:
         self.server.seen.append("delete")
         self.answer(200, b"")
 
     def do_POST(self) -> None:
+        if self.path == "/token":
+            self.grant()
+            return
         message = json.loads(self.rfile.read(int(self.headers["content-length"])))
         method, identifier = message.get("method"), message.get("id")
         self.server.seen.append(method)
@@ -198,6 +229,62 @@ def test_a_server_that_refuses_is_quoted_and_the_token_is_not(remote: Remote) ->
     with pytest.raises(MCPServerError, match="HTTP 401 Unauthorized: who are you") as caught:
         tools_of(remote, auth="wrong-secret")
     assert "wrong-secret" not in str(caught.value)
+
+
+def of_client(remote: Remote, **changes: str) -> dict[str, Any]:
+    """Return a configuration with the credentials of a client."""
+    oauth = {
+        "client_id": "gem",
+        "client_secret": "${SECRET}",
+        "issuer": str(remote.issuer),
+        **changes,
+    }
+    return {"url": remote.url, "oauth": oauth}
+
+
+def test_a_client_gets_a_token_for_its_credentials(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the authorization server of the server, once for a session."""
+    monkeypatch.setenv("SECRET", "hush")
+    remote.token, remote.issuer = "granted", remote.url.removesuffix("/mcp")
+    tools = {tool.name: tool for tool in MCPTool(of_client(remote))}
+    for _ in range(2):
+        assert tools["echo_header"].execute({"name": "authorization"}).text == "Bearer granted"
+    ((_, form),) = remote.token_requests
+    assert "grant_type=client_credentials" in form
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"client_secret": "wrong"}, "cannot be authorized: OAuthTokenError"),
+        ({"issuer": "https://elsewhere.example"}, "cannot be authorized: OAuthFlowError"),
+    ],
+)
+def test_credentials_that_are_refused_or_meant_for_others_are_an_error_that_hides_them(
+    remote: Remote, changes: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An authorization server that is not the configured one gets nothing."""
+    monkeypatch.setenv("SECRET", "hush")
+    remote.token, remote.issuer = "granted", remote.url.removesuffix("/mcp")
+    with pytest.raises(MCPServerError, match=message) as caught:
+        MCPTool(of_client(remote, **changes), max_retries=0)
+    assert "hush" not in str(caught.value)
+    assert bool(remote.token_requests) is ("issuer" not in changes)
+
+
+@pytest.mark.parametrize(
+    ("oauth", "message"),
+    [
+        ({"client_id": "a", "client_secret": "b"}, "this one has no issuer"),
+        ({"client_id": "a", "client_secret": "b", "issuer": "c"}, "must begin with http"),
+        ({"client_id": "a", "client_secret": "b", "issuer": "https://c", "audience": "d"}, "has a key 'audience'"),
+        ("secret-token", "oauth must be a dict of strings, got str"),
+    ],
+)
+def test_credentials_need_all_their_parts(oauth: Any, message: str) -> None:
+    """The authorization server above all, since the server of the tools could name any."""
+    with pytest.raises(ToolError, match=message):
+        MCPTool({"url": "https://tools.example/mcp", "oauth": oauth}, validate_on_init=False)
 
 
 @pytest.mark.parametrize(

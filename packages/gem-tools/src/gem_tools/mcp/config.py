@@ -13,6 +13,7 @@ from typing import Any
 
 from gem.arguments import nearest
 from gem.errors import ToolError
+from gem_tools.mcp.oauth import OAuthClient
 
 __all__ = ["ServerConfig", "read_config"]
 
@@ -20,7 +21,8 @@ _ENTRIES = ("mcpServers", "servers")
 """The keys of the servers in a configuration: for most clients, and for VS Code."""
 
 _STDIO = ("command", "args", "env", "cwd")
-_HTTP = ("url", "headers")
+_HTTP = ("url", "headers", "oauth")
+_OAUTH = ("client_id", "client_secret", "issuer")
 _ANY = ("type", "transport", "disabled")
 
 _OF_EPISODE = "${episode."
@@ -42,6 +44,7 @@ class ServerConfig:
     """The working directory; None for the one of this process."""
     url: str | None = field(default=None, repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    oauth: OAuthClient | None = None
 
 
 def read_config(
@@ -53,8 +56,9 @@ def read_config(
 
     Args:
         config: ``{"mcpServers": {name: server}}``; the path of a JSON file that holds this; one server, a dict
-            with ``command``, ``args``, ``env`` and ``cwd``, or with ``url`` and ``headers``; a URL; or a command
-            line. ``${NAME}`` and ``${NAME:-default}`` stand for environment variables, ``${episode.NAME}`` and
+            with ``command``, ``args``, ``env`` and ``cwd``, or with ``url``, ``headers`` and ``oauth`` (a client's
+            credentials: ``client_id``, ``client_secret`` and ``issuer``); a URL; or a command line. ``${NAME}`` and
+            ``${NAME:-default}`` stand for environment variables, ``${episode.NAME}`` and
             ``${episode.NAME:-default}`` for values of each episode; see :class:`gem.tools.EpisodeValues`.
         auth: a bearer token, sent to every server with a URL.
         headers: HTTP headers, sent to the same servers.
@@ -139,7 +143,22 @@ def _server(name: object, entry: object, extra: Mapping[str, str]) -> ServerConf
     own = dict(_pairs(name, "headers", entry.get("headers") or {}))
     taken = {header.lower() for header in extra}
     kept = {header: value for header, value in own.items() if header.lower() not in taken}
-    return ServerConfig(name, url=url, headers=tuple(sorted({**kept, **extra}.items())))
+    headers = tuple(sorted({**kept, **extra}.items()))
+    return ServerConfig(name, url=url, headers=headers, oauth=_oauth(name, entry.get("oauth")))
+
+
+def _oauth(server: str, entry: object) -> OAuthClient | None:
+    if entry is None:
+        return None
+    values = dict(_pairs(server, "oauth", entry))
+    unknown = [name for name in values if name not in _OAUTH]
+    missing = [name for name in _OAUTH if not values.get(name)]
+    if unknown or missing:
+        wrong = f"has a key {unknown[0]!r}" if unknown else f"has no {missing[0]}"
+        raise ToolError(f"MCP server {server}: oauth has client_id, client_secret and issuer; this one {wrong}")
+    if not _is_url(values["issuer"]):
+        raise ToolError(f"MCP server {server}: the issuer of oauth must begin with http:// or https://")
+    return OAuthClient(**values)
 
 
 def _check_keys(name: str, entry: Mapping[str, Any]) -> None:

@@ -14,6 +14,9 @@ from gem_tools.mcp.session import Offerings, ServerSession
 if TYPE_CHECKING:
     import mcp_types
 
+    from gem_tools.mcp.pending import TimeLimits
+    from gem_tools.mcp.simulated_user import SimulatedUser
+
 __all__ = ["RetryPolicy", "ServerConnection"]
 
 T = TypeVar("T")
@@ -27,18 +30,33 @@ class RetryPolicy:
     connect: float = 60.0
     retries: int = 3
     delay: float = 1.0
+    longest_call: float | None = None
+    """The time limit of a call that shows that it goes on; None for ``call``."""
+
+    @property
+    def limits(self) -> TimeLimits:
+        """The time limits of one request."""
+        from gem_tools.mcp.pending import TimeLimits
+
+        return TimeLimits(self.call, max(self.call, self.longest_call or 0.0))
 
     @property
     def longest(self) -> float:
         """The longest duration of a call in seconds, including all retries."""
-        return (self.retries + 1) * (self.call + self.connect + self.delay) + 60.0
+        return (self.retries + 1) * (self.limits.total + self.connect + self.delay) + 60.0
 
 
 class ServerConnection:
-    """A session with a server, shared by its users in this process."""
+    """A session with a server, shared by its users in this process.
 
-    def __init__(self, server: ServerConfig) -> None:
+    Args:
+        server: the server.
+        user: answers the server's questions; None for a client without a user.
+    """
+
+    def __init__(self, server: ServerConfig, user: SimulatedUser | None = None) -> None:
         self._server = server
+        self._user = user
         self.name = server.name
         self._session: ServerSession | None = None
         self._opening: asyncio.Task[ServerSession] | None = None
@@ -49,11 +67,12 @@ class ServerConnection:
         Raises:
             MCPServerError: if the server cannot be used.
         """
+        return await self._delivered(lambda session: session.offerings(policy.limits), policy)
 
-        async def listed(session: ServerSession) -> Offerings:
-            return session.offerings
-
-        return await self._delivered(listed, policy)
+    @property
+    def revision(self) -> int | None:
+        """The revision of what the server offers (:class:`Offerings`); None without a session."""
+        return None if self._session is None or self._session.is_over else self._session.revision
 
     async def call(self, tool: str, arguments: Mapping[str, Any], policy: RetryPolicy) -> mcp_types.CallToolResult:
         """Call a tool. A call that may have reached the server is never sent twice.
@@ -61,7 +80,7 @@ class ServerConnection:
         Raises:
             MCPServerError: if the call has no result.
         """
-        return await self._delivered(lambda session: session.call(tool, arguments, policy.call), policy)
+        return await self._delivered(lambda session: session.call(tool, arguments, policy.limits), policy)
 
     async def resources(self, policy: RetryPolicy) -> tuple[list[mcp_types.Resource], list[mcp_types.ResourceTemplate]]:
         """Return the resources of the server, and the templates of further ones.
@@ -69,7 +88,7 @@ class ServerConnection:
         Raises:
             MCPServerError: if the request has no result.
         """
-        return await self._delivered(lambda session: session.resources(policy.call), policy)
+        return await self._delivered(lambda session: session.resources(policy.limits), policy)
 
     async def read_resource(self, uri: str, policy: RetryPolicy) -> mcp_types.ReadResourceResult:
         """Read a resource.
@@ -77,7 +96,25 @@ class ServerConnection:
         Raises:
             MCPServerError: if the request has no result.
         """
-        return await self._delivered(lambda session: session.read_resource(uri, policy.call), policy)
+        return await self._delivered(lambda session: session.read_resource(uri, policy.limits), policy)
+
+    async def prompts(self, policy: RetryPolicy) -> list[mcp_types.Prompt]:
+        """Return the prompts of the server.
+
+        Raises:
+            MCPServerError: if the request has no result.
+        """
+        return await self._delivered(lambda session: session.prompts(policy.limits), policy)
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str], policy: RetryPolicy
+    ) -> mcp_types.GetPromptResult:
+        """Return the messages of a prompt.
+
+        Raises:
+            MCPServerError: if the request has no result.
+        """
+        return await self._delivered(lambda session: session.get_prompt(name, arguments, policy.limits), policy)
 
     async def close(self) -> None:
         """End the session, if there is one."""
@@ -113,7 +150,7 @@ class ServerConnection:
         try:
             if self._session is not None:
                 await self._session.close()
-            self._session = await ServerSession.open(self._server, seconds)
+            self._session = await ServerSession.open(self._server, seconds, self._user)
             return self._session
         finally:
             self._opening = None

@@ -7,9 +7,9 @@ import atexit
 import concurrent.futures
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from gem.fork_hooks import after_fork_in_child
@@ -18,6 +18,9 @@ from gem_tools.mcp.config import ServerConfig
 from gem_tools.mcp.connection import ServerConnection
 from gem_tools.mcp.errors import MCPServerError
 from gem_tools.mcp.process import silence_inherited
+
+if TYPE_CHECKING:
+    from gem_tools.mcp.users import SessionGroup
 
 __all__ = ["Host", "host", "is_running"]
 
@@ -36,9 +39,9 @@ class Host:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._shared: WeakValueDictionary[tuple[ServerConfig, Hashable], SharedResource[ServerConnection]] = (
-            WeakValueDictionary()
-        )
+        self._shared: WeakValueDictionary[
+            tuple[ServerConfig, SessionGroup | None], SharedResource[ServerConnection]
+        ] = WeakValueDictionary()
         self._connections: set[ServerConnection] = set()
         """The connections that are or may be open."""
         self._closing: set[asyncio.Task[None]] = set()
@@ -47,7 +50,7 @@ class Host:
         self._thread = threading.Thread(target=self._loop.run_forever, name="gem-mcp", daemon=True)
         self._thread.start()
 
-    def connection(self, server: ServerConfig, group: Hashable) -> SharedResource[ServerConnection]:
+    def connection(self, server: ServerConfig, group: SessionGroup | None) -> SharedResource[ServerConnection]:
         """Return the connection to a server that its users share.
 
         Args:
@@ -57,7 +60,7 @@ class Host:
         with self._lock:
             found = self._shared.get((server, group))
             if found is None:
-                found = SharedResource(partial(self._opened, server), self._close, self._close_later)
+                found = SharedResource(partial(self._opened, server, group), self._close, self._close_later)
                 self._shared[server, group] = found
             return found
 
@@ -101,8 +104,8 @@ class Host:
         """Whether connections can be closed: the loop runs, and its thread is not a forking parent's."""
         return _host is self
 
-    def _opened(self, server: ServerConfig) -> ServerConnection:
-        connection = ServerConnection(server)
+    def _opened(self, server: ServerConfig, group: SessionGroup | None) -> ServerConnection:
+        connection = ServerConnection(server, None if group is None else group.user)
         self._connections.add(connection)
         return connection
 

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from gem_tools.mcp.config import ServerConfig
+from gem_tools.mcp.oauth import authorization
 from gem_tools.mcp.stdio import LONGEST_MESSAGE
 
 if TYPE_CHECKING:
@@ -43,20 +44,30 @@ async def open_http(server: ServerConfig) -> AsyncIterator[TransportStreams]:
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
+    from gem_tools.mcp.message_flow import MessageFlow
+
     assert server.url is not None
     # Each call has its own time limit for the response.
     timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS, write=_WRITE_SECONDS)
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
     client_class = _client_class()
+    auth = None if server.oauth is None else authorization(server.url, server.oauth)
     async with (
-        client_class(headers=dict(server.headers), timeout=timeout, limits=limits) as client,
-        streamable_http_client(server.url, http_client=client, max_sse_event_size=LONGEST_MESSAGE) as streams,
+        client_class(
+            headers=dict(server.headers), timeout=timeout, limits=limits, auth=auth, event_hooks={"response": [_limit]}
+        ) as client,
+        streamable_http_client(server.url, http_client=client, max_sse_event_size=LONGEST_MESSAGE) as (
+            incoming,
+            outgoing,
+        ),
     ):
-        yield streams
+        yield MessageFlow(incoming), outgoing
 
 
 def _client_class() -> type[httpx2.AsyncClient]:
     import httpx2
+    from mcp.client.auth import OAuthFlowError
+    from pydantic import ValidationError
 
     class Client(httpx2.AsyncClient):
         """An HTTP client that answers failures itself."""
@@ -69,11 +80,12 @@ def _client_class() -> type[httpx2.AsyncClient]:
                 return await super().send(request, **kwargs)
             try:
                 response = await super().send(request, **kwargs)
+            except (OAuthFlowError, ValidationError, httpx2.StreamError) as error:
+                return _answer(request, 401, FAILED, f"cannot be authorized: {_named(error)}")
             except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
                 return _answer(request, 502, UNREACHED, f"cannot be reached: {_named(error)}")
             except (httpx2.TransportError, httpx2.InvalidURL) as error:
                 return _answer(request, 502, FAILED, f"broke off: {_named(error)}")
-            response.stream = _bounded(response)
             return response if response.status_code < 400 else await _explained(request, response)
 
     return Client
@@ -124,13 +136,15 @@ def _named(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _bounded(response: httpx2.Response) -> Any:
+async def _limit(response: httpx2.Response) -> None:
     """Limit the length of a response's body, and convert its errors to the SDK's."""
     import httpx2
 
     stream: Any = response.stream
-    # The SDK limits each event of a stream; this limit is for an endless stream.
+    # The SDK limits each event of a stream; this limit is for an endless stream, besides that of a whole session.
     is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+    if is_stream and response.request.method == "GET":
+        return
     longest = 4 * LONGEST_MESSAGE if is_stream else LONGEST_MESSAGE
 
     class Bounded(httpx2.AsyncByteStream):
@@ -148,4 +162,4 @@ def _bounded(response: httpx2.Response) -> Any:
         async def aclose(self) -> None:
             await stream.aclose()
 
-    return Bounded()
+    response.stream = Bounded()

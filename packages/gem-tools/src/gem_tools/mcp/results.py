@@ -10,9 +10,17 @@ from gem.tools.json_values import copied
 from gem_tools.text_limits import cut
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult, ReadResourceResult, Resource, ResourceTemplate
+    from mcp_types import CallToolResult, GetPromptResult, Prompt, ReadResourceResult, Resource, ResourceTemplate
 
-__all__ = ["LONGEST_CONTENT", "resource_list", "resource_result", "tool_result"]
+__all__ = [
+    "LONGEST_CONTENT",
+    "prompt_list",
+    "prompt_messages",
+    "prompt_result",
+    "resource_list",
+    "resource_result",
+    "tool_result",
+]
 
 LONGEST_CONTENT = 8 << 20
 """The largest size of images and audio (base64 characters) in one result; further items are only named."""
@@ -65,6 +73,42 @@ def resource_list(resources: list[Resource], templates: list[ResourceTemplate], 
     lines = [_line(resource.uri, resource) for resource in resources]
     lines += [_line(f"{template.uri_template} (a template)", template) for template in templates]
     return ToolResult(cut("\n".join(lines) or "The server lists no resources.", longest))
+
+
+def prompt_result(answer: GetPromptResult, longest: int) -> ToolResult:
+    """Convert the messages of a prompt to a tool result with the role before each; see :func:`tool_result`."""
+    reading = _ResultReader()
+    for message in answer.messages:
+        reading.texts.append(f"[{message.role}]")
+        reading.add(message.content)
+    return ToolResult(cut("\n".join(reading.texts), longest), content=tuple(reading.parts))
+
+
+def prompt_messages(answer: GetPromptResult, longest: int) -> list[dict[str, Any]]:
+    """Convert a prompt to messages of a chat API; the content of one with a picture or sound is a list of parts.
+
+    Args:
+        answer: the prompt from the SDK.
+        longest: the largest number of characters of a message's text; the middle of a longer text is cut out.
+    """
+    messages: list[dict[str, Any]] = []
+    for message in answer.messages:
+        reading = _ResultReader()
+        reading.add(message.content)
+        text = cut("\n".join(reading.texts), longest)
+        parts = [*([{"type": "text", "text": text}] if text else []), *reading.parts]
+        messages.append({"role": message.role, "content": parts if reading.parts else text})
+    return messages
+
+
+def prompt_list(prompts: list[Prompt], longest: int) -> ToolResult:
+    """Convert a list of prompts to a tool result with one line for each."""
+    lines = []
+    for prompt in prompts:
+        given = ", ".join(f"{each.name}{'' if each.required else ' (optional)'}" for each in prompt.arguments or ())
+        about = [prompt.description or prompt.title, f"arguments: {given}" if given else None]
+        lines.append(f"{prompt.name}: {'; '.join(filter(None, about))}")
+    return ToolResult(cut("\n".join(lines) or "The server lists no prompts.", longest))
 
 
 def _line(address: str, described: Resource | ResourceTemplate) -> str:

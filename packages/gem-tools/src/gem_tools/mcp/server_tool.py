@@ -10,14 +10,15 @@ from gem.errors import ArgumentTypeError
 from gem.tools.base import Tool, ToolResult
 from gem_tools.mcp.connection import RetryPolicy, ServerConnection
 from gem_tools.mcp.errors import MCPServerError
-from gem_tools.mcp.listing import LIST_RESOURCES, OfferedTool
+from gem_tools.mcp.listing import OfferedTool
 from gem_tools.mcp.placeholders import for_episode, has_values
-from gem_tools.mcp.results import resource_list, resource_result, tool_result
+from gem_tools.mcp.results import prompt_list, prompt_result, resource_list, resource_result, tool_result
 from gem_tools.mcp.users import ConnectionUser, SessionGroup
 
 if TYPE_CHECKING:
     from gem.core import Env
     from gem_tools.mcp.config import ServerConfig
+    from gem_tools.mcp.tool_set import ToolSet
 
 __all__ = ["MCPServerTool"]
 
@@ -31,6 +32,7 @@ class MCPServerTool(Tool):
         max_chars: the largest number of characters of a result's text.
         group: the tools with which it shares a session; None for all of this process.
         parallel: whether its calls may run at the same time as others; None for what the server says.
+        tool_set: the tools of its environment; None for a tool that is by itself.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class MCPServerTool(Tool):
         max_chars: int,
         group: SessionGroup | None,
         parallel: bool | None = None,
+        tool_set: ToolSet | None = None,
     ) -> None:
         self.name = offer.name
         self.description = offer.description
@@ -48,7 +51,8 @@ class MCPServerTool(Tool):
         self.aliases = () if offer.remote_name == offer.name else (offer.remote_name,)
         self.parallel = offer.is_parallel if parallel is None else parallel
         self.max_chars = max_chars
-        self._offer = offer
+        self.offer = offer
+        self.tool_set = tool_set
         self._policy = policy
         self._group = group
         self._parallel = parallel
@@ -74,17 +78,26 @@ class MCPServerTool(Tool):
         """Begin a new episode. A tool with its own session gets a new one after use.
 
         Raises:
-            ToolError: if the configuration of its server needs a value that the episode does not have.
+            ToolError: if the configuration of its server, or its user, needs a value that the episode does not have.
         """
         self.end_episode()
+        values = getattr(env, "episode_values", {})
+        if self.tool_set is not None:
+            self.tool_set.begin(env)
+        if self._group is not None and self._group.user is not None:
+            self._group.user.begin(values)
         if self._is_of_episode:
-            self._server = for_episode(self._offer.server, getattr(env, "episode_values", {}))
+            self._server = for_episode(self.offer.server, values)
             self._user.acquire(self._server, self._group)
 
     def end_episode(self) -> None:
         """End the session of the episode, and with it a local server."""
         server = self._server
-        if self._group is None or server is None:
+        if server is None:
+            return
+        if self._group is None:
+            if self.tool_set is not None:
+                self.tool_set.follow(server, self._user.revision(server))
             return
         if self._is_of_episode:
             self._server = None
@@ -97,34 +110,55 @@ class MCPServerTool(Tool):
     def close(self) -> None:
         self._user.release()
 
+    def leave(self) -> None:
+        """Leave the tools of the environment, because the server does not offer this one any more."""
+        self.tool_set = None
+        self.close()
+
     def __deepcopy__(self, memo: dict[int, Any]) -> MCPServerTool:
         # The tools of one environment are copied together and stay a group.
-        group = copy.deepcopy(self._group, memo)
-        return MCPServerTool(self._offer, self._policy, self.max_chars, group, self._parallel)
+        group, tool_set = copy.deepcopy((self._group, self.tool_set), memo)
+        return MCPServerTool(self.offer, self._policy, self.max_chars, group, self._parallel, tool_set)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return MCPServerTool, (self._offer, self._policy, self.max_chars, self._group, self._parallel)
+        arguments = self.offer, self._policy, self.max_chars, self._group, self._parallel, self.tool_set
+        return MCPServerTool, arguments
 
     def _work(self, arguments: Mapping[str, Any]) -> Callable[[ServerConnection], Coroutine[Any, Any, ToolResult]]:
         """Return the request of a call."""
-        offer, policy, longest = self._offer, self._policy, self.max_chars
-        if offer.is_own:
+        offer, policy, longest = self.offer, self._policy, self.max_chars
 
-            async def called(connection: ServerConnection) -> ToolResult:
-                return tool_result(await connection.call(offer.remote_name, arguments, policy), longest)
+        async def called(connection: ServerConnection) -> ToolResult:
+            return tool_result(await connection.call(offer.remote_name, arguments, policy), longest)
 
-            return called
-        if offer.remote_name == LIST_RESOURCES:
+        async def listed_resources(connection: ServerConnection) -> ToolResult:
+            return resource_list(*await connection.resources(policy), longest)
 
-            async def listed(connection: ServerConnection) -> ToolResult:
-                return resource_list(*await connection.resources(policy), longest)
+        async def read_resource(connection: ServerConnection) -> ToolResult:
+            return resource_result(await connection.read_resource(text("uri"), policy), longest)
 
-            return listed
-        uri = arguments.get("uri")
-        if not isinstance(uri, str):
-            raise ArgumentTypeError(f"the argument uri must be a str, got {type(uri).__name__}")
+        async def listed_prompts(connection: ServerConnection) -> ToolResult:
+            return prompt_list(await connection.prompts(policy), longest)
 
-        async def read(connection: ServerConnection) -> ToolResult:
-            return resource_result(await connection.read_resource(uri, policy), longest)
+        async def got_prompt(connection: ServerConnection) -> ToolResult:
+            return prompt_result(await connection.get_prompt(text("name"), texts("arguments"), policy), longest)
 
-        return read
+        def text(name: str) -> str:
+            value = arguments.get(name)
+            if not isinstance(value, str):
+                raise ArgumentTypeError(f"the argument {name} must be a str, got {type(value).__name__}")
+            return value
+
+        def texts(name: str) -> dict[str, str]:
+            value = arguments.get(name, {})
+            if not isinstance(value, Mapping) or not all(isinstance(item, str) for item in value.values()):
+                raise ArgumentTypeError(f"the argument {name} must be a dict of strings, got {value!r:.80}")
+            return dict(value)
+
+        return {
+            "tool": called,
+            "list_resources": listed_resources,
+            "read_resource": read_resource,
+            "list_prompts": listed_prompts,
+            "get_prompt": got_prompt,
+        }[offer.kind]

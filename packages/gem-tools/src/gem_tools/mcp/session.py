@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     import mcp_types
     from mcp import Client
     from mcp.client._transport import TransportStreams
+    from mcp.client.session import ClientRequestContext
+
+    from gem_tools.mcp.pending import PendingRequest, TimeLimits
+    from gem_tools.mcp.simulated_user import SimulatedUser
 
 __all__ = ["PATIENCE", "Offerings", "ServerSession"]
 
@@ -30,38 +35,60 @@ _MOST_PAGES = 100
 """The largest number of pages of a list, since a server could send them endlessly."""
 
 
+_MOST_QUESTIONS = 10
+"""The largest number of questions to the user during one request."""
+
+_MOST_ANSWERERS = 8
+"""The largest number of threads in which the user of one session thinks."""
+
+_revisions = itertools.count(1)
+
+
 class Offerings(NamedTuple):
     """What a server offers."""
 
     tools: list[mcp_types.Tool]
     has_resources: bool
+    has_prompts: bool
+    revision: int
+    """Another number for another list of tools, in any session of this process."""
 
 
 class ServerSession:
-    """A session, created with :meth:`open`. All methods run on the loop of :mod:`gem_tools.mcp.host`."""
+    """A session, created with :meth:`open`. All methods run on the loop of :mod:`gem_tools.mcp.host`.
 
-    def __init__(self, server: ServerConfig) -> None:
+    Args:
+        server: the server.
+        user: answers the server's questions; None for a client without a user.
+    """
+
+    def __init__(self, server: ServerConfig, user: SimulatedUser | None = None) -> None:
         import anyio
 
         self.server = server
-        self.offerings = Offerings([], False)
+        self.revision = next(_revisions)
+        """Changes as soon as the server says that its tools are others."""
+        self._user = user
+        self._offerings = Offerings([], False, False, self.revision)
+        self._listing = anyio.Lock()
+        self._answerers = anyio.CapacityLimiter(_MOST_ANSWERERS)
         self._client: Client | None = None
         self._link: StdioLink | None = None
         self._ended = anyio.Event()
-        self._deadlines: set[float] = set()
+        self._pending: set[PendingRequest] = set()
         self._probing: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._handshake = anyio.CancelScope()
 
     @classmethod
-    async def open(cls, server: ServerConfig, seconds: float) -> ServerSession:
+    async def open(cls, server: ServerConfig, seconds: float, user: SimulatedUser | None = None) -> ServerSession:
         """Start or contact a server, shake hands and request its tools, within a time limit in seconds.
 
         Raises:
             NotDeliveredError: if nothing answers at a server's address.
             MCPServerError: if the server cannot be started, or gives no valid answer.
         """
-        session = cls(server)
+        session = cls(server, user)
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         session._task = asyncio.create_task(session._live(ready, seconds))
         try:
@@ -76,14 +103,39 @@ class ServerSession:
         """Whether this session accepts no more calls."""
         return self._ended.is_set() or self._task is None or self._task.done()
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float) -> mcp_types.CallToolResult:
-        """Call a tool; see :meth:`_answered`."""
-        return await self._answered(lambda client: client.call_tool(tool, dict(arguments)), seconds)
+    async def offerings(self, limits: TimeLimits) -> Offerings:
+        """Return what the server offers now; see :meth:`_answered`."""
 
-    async def resources(self, seconds: float) -> tuple[list[mcp_types.Resource], list[mcp_types.ResourceTemplate]]:
+        async def listed(client: Client, pending: PendingRequest) -> Offerings:
+            await self._list_anew(client)
+            return self._offerings
+
+        return await self._answered(listed, limits)
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], limits: TimeLimits) -> mcp_types.CallToolResult:
+        """Call a tool; see :meth:`_answered`."""
+        from gem_tools.mcp.tool_calls import call_tool, check_output
+
+        async def called(
+            client: Client, pending: PendingRequest
+        ) -> tuple[mcp_types.Tool | None, mcp_types.CallToolResult]:
+            await self._list_anew(client)
+            listed = next((offered for offered in self._offerings.tools if offered.name == tool), None)
+            return listed, await call_tool(client, listed, tool, arguments, pending)
+
+        listed, result = await self._answered(called, limits)
+        try:
+            await check_output(listed, result)
+        except MCPServerError as error:
+            raise MCPServerError(f"MCP server {self.server.name}: {error}") from error
+        return result
+
+    async def resources(self, limits: TimeLimits) -> tuple[list[mcp_types.Resource], list[mcp_types.ResourceTemplate]]:
         """List the resources and the templates of resources; see :meth:`_answered`."""
 
-        async def listed(client: Client) -> tuple[list[mcp_types.Resource], list[mcp_types.ResourceTemplate]]:
+        async def listed(
+            client: Client, pending: PendingRequest
+        ) -> tuple[list[mcp_types.Resource], list[mcp_types.ResourceTemplate]]:
             resources: list[mcp_types.Resource] = []
             async for page in _pages(client.list_resources):
                 resources += page.resources
@@ -95,22 +147,40 @@ class ServerSession:
 
         from mcp import MCPError
 
-        return await self._answered(listed, seconds)
+        return await self._answered(listed, limits)
 
-    async def read_resource(self, uri: str, seconds: float) -> mcp_types.ReadResourceResult:
+    async def read_resource(self, uri: str, limits: TimeLimits) -> mcp_types.ReadResourceResult:
         """Read a resource; see :meth:`_answered`."""
-        return await self._answered(lambda client: client.read_resource(uri), seconds)
+        return await self._answered(lambda client, _: client.read_resource(uri), limits)
 
-    async def _answered(self, request: Callable[[Client], Awaitable[T]], seconds: float) -> T:
-        """Send a request and return the answer; cancel the request at its time limit in seconds.
+    async def prompts(self, limits: TimeLimits) -> list[mcp_types.Prompt]:
+        """List the prompts; see :meth:`_answered`."""
+
+        async def listed(client: Client, pending: PendingRequest) -> list[mcp_types.Prompt]:
+            prompts: list[mcp_types.Prompt] = []
+            async for page in _pages(client.list_prompts):
+                prompts += page.prompts
+            return prompts
+
+        return await self._answered(listed, limits)
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str], limits: TimeLimits
+    ) -> mcp_types.GetPromptResult:
+        """Return the messages of a prompt; see :meth:`_answered`."""
+        return await self._answered(lambda client, _: client.get_prompt(name, dict(arguments)), limits)
+
+    async def _answered(self, request: Callable[[Client, PendingRequest], Awaitable[T]], limits: TimeLimits) -> T:
+        """Send a request and return the answer; cancel the request at its time limit.
 
         Raises:
             NotDeliveredError: if the session had already ended.
             MCPServerError: if the request has no result; the message gives the reason.
         """
-        import anyio
         from mcp import MCPError
         from pydantic import ValidationError
+
+        from gem_tools.mcp.pending import PendingRequest
 
         if self._probing is not None:
             await asyncio.shield(self._probing)
@@ -118,22 +188,26 @@ class ServerSession:
             self._ended.set()
         if self.is_over or self._client is None:
             raise NotDeliveredError(f"MCP server {self.server.name} has ended{await self._last_words()}")
-        deadline = anyio.current_time() + seconds
-        self._deadlines.add(deadline)
+        pending = PendingRequest(limits)
+        self._pending.add(pending)
         try:
-            with anyio.fail_after(seconds):
-                return await request(self._client)
-        except TimeoutError as error:
-            self._check_alive()
-            raise MCPServerError(self._timed_out(seconds)) from error
+            with pending.scope:
+                return await request(self._client, pending)
+        except MCPServerError as error:
+            raise MCPServerError(f"MCP server {self.server.name}: {error}") from error
         except MCPError as error:
+            if pending.fault is not None:
+                raise MCPServerError(f"MCP server {self.server.name} {pending.fault}") from error
             raise await self._explained(error) from error
-        except (RuntimeError, ValidationError) as error:
-            # The SDK validates the result against the protocol and the tool's output schema.
+        except (RuntimeError, ValidationError) as error:  # the SDK checks results against the protocol
             shown = " ".join(str(error).split())[:500]
             raise MCPServerError(f"the result of MCP server {self.server.name} is invalid: {shown}") from error
         finally:
-            self._deadlines.discard(deadline)
+            self._pending.discard(pending)
+        if pending.fault is not None:
+            raise MCPServerError(f"MCP server {self.server.name} {pending.fault}")
+        self._check_alive()
+        raise MCPServerError(self._timed_out(pending))
 
     async def close(self) -> None:
         """Close the session, and stop a local server."""
@@ -149,22 +223,33 @@ class ServerSession:
         """Keep the session open. The task that entered the SDK's context managers must leave them."""
         import anyio
         from mcp import Client, MCPError
+        from mcp.client import advertise
         from mcp_types import Implementation
+
+        from gem_tools.mcp.tool_calls import TASKS
 
         try:
             self._handshake.deadline = anyio.current_time() + seconds
             with self._handshake:
                 client = Client(
-                    await self._transport(), client_info=Implementation(name="gem", version="1"), cache=None
+                    await self._transport(),
+                    client_info=Implementation(name="gem", version="1"),
+                    cache=None,
+                    elicitation_callback=None if self._user is None else self._asked,
+                    message_handler=self._noted,
+                    extensions=[advertise(TASKS)],
+                    input_required_max_rounds=1_000_000,  # the number of questions and the time have limits
                 )
                 async with client:
-                    has_resources = client.server_capabilities.resources is not None
-                    self.offerings = Offerings(await self._listed(client), has_resources)
+                    self._offerings = await self._listed(client)
                     self._client = client
                     self._handshake.deadline = math.inf
                     if not ready.done():
                         ready.set_result(None)
+                    listener = asyncio.create_task(self._listen(client))
                     await self._ended.wait()
+                    listener.cancel()
+                    await asyncio.wait([listener])
             if not ready.done():
                 ready.set_exception(MCPServerError(self._no_handshake(seconds)))
         except Exception as error:
@@ -185,13 +270,89 @@ class ServerSession:
         self._link = StdioLink(process, self._ended)
         return self._link.open()
 
-    async def _listed(self, client: Client) -> list[mcp_types.Tool]:
-        if client.server_capabilities.tools is None:
-            return []
+    async def _listed(self, client: Client) -> Offerings:
+        revision = self.revision  # a change meanwhile makes the list old again
         tools: list[mcp_types.Tool] = []
-        async for page in _pages(client.list_tools):
-            tools += page.tools
-        return tools
+        capabilities = client.server_capabilities
+        if capabilities.tools is not None:
+            async for page in _pages(client.list_tools):
+                tools += page.tools
+        return Offerings(tools, capabilities.resources is not None, capabilities.prompts is not None, revision)
+
+    async def _list_anew(self, client: Client) -> None:
+        """List the tools again if the server has said that they are others."""
+        if self._offerings.revision == self.revision:
+            return
+        async with self._listing:
+            if self._offerings.revision != self.revision:
+                self._offerings = await self._listed(client)
+
+    async def _noted(self, message: Any) -> None:
+        """Take a notification."""
+        from mcp_types import ToolListChangedNotification
+
+        if isinstance(message, ToolListChangedNotification):
+            self.revision = next(_revisions)
+
+    async def _listen(self, client: Client) -> None:
+        """Ask a server of the newest protocol to say when its tools change; others do so unasked."""
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+        tools = client.server_capabilities.tools
+        if tools is None or not tools.list_changed or client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return
+        with suppress(Exception):  # without the stream, the list stays as it is
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self.revision = next(_revisions)
+
+    async def _asked(
+        self, context: ClientRequestContext, params: mcp_types.ElicitRequestParams
+    ) -> mcp_types.ElicitResult | mcp_types.ErrorData:
+        """Answer a question to the user, for the requests in progress, any of which may have led to it."""
+        import anyio
+        import mcp_types
+
+        from gem_tools.mcp.simulated_user import Question
+
+        assert self._user is not None
+        waiting = list(self._pending)
+        if not waiting:
+            return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message="no request is in progress")
+        for pending in waiting:
+            pending.questions += 1
+            pending.extend()
+        if any(pending.questions > _MOST_QUESTIONS * len(waiting) for pending in waiting):
+            for pending in waiting:
+                pending.give_up(f"asked its user more than {_MOST_QUESTIONS} questions during one request")
+            self._end()
+            return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message="too many questions")
+        if isinstance(params, mcp_types.ElicitRequestFormParams):
+            question = Question(self.server.name, params.message, params.requested_schema)
+        else:
+            question = Question(self.server.name, params.message, None, params.url)
+        fields: Mapping[str, Any] | None = None
+        with anyio.CancelScope(deadline=max(pending.scope.deadline for pending in waiting)) as scope:
+            try:
+                fields = await anyio.to_thread.run_sync(
+                    self._user.answer, question, abandon_on_cancel=True, limiter=self._answerers
+                )
+            except Exception as error:
+                for pending in waiting:
+                    pending.give_up(f"asked its user, who failed: {type(error).__name__}: {str(error)[:500]}")
+        if scope.cancelled_caught:
+            return mcp_types.ElicitResult(action="cancel")
+        for pending in waiting:
+            pending.extend()
+        if fields is None:
+            return mcp_types.ElicitResult(action="decline")
+        return mcp_types.ElicitResult(action="accept", content=None if question.schema is None else dict(fields))
+
+    def _end(self) -> None:
+        """End the session with a server that does not stop; the next call begins another one."""
+        self._ended.set()
+        if self._link is not None:
+            self._link.process.kill()
 
     def _check_alive(self) -> None:
         """Check whether a late local server still works. GEM cannot restart a remote one."""
@@ -203,7 +364,7 @@ class ServerSession:
         from mcp import MCPError
 
         # A sequential server may be working on a call that still has time.
-        patience = max([PATIENCE, *(deadline - anyio.current_time() for deadline in self._deadlines)])
+        patience = max([PATIENCE, *(other.scope.deadline - anyio.current_time() for other in self._pending)])
         try:
             with anyio.fail_after(patience):
                 await self._ping()
@@ -231,15 +392,17 @@ class ServerSession:
         """Convert a JSON-RPC error."""
         from mcp_types import CONNECTION_CLOSED
 
+        # Servers have the same code for errors of their own.
+        is_closed = error.code == CONNECTION_CLOSED and error.message == "Connection closed"
         name = self.server.name
         if error.code == UNREACHED:
             return NotDeliveredError(f"MCP server {name} {error.message}")
         if error.code == SESSION_LOST:
             self._ended.set()
             return NotDeliveredError(f"MCP server {name} {error.message}")
-        if self._link is not None and (self._ended.is_set() or error.code == CONNECTION_CLOSED):
+        if self._link is not None and (self._ended.is_set() or is_closed):
             return MCPServerError(f"MCP server {name} ended before it answered{await self._last_words()}")
-        if error.code == CONNECTION_CLOSED:
+        if is_closed:
             return MCPServerError(f"MCP server {name}: {error.message[:2000]}")
         return RequestRefusedError(f"MCP server {name}: {error.message[:2000]}", error.message)
 
@@ -254,8 +417,12 @@ class ServerSession:
             return ""
         return f"; it wrote an invalid message to its standard output: {self._link.garbage!r}"
 
-    def _timed_out(self, seconds: float) -> str:
-        return f"MCP server {self.server.name} did not answer within {seconds:g} seconds{self._garbage()}"
+    def _timed_out(self, pending: PendingRequest) -> str:
+        seconds = pending.waited()
+        return (
+            f"MCP server {self.server.name} did not answer within {seconds:g} seconds"
+            f"{pending.describe_progress()}{self._garbage()}"
+        )
 
     def _no_handshake(self, seconds: float) -> str:
         about = "" if self._link is None else self._link.process.error_output()

@@ -59,6 +59,8 @@ class StdioLink:
         import anyio
         from mcp.shared.message import SessionMessage
 
+        from gem_tools.mcp.message_flow import MessageFlow
+
         incoming, to_client = anyio.create_memory_object_stream[SessionMessage | Exception](16)
         # Room for cancellations, which must not wait for a server that does not read.
         from_client, outgoing = anyio.create_memory_object_stream[SessionMessage](1024)
@@ -67,7 +69,7 @@ class StdioLink:
             group.start_soon(self._write, outgoing)
             group.start_soon(self.process.keep_stderr)
             try:
-                yield to_client, from_client
+                yield MessageFlow(to_client), from_client
             finally:
                 with anyio.CancelScope(shield=True):
                     to_client.close()

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem.arguments import boolean, integer, real
-from gem_tools.mcp.config import read_config
+from gem.errors import ToolError
+from gem_tools.mcp.config import ServerConfig, read_config
 from gem_tools.mcp.connection import RetryPolicy
-from gem_tools.mcp.listing import OfferedTool, list_offers
+from gem_tools.mcp.listing import Extras, OfferedTool, list_offers
 from gem_tools.mcp.placeholders import has_values
+from gem_tools.mcp.results import prompt_messages
 from gem_tools.mcp.server_tool import MCPServerTool
+from gem_tools.mcp.simulated_user import Answers, check_source
+from gem_tools.mcp.tool_set import ToolSet
 from gem_tools.mcp.users import ConnectionUser, SessionGroup
 
 if TYPE_CHECKING:
@@ -58,8 +62,16 @@ class MCPTool:
             in its process: then every episode has its own session, and its own process of a local server.
             ``get_state`` never contains the state of a server.
         resources: whether to add the tools ``list_resources`` and ``read_resource`` for servers that have resources.
+        prompts: whether to add the tools ``list_prompts`` and ``get_prompt`` for servers that have prompts.
         parallel: whether calls may run at the same time as others of one message. None: those of tools that the
-            server marks as reading only, and of resources.
+            server marks as reading only, and of resources and prompts.
+        user: answers the questions that servers ask their user (elicitation): a table, a function, a policy, or a value
+            of the episode; see :data:`gem_tools.mcp.simulated_user.Answers`. Each environment then has sessions of its
+            own, since a session does not say which call a question belongs to. None: servers hear that there is no
+            user, and offer or refuse their tools accordingly.
+        longest_execution: the time limit in seconds of a call that shows that it goes on: its server reports
+            progress, carries it out as a task, or asks the user. Each sign begins ``execution_timeout`` anew. None: no
+            more than ``execution_timeout`` altogether.
 
     Raises:
         ToolError: if the configuration is wrong.
@@ -80,16 +92,25 @@ class MCPTool:
         shared: bool = True,
         resources: bool = False,
         parallel: bool | None = None,
+        prompts: bool = False,
+        user: Answers | None = None,
+        longest_execution: float | None = None,
     ) -> None:
         self._policy = RetryPolicy(
             call=real("execution_timeout", execution_timeout, minimum=0.001, maximum=86_400.0),
             connect=real("connect_timeout", connect_timeout, minimum=0.001, maximum=86_400.0),
             retries=integer("max_retries", max_retries, minimum=0, maximum=1000),
             delay=real("delay_between_retries", delay_between_retries, minimum=0.0, maximum=3600.0),
+            longest_call=None
+            if longest_execution is None
+            else real("longest_execution", longest_execution, minimum=0.001, maximum=86_400.0),
         )
         self.max_chars = integer("max_chars", max_chars, minimum=1)
-        self.shared = boolean("shared", shared)
-        self.resources = boolean("resources", resources)
+        if user is not None:
+            check_source(user)
+        self.user = user
+        self.shared = boolean("shared", shared) and user is None
+        self.extras = Extras(boolean("resources", resources), boolean("prompts", prompts))
         self.parallel = None if parallel is None else boolean("parallel", parallel)
         self._validate_on_init = boolean("validate_on_init", validate_on_init)
         self._lock = threading.Lock()
@@ -140,19 +161,62 @@ class MCPTool:
         offers = self._discovered(values)
         with self._lock:
             group, self._group = self._group, None
-        group = group or SessionGroup()
-        tools = [
-            MCPServerTool(
-                offer,
-                self._policy,
-                self.max_chars,
-                group if not self.shared or has_values(offer.server) else None,
-                self.parallel,
-            )
-            for offer in offers
-        ]
+        group = group or SessionGroup(self.user)
+        tool_set = ToolSet(self, dict(self._revisions))
+        tools = [self.tool_of(offer, tool_set, group) for offer in offers]
         self._user.release(wait=False)
         return iter(tools)
+
+    def tool_of(self, offer: OfferedTool, tool_set: ToolSet, group: SessionGroup | None = None) -> MCPServerTool:
+        """Return a new tool object.
+
+        Args:
+            offer: one of the tools that the servers offer.
+            tool_set: the tools of its environment.
+            group: the tools that share sessions of their own, where the tool is one of these.
+        """
+        own = not self.shared or has_values(offer.server)
+        return MCPServerTool(offer, self._policy, self.max_chars, group if own else None, self.parallel, tool_set)
+
+    def offered(self) -> tuple[list[OfferedTool], dict[ServerConfig, int]]:
+        """Return what the servers offer now, and the revision of each server's list.
+
+        Raises:
+            MCPServerError: if a server cannot be used.
+        """
+        try:
+            return self._discovered({}), dict(self._revisions)
+        finally:
+            self._user.release(wait=False)
+
+    def prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, server: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the messages of a prompt that a server offers, as chat APIs take them.
+
+        Args:
+            name: the name of the prompt.
+            arguments: its arguments.
+            server: the name of the server; None if there is one only.
+
+        Raises:
+            ToolError: if the server is not named, or not one of these, or has values of an episode.
+            MCPServerError: if the server refuses.
+        """
+        found = [known for known in self._servers if server in (None, known.name)]
+        if len(found) != 1 or has_values(found[0]):
+            names = ", ".join(known.name for known in self._servers if not has_values(known)) or "none"
+            raise ToolError(f"the server of a prompt must be one of these: {names}; got {server!r:.80}")
+        given = {} if arguments is None else arguments
+        group = None if self.shared else SessionGroup(self.user)
+        user = ConnectionUser()
+        try:
+            answer = user.run(
+                found[0], group, lambda there: there.get_prompt(name, given, self._policy), self._policy.longest
+            )
+        finally:
+            user.forget()
+        return prompt_messages(answer, self.max_chars)
 
     def get_available_tools(self) -> list[dict[str, Any]]:
         """Return the name, description and parameters of every tool as dicts."""
@@ -196,6 +260,7 @@ class MCPTool:
         self._arguments = (config, auth, headers)
         self._servers = read_config(config, auth, headers)
         self._offers: list[OfferedTool] | None = None
+        self._revisions: dict[ServerConfig, int] = {}
         if self._validate_on_init and not any(map(has_values, self._servers)):
             self._discovered({})
 
@@ -207,20 +272,31 @@ class MCPTool:
             "connect_timeout": self._policy.connect,
             "max_chars": self.max_chars,
             "shared": self.shared,
-            "resources": self.resources,
+            "resources": self.extras.resources,
             "parallel": self.parallel,
+            "prompts": self.extras.prompts,
+            "user": self.user,
+            "longest_execution": self._policy.longest_call,
         }
 
     def _discovered(self, values: Mapping[str, Any]) -> list[OfferedTool]:
         with self._lock:
-            if self._offers is None:
+            if self._offers is None or self._is_old():
                 if not self.shared and self._group is None:
-                    self._group = SessionGroup()
+                    self._group = SessionGroup(self.user)
                 group = None if self.shared else self._group
-                self._offers = list_offers(
-                    self._servers, self._policy, self._user, group, values, resources=self.resources
+                self._offers, revisions = list_offers(
+                    self._servers, self._policy, self._user, group, values, self.extras
                 )
+                self._revisions = dict(zip(self._servers, revisions, strict=True))
             return self._offers
+
+    def _is_old(self) -> bool:
+        """Whether a shared server has another list of tools now, as far as it has said so."""
+        if not self.shared:
+            return False
+        now = {server: self._user.revision(server) for server in self._servers if not has_values(server)}
+        return any(revision not in (None, self._revisions[server]) for server, revision in now.items())
 
 
 def _tool_again(kind: type[MCPTool], arguments: tuple[Any, ...], settings: dict[str, Any]) -> MCPTool:

@@ -9,6 +9,7 @@ from gem_processes.shared_resource import ResourceHandle
 from gem_tools.mcp.config import ServerConfig
 from gem_tools.mcp.connection import ServerConnection
 from gem_tools.mcp.host import Host, host, is_running
+from gem_tools.mcp.simulated_user import Answers, SimulatedUser
 
 __all__ = ["ConnectionUser", "SessionGroup"]
 
@@ -16,17 +17,22 @@ T = TypeVar("T")
 
 
 class SessionGroup:
-    """Tools with their own sessions, one with each server. A deep copy is another group."""
+    """Tools with their own sessions, one with each server. A deep copy is another group.
 
-    def __init__(self) -> None:
+    Args:
+        answers: answers the questions of these servers; None for sessions without a user.
+    """
+
+    def __init__(self, answers: Answers | None = None) -> None:
         self.used: set[ServerConfig] = set()
         """The servers called in this episode."""
+        self.user = None if answers is None else SimulatedUser(answers)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SessionGroup:
-        return SessionGroup()
+        return SessionGroup(*self.__reduce__()[1])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SessionGroup, ()
+        return SessionGroup, (None if self.user is None else self.user.source,)
 
 
 class ConnectionUser:
@@ -47,6 +53,10 @@ class ConnectionUser:
     ) -> T:
         """Run work on a connection; see :meth:`gem_tools.mcp.host.Host.run`."""
         return host().run(work, self._handle(server, group).value, seconds)
+
+    def revision(self, server: ServerConfig) -> int | None:
+        """Return the revision of what a server offers in the session without a group; None if there is none."""
+        return self._handle(server, None).value.revision if is_running() else None
 
     def acquire(self, server: ServerConfig, group: SessionGroup | None) -> None:
         """Start using a connection without opening it, if there is one."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from gem_tools.search.errors import CorpusError
 
-__all__ = ["Document", "open_corpus", "read_documents", "read_lines", "readable"]
+__all__ = ["Document", "EarlierDocuments", "open_corpus", "read_documents", "read_lines", "readable"]
 
 _LONGEST_ID = 1000
 
@@ -56,30 +56,49 @@ def readable(path: Path, pieces: Iterable[bytes]) -> Iterator[bytes]:
         raise CorpusError(f"corpus {path} cannot be read to its end: {error}") from error
 
 
-def read_lines(path: Path, lines: Iterable[bytes]) -> Iterator[Document]:
+@dataclass(frozen=True)
+class EarlierDocuments:
+    """The documents at the beginning of a corpus that are already known."""
+
+    lines: int = 0
+    """The number of their lines, empty ones included."""
+    count: int = 0
+    has_id: Callable[[str], bool] = lambda identifier: False
+    """Whether one of them has an id."""
+
+
+def read_lines(
+    path: Path, lines: Iterable[bytes], earlier: EarlierDocuments = EarlierDocuments()
+) -> Iterator[Document]:
     """Yield the documents of a corpus in the order of its lines; skip empty lines.
 
     Args:
         path: the path of the file, for messages.
-        lines: the lines of the file.
+        lines: the lines of the file, after those of the earlier documents.
+        earlier: the documents before these.
 
     Raises:
         CorpusError: for an invalid document, a duplicate id, or an empty corpus; the message
             begins with ``FILE:LINE``.
     """
     seen: dict[str, int] = {}
-    for number, line in enumerate(readable(path, lines), start=1):
+    for number, line in enumerate(readable(path, lines), start=earlier.lines + 1):
         place = f"{path}:{number}"
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")
         if line.isspace() or not line:
             continue
-        document = _document(_decoded(line, place), str(len(seen)), place)
+        document = _document(_decoded(line, place), str(earlier.count + len(seen)), place)
         first = seen.setdefault(document.id, number)
         if first != number:
             raise CorpusError(f"{place}: the id {document.id!r:.80} is also that of line {first}; ids must differ")
+        if earlier.has_id(document.id):
+            raise CorpusError(
+                f"{place}: the id {document.id!r:.80} is also that of one of the first {earlier.lines:,} lines; "
+                "ids must differ"
+            )
         yield document
-    if not seen:
+    if not seen and not earlier.count:
         raise CorpusError(f"corpus {path} holds no documents; it needs one JSON object on each line")
 
 

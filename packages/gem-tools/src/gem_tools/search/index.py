@@ -9,8 +9,10 @@ numbers are in numerical order. The order of the lines in a corpus does not matt
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,9 @@ _HEAP = 20_000_000
 
 _ID, _CONTENTS, _WORDS, _TOKENIZER = "id", "contents", "words", "gem"
 _LENGTH_DIGITS = 4
+
+_CHANGING = ("meta.json", ".managed.json")
+"""The files of an index that change when documents are added."""
 
 
 class LocalIndex:
@@ -96,8 +101,15 @@ class LocalIndex:
             .add_text_field(_WORDS, tokenizer_name=_TOKENIZER, index_option="freq")
             .build()
         )
+        return cls._filled(lambda: _new(schema, folder), documents, folder)
+
+    @classmethod
+    def _filled(
+        cls, made: Callable[[], tantivy.Index], documents: Iterable[Document], folder: Path | None
+    ) -> LocalIndex:
+        """Add documents to an index and open it; see :meth:`write`."""
         try:
-            index = _new(schema, folder)
+            index = made()
             index.register_tokenizer(_TOKENIZER, _analyzer())
             writer = index.writer(heap_size=_HEAP, num_threads=1)
             try:
@@ -121,9 +133,38 @@ class LocalIndex:
         index.reload()
         return cls(index, folder)
 
+    def write_extended(self, documents: Iterable[Document], folder: Path) -> LocalIndex:
+        """Write an index over the documents of this one, which is in a folder, and further ones, and open it.
+
+        The parts of this index, which never change, are linked to rather than copied.
+
+        Args:
+            documents: documents with ids that this index does not have.
+            folder: an existing empty folder.
+
+        Raises:
+            CorpusError: if the iterator over the documents raises it.
+            SearchError: if the index cannot be written.
+        """
+        assert self.folder is not None
+        try:
+            for path in self.folder.iterdir():
+                if path.suffix in ("", ".json", ".lock", ".part"):
+                    continue
+                _link(path, folder / path.name)
+            for name in _CHANGING:
+                shutil.copyfile(self.folder / name, folder / name)
+        except OSError as error:
+            raise SearchError(f"the index in {folder} cannot be written: {error}") from error
+        return self._filled(lambda: tantivy.Index.open(str(folder)), documents, folder)
+
     def __len__(self) -> int:
         """Return the number of documents."""
         return int(self._searcher.num_docs)
+
+    def has_id(self, identifier: str) -> bool:
+        """Return whether a document has an id."""
+        return bool(self._searcher.doc_freq(_ID, sortable(identifier)))
 
     def search(self, query: str, topk: int) -> list[SearchHit]:
         """Return the ``topk`` best documents; fewer, or none, if no more share a word with the query.
@@ -187,6 +228,13 @@ class LocalIndex:
     def documents_with(self, term: str) -> int:
         """Return the number of documents that have a term (:meth:`terms`)."""
         return int(self._searcher.doc_freq(_WORDS, term))
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(source, target)
 
 
 def _new(schema: tantivy.Schema, folder: Path | None) -> tantivy.Index:
