@@ -53,6 +53,8 @@ class IndexedRelease:
     hub_requires: frozenset[str]
     """The names of those that come from the same hub; all others come from the installer's own index."""
     extras: frozenset[str]
+    licence: str
+    """The SPDX expression, or whatever line its metadata has; empty if it says nothing."""
     yanked: str | None
     """Why it was taken back; None if it was not."""
     environments: tuple[str, ...]
@@ -143,6 +145,7 @@ def _read(hub: Hub, name: str, entry: dict[str, Any]) -> IndexedRelease:
         extras=frozenset(
             canonicalize_name(extra) for extra in entry.get("provides_extra") or () if _EXTRA.match(extra)
         ),
+        licence=sanitize(str(entry.get("licence") or "")),
         yanked=None if yanked is None else sanitize(str(yanked)),
         environments=tuple(sanitize(environment["id"]) for environment in entry.get("environments") or ()),
         violations=_violations(entry.get("conformance") or [], entry.get("conformance_sources") or []),
