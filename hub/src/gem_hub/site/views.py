@@ -12,6 +12,7 @@ from gem.errors import InvalidIdError
 from gem.ids import parse_id
 from gem_hub.catalogue import release_tags
 from gem_hub.first_observations import MOST_OF_PICTURES, PICTURE
+from gem_hub.site.changes import ReleaseChanges, changes_of
 from gem_hub.site.conformance import Check, checks_of
 from gem_hub.site.text import shortened, tag_slug, web_address
 from gem_hub_client.ids import base_id
@@ -150,6 +151,8 @@ class PackageView:
     """The command that installs it; empty if no file is offered."""
     source: str
     """The repository's folder of an unreleased package."""
+    changes: ReleaseChanges | None
+    """What is new in the release of the page; None for the first one."""
 
 
 def view_of(details: Mapping[str, Any]) -> PackageView:
@@ -199,6 +202,7 @@ def view_of(details: Mapping[str, Any]) -> PackageView:
         description_content_type=entry["description_content_type"],
         install=install,
         source=entry["source"],
+        changes=None if quarantined else changes_of(entry, details["releases"]),
     )
 
 
