@@ -101,6 +101,7 @@ class ReleaseView:
     """The linkable address of the file; empty if there is none, or none is offered."""
     sha256: str
     filename: str
+    licence: str
     attested_by: list[str]
     """The publishers of its attestations, in a few words each."""
 
@@ -136,7 +137,6 @@ class PackageView:
     listing: Listing | None
     """The listing; None if no file of the package is offered, because it is quarantined or all releases are yanked."""
     summary: str
-    licence: str
     author: str
     dependencies: list[str]
     links: list[tuple[str, str]]
@@ -191,7 +191,6 @@ def view_of(details: Mapping[str, Any]) -> PackageView:
         releases=releases,
         listing=listing or None,
         summary=summary,
-        licence=shortened(entry["licence"], 100),
         author=shortened(entry["author"], 100),
         dependencies=[shortened(text, 200) for text in entry["requires_dist"] if "extra ==" not in text],
         links=[] if quarantined else _links(entry["project_urls"]),
@@ -234,6 +233,7 @@ def _release(entry: Mapping[str, Any]) -> ReleaseView:
         address=address,
         sha256=entry["sha256"],
         filename=entry["filename"],
+        licence=shortened(entry["licence"], 100),
         attested_by=[_publisher(bundle["publisher"]) for bundle in provenance.get("attestation_bundles", [])],
     )
 

@@ -52,13 +52,12 @@ def diff_command(
 
     found = find_page(name, (hub_at(address),) if address is not None else hubs(), offline=offline)
     note(found.note)
-    known = {str(release.version): release for release in releases_of(found.hub, found.page)}
-    pair = _pair(list(known), before, after, str(found.record["name"]))
-    old, new = (known[version] for version in pair)
+    old, new = _pair(releases_of(found.hub, found.page), before, after)
+    versions = str(old.version), str(new.version)
     if not offline:
         check_recorded([old, new])
     entries = {entry["version"]: sanitize_values(entry) for entry in found.page["releases"]}
-    changes = compare_releases(*(entries[version] for version in pair))
+    changes = compare_releases(*(entries[version] for version in versions))
     reason = _no_files(files, offline, old, new)
     if not reason:
         with ProgressLine("loading") as line:
@@ -67,8 +66,12 @@ def diff_command(
         changes += compare_files(*digests)
     if as_json:
         sides = [
-            {"version": version, "published": entries[version].get("published"), "sha256": known[version].sha256}
-            for version in pair
+            {
+                "version": str(one.version),
+                "published": entries[str(one.version)].get("published"),
+                "sha256": one.sha256,
+            }
+            for one in (old, new)
         ]
         print_json(
             {
@@ -82,7 +85,7 @@ def diff_command(
         )
         return
     note(reason)
-    click.secho(f"{found.record['name']} {pair[0]} → {pair[1]}", bold=True)
+    click.secho(f"{found.record['name']} {versions[0]} → {versions[1]}", bold=True)
     if not changes:
         click.echo("Nothing differs." if not reason else "Nothing differs in what was compared.")
         return
@@ -90,35 +93,28 @@ def diff_command(
         [one.part, sanitize(one.place), _cell(one.before), _cell(one.after), one.note or change_kind(one)]
         for one in changes
     ]
-    show_table(["part", "what", pair[0], pair[1], ""], rows)
+    show_table(["part", "what", *versions, ""], rows)
 
 
-def _pair(versions: list[str], before: str | None, after: str | None, name: str) -> tuple[str, str]:
-    """Return the two versions to compare.
+def _pair(
+    releases: list[IndexedRelease], before: str | None, after: str | None
+) -> tuple[IndexedRelease, IndexedRelease]:
+    """Return the two releases to compare.
 
     Args:
-        versions: all versions of the package, newest first.
+        releases: all of a package, newest first.
         before: the version that was asked for, if any.
         after: the other one, if any.
-        name: the package.
     """
-    from packaging.version import InvalidVersion, Version
+    from gem_hub_client.releases import release_at
 
-    def known(text: str) -> str:
-        try:
-            found = next((version for version in versions if Version(version) == Version(text)), "")
-        except InvalidVersion:
-            found = ""
-        if not found:
-            raise HubError(f"there is no {name} {text}; there are {', '.join(versions[:10])}")
-        return found
-
-    new = versions[0] if after is None else known(after)
-    older = versions[versions.index(new) + 1 :]
-    old = next(iter(older), "") if before is None else known(before)
-    if not old:
-        raise HubError(f"{name} {new} is its first release, so there is nothing to compare it with")
-    return old, new
+    new = releases[0] if after is None else release_at(releases, after)
+    older = releases[releases.index(new) + 1 :]
+    if before is not None:
+        return release_at(releases, before), new
+    if not older:
+        raise HubError(f"{new} is its first release, so there is nothing to compare it with")
+    return older[0], new
 
 
 def _no_files(files: bool, offline: bool, *releases: IndexedRelease) -> str:

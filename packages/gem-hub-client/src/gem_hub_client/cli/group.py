@@ -15,6 +15,7 @@ COMMANDS = {
     "search": "gem_hub_client.cli.search:search_command",
     "info": "gem_hub_client.cli.info:info_command",
     "diff": "gem_hub_client.cli.diff:diff_command",
+    "sbom": "gem_hub_client.cli.sbom:sbom_command",
     "list": "gem_hub_client.cli.list:list_command",
     "install": "gem_hub_client.cli.install:install_command",
     "lock": "gem_hub_client.cli.lock:lock_command",
