@@ -12,6 +12,7 @@ from gem.errors import InvalidIdError
 from gem.ids import parse_id
 from gem_hub.catalogue import release_tags
 from gem_hub.first_observations import MOST_OF_PICTURES, PICTURE
+from gem_hub.site.changelog import Changelog, changelog_of
 from gem_hub.site.changes import ReleaseChanges, changes_of
 from gem_hub.site.conformance import Check, checks_of
 from gem_hub.site.text import shortened, tag_slug, web_address
@@ -153,6 +154,8 @@ class PackageView:
     """The repository's folder of an unreleased package."""
     changes: ReleaseChanges | None
     """What is new in the release of the page; None for the first one."""
+    changelog: Changelog | None
+    """What its author says is new; left out, like the readme, on a page that warns of its package."""
 
 
 def view_of(details: Mapping[str, Any]) -> PackageView:
@@ -202,6 +205,7 @@ def view_of(details: Mapping[str, Any]) -> PackageView:
         install=install,
         source=entry["source"],
         changes=None if quarantined else changes_of(entry, details["releases"]),
+        changelog=None if quarantined else changelog_of(entry),
     )
 
 
