@@ -92,7 +92,8 @@ def _may_change(call: ApiCall, package: WheelPackage) -> bool:
     if "Authorization" not in call.request.headers:
         return False
     account = call.credential.account
-    return account in package.owners or call.services.is_operator(account)
+    acting = call.services.organisations.acting_for(account, package.owners, "publish")
+    return acting is not None or call.services.is_operator(account)
 
 
 def _conformance(
@@ -113,23 +114,23 @@ def _conformance(
 
 def _change_owner(call: ApiCall, action: Literal["add", "remove"]) -> dict[str, Any]:
     package, owner = call.existing(), call.request.path_params["account"]
-    call.needs_owner(package)
+    by = call.needs_owner(package, "owners")
     if action == "add":
         # Anybody could register a name without an account, and would then own the package.
         row = call.services.accounts.find(owner)
         if row is None or row.disabled:
             raise Problem(HTTPStatus.NOT_FOUND, f"there is no account {owner[:60]!a}")
-    return call.add_event(Owner, action=action, owner=owner)
+    return call.add_event(Owner, by, action=action, owner=owner)
 
 
 def _yank(call: ApiCall) -> dict[str, Any]:
-    call.needs_owner(call.existing())
-    return call.add_event(Yank, version=_version(call), reason=call.read(_Why).reason)
+    by = call.needs_owner(call.existing(), "yank")
+    return call.add_event(Yank, by, version=_version(call), reason=call.read(_Why).reason)
 
 
 def _unyank(call: ApiCall) -> dict[str, Any]:
-    call.needs_owner(call.existing())
-    return call.add_event(Unyank, version=_version(call))
+    by = call.needs_owner(call.existing(), "yank")
+    return call.add_event(Unyank, by, version=_version(call))
 
 
 def _version(call: ApiCall) -> str:
@@ -141,25 +142,25 @@ def _version(call: ApiCall) -> str:
 
 
 def _deprecate(call: ApiCall) -> dict[str, Any]:
-    call.needs_owner(call.existing())
-    return call.add_event(Deprecate, reason=call.read(_Why).reason)
+    by = call.needs_owner(call.existing(), "deprecate")
+    return call.add_event(Deprecate, by, reason=call.read(_Why).reason)
 
 
 def _undeprecate(call: ApiCall) -> dict[str, Any]:
-    call.needs_owner(call.existing())
-    return call.add_event(Undeprecate)
+    by = call.needs_owner(call.existing(), "deprecate")
+    return call.add_event(Undeprecate, by)
 
 
 def _quarantine(call: ApiCall) -> dict[str, Any]:
-    call.needs_operator()
+    credential = call.needs_operator()
     call.existing()
-    return call.add_event(Quarantine, reason=call.read(_Why).reason)
+    return call.add_event(Quarantine, credential.account, reason=call.read(_Why).reason)
 
 
 def _lift(call: ApiCall) -> dict[str, Any]:
-    call.needs_operator()
+    credential = call.needs_operator()
     call.existing()
-    return call.add_event(Lift, reason=call.read(_Lifting).reason)
+    return call.add_event(Lift, credential.account, reason=call.read(_Lifting).reason)
 
 
 def _report(call: ApiCall) -> dict[str, Any]:

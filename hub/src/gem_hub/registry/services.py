@@ -18,6 +18,7 @@ from gem_hub.registry.accounts import Accounts
 from gem_hub.registry.audit_log import AuditLog
 from gem_hub.registry.database import Database
 from gem_hub.registry.forms import FormLimits
+from gem_hub.registry.organisations.organisations import Organisations
 from gem_hub.registry.problems import Problem
 from gem_hub.registry.queue import ConformanceQueue
 from gem_hub.registry.quotas import UsageCounters
@@ -52,6 +53,7 @@ class RegistryServices:
         self.database = Database(self.settings.database or f"sqlite:///{self.folder / 'registry.db'}")
         self.accounts = Accounts(self.database, self.clock)
         self.tokens = Tokens(self.database, self.clock)
+        self.organisations = Organisations(self.database, self.accounts, self.clock)
         self.audit = AuditLog(self.database, self.clock)
         self.counters = UsageCounters(self.database, self.clock)
         self.queue = ConformanceQueue(self.database, self.clock)

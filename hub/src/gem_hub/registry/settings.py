@@ -50,6 +50,8 @@ class Quotas(Strict):
     """The size of one account's uploads together, in bytes."""
     new_packages_per_day: Amount = 20
     """New names of one account."""
+    organisations_per_day: Amount = 5
+    """New organisations of one account."""
     reports_per_day: Amount = 30
     """Reports of one account."""
     tokens: Amount = 100
