@@ -157,7 +157,7 @@ class ApiCall:
             self.services.audit.add(action, subject, account, None, self.address, **detail)
             return
         credential = self.credential
-        self.services.audit.add(action, subject, credential.account, credential.token_id, self.address, **detail)
+        self.services.audit.add(action, subject, credential.person, credential.token_id, self.address, **detail)
 
 
 Handler = Callable[[ApiCall], Any]

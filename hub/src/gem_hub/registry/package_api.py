@@ -44,24 +44,35 @@ class _Report(Strict):
         return value
 
 
-def package_routes(services: RegistryServices) -> list[Route]:
-    """Return the routes of packages."""
+def package_routes(services: RegistryServices, private: bool = False) -> list[Route]:
+    """Return the routes of packages.
+
+    Args:
+        services: the registry, or the private hub of an organisation.
+        private: whether the packages belong to an organisation for ever, and nobody but its members sees them; then
+            owners, quarantines and reports have no routes.
+    """
     package = "/api/v1/packages/{name}"
 
     def route(path: str, method: str, handler: Callable[[ApiCall], Any], status: HTTPStatus = HTTPStatus.OK) -> Route:
         return api_route(services, f"{package}{path}", method, handler, status)
 
-    return [
+    common = [
         route("", "GET", _show),
-        route("/owners/{account}", "PUT", lambda call: _change_owner(call, "add")),
-        route("/owners/{account}", "DELETE", lambda call: _change_owner(call, "remove")),
         route("/deprecation", "PUT", _deprecate),
         route("/deprecation", "DELETE", _undeprecate),
+        route("/{version}/yank", "PUT", _yank),
+        route("/{version}/yank", "DELETE", _unyank),
+    ]
+    if private:
+        return common
+    return [
+        *common,
+        route("/owners/{account}", "PUT", lambda call: _change_owner(call, "add")),
+        route("/owners/{account}", "DELETE", lambda call: _change_owner(call, "remove")),
         route("/quarantine", "PUT", _quarantine),
         route("/quarantine", "DELETE", _lift),
         route("/reports", "POST", _report, HTTPStatus.ACCEPTED),
-        route("/{version}/yank", "PUT", _yank),
-        route("/{version}/yank", "DELETE", _unyank),
     ]
 
 

@@ -18,6 +18,7 @@ from gem_hub_client.installed import core_version
 from gem_hub_client.installer import Installer, pinned_line
 from gem_hub_client.lock_file import LockedPackage, read_lock_file
 from gem_hub_client.package_index import PackageIndex
+from gem_hub_client.registry.addresses import registry_of
 from gem_hub_client.resolve import Choice, Resolution, requirement, resolve
 from gem_hub_client.trust.records import check_recorded
 
@@ -55,6 +56,11 @@ def lockable(names: Sequence[str], hubs: Sequence[Hub]) -> Resolution:
             raise HubError(
                 f"{choice.release.hub.name} lists no file of {choice.release} yet, and what has no digest cannot be "
                 f"locked; once it is released: pip install {choice.release.name}"
+            )
+        if registry_of(choice.release.url):
+            raise HubError(
+                f"{choice.release} is private, and an installer could write the token of its address into the lock "
+                f"file; install it by itself: gem hub install {choice.release.name}=={choice.release.version}"
             )
     check_recorded(choice.release for choice in resolution.choices)
     return resolution
