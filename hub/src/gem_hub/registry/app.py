@@ -19,7 +19,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gem_hub.errors import HubRefusal
+from gem_hub.networks import network_of
 from gem_hub.registry.account_api import account_routes
+from gem_hub.registry.downloads import DownloadCounter
 from gem_hub.registry.operator_api import operator_routes
 from gem_hub.registry.organisations.private_hubs import PrivateHubs, PrivateServices, private_route
 from gem_hub.registry.organisations.routes import organisation_routes
@@ -57,6 +59,7 @@ def registry_app(
             private_route(PrivateHubs(services, _private_app)),
         ],
         StaticAnswers(services.store.files, services.fallback),
+        services.downloads if services.settings.downloads else None,
     )
     app.add_middleware(_Observed, observe=observe)
     return app
@@ -68,12 +71,16 @@ def _private_app(services: PrivateServices) -> Starlette:
     return _application(routes, StaticAnswers(services.store.files))
 
 
-def _application(routes: Sequence[Route], pages: StaticAnswers) -> Starlette:
+def _application(routes: Sequence[Route], pages: StaticAnswers, downloads: DownloadCounter | None = None) -> Starlette:
     """Return an application with some routes, and the files of a hub at all other addresses."""
 
     async def static(request: Request) -> Response:
         target = request.scope.get("raw_path", b"/").decode("latin-1")
         answer = await anyio.to_thread.run_sync(lambda: pages.answer(target, request.headers.getlist))
+        if downloads is not None and request.method == "GET" and target.startswith("/files/"):
+            network = network_of(request.client.host if request.client is not None else "unknown")
+            agent = request.headers.get("User-Agent", "")
+            await anyio.to_thread.run_sync(downloads.saw, target, answer.status, agent, network)
         return _StaticResponse(answer)
 
     return Starlette(

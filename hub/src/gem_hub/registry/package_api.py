@@ -15,6 +15,7 @@ from gem_hub.events import Deprecate, Lift, Owner, Quarantine, Reason, Undepreca
 from gem_hub.package import WheelPackage
 from gem_hub.records import Strict
 from gem_hub.registry.api import ApiCall, api_route
+from gem_hub.registry.downloads import GRAIN
 from gem_hub.registry.problems import Problem
 from gem_hub.registry.quotas import DAY
 from gem_hub.registry.services import RegistryServices
@@ -68,6 +69,7 @@ def package_routes(services: RegistryServices, private: bool = False) -> list[Ro
         return common
     return [
         *common,
+        route("/downloads", "GET", _downloads),
         route("/owners/{account}", "PUT", lambda call: _change_owner(call, "add")),
         route("/owners/{account}", "DELETE", lambda call: _change_owner(call, "remove")),
         route("/quarantine", "PUT", _quarantine),
@@ -97,6 +99,12 @@ def _show(call: ApiCall) -> dict[str, Any]:
             for release in package.releases
         ],
     }
+
+
+def _downloads(call: ApiCall) -> dict[str, Any]:
+    package = call.existing()
+    days = call.services.downloads.of(package.name)
+    return {"name": package.name, "counted": call.services.settings.downloads, "grain": GRAIN, "days": days}
 
 
 def _may_change(call: ApiCall, package: WheelPackage) -> bool:

@@ -17,6 +17,7 @@ from gem_hub.policy import HubPolicy
 from gem_hub.registry.accounts import Accounts
 from gem_hub.registry.audit_log import AuditLog
 from gem_hub.registry.database import Database
+from gem_hub.registry.downloads import DownloadCounter
 from gem_hub.registry.forms import FormLimits
 from gem_hub.registry.organisations.organisations import Organisations
 from gem_hub.registry.problems import Problem
@@ -56,6 +57,7 @@ class RegistryServices:
         self.organisations = Organisations(self.database, self.accounts, self.clock)
         self.audit = AuditLog(self.database, self.clock)
         self.counters = UsageCounters(self.database, self.clock)
+        self.downloads = DownloadCounter(self.database, self.clock)
         self.queue = ConformanceQueue(self.database, self.clock)
         self._lock = threading.Lock()
         self._owners: dict[str, list[str]] = {}
@@ -134,7 +136,8 @@ class RegistryServices:
         return credential
 
     def close(self) -> None:
-        """Close the database."""
+        """Write down what was counted, and close the database."""
+        self.downloads.flush()
         self.database.close()
 
 
