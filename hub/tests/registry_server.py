@@ -30,6 +30,7 @@ GENEROUS = Quotas(
     accounts_per_day=10**6,
     uploads_per_day=10**6,
     new_packages_per_day=10**6,
+    organisations_per_day=10**6,
     reports_per_day=10**6,
 )
 

@@ -48,7 +48,7 @@ def test_a_stranger_registers_and_publishes_in_two_requests(registry: RunningReg
     client = RegistryClient(registry.port, answer.json["token"])
     me = client.send("GET", "/api/v1/me").json
     assert (me["account"], me["operator"], me["scopes"], me["packages"]) == (
-        "newcomer", False, ["manage", "publish"], None
+        "newcomer", False, ["manage", "publish", "read"], None
     )  # fmt: skip
     assert client.upload(toy_wheel(tmp_path, "gamma-worlds")).json["state"] == "published"
     assert state_of(registry, "gamma-worlds")["owners"] == ["newcomer"]

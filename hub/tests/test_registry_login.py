@@ -67,7 +67,7 @@ def test_a_person_logs_in_publishes_and_manages(
     assert done(bob("login", "--hub", hub, "--name", "bob-l", "--json"))["account"] == "bob-l"
     assert "is taken" in person("eve")("login", "--hub", hub, "--name", "ada-l").stderr
     me = done(ada("whoami", "--json"))
-    assert (me["account"], me["scopes"]) == ("ada-l", ["manage", "publish"])
+    assert (me["account"], me["scopes"]) == ("ada-l", ["manage", "publish", "read"])
 
     wheel = toy_wheel(tmp_path / "dist", "person-envs")
     done(ada("use", hub, "--json"))

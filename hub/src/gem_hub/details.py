@@ -32,6 +32,7 @@ def _release(package: WheelPackage, release: Release) -> dict[str, Any]:
     provenance = package.provenance(release.version)
     statements = [check.statement for check in checks]
     examples = {environment: text for check in checks for environment, text in check.examples.items()}
+    is_shown = bool(release.changelog) and release is (package.offered or package.releases[0])
     return {
         "version": release.version,
         "filename": release.filename,
@@ -66,6 +67,8 @@ def _release(package: WheelPackage, release: Release) -> dict[str, Any]:
         ],
         "conformance": [check.record for check in checks],
         "conformance_sources": [check.source for check in checks],
+        # One changelog tells of all releases, and a page has up to hundreds of them.
+        **({"changelog": release.changelog, "changelog_file": release.changelog_file} if is_shown else {}),
         **({"provenance": provenance} if provenance is not None else {}),
         **({"conformance_statements": statements} if any(statements) else {}),
     }

@@ -20,6 +20,7 @@ from gem.errors import GemError
 from gem.ids import parse_id
 from gem_hub.admission import closed_namespaces
 from gem_hub.archive import ArchiveLimits
+from gem_hub.changelog import read_changelog
 from gem_hub.contents import check_contents
 from gem_hub.entries import check_entry_points, read_environments, read_hub_requires
 from gem_hub.errors import HubRefusal
@@ -117,6 +118,7 @@ class GateResult:
         """
         if self.wheel is None or not self.passed:
             raise HubRefusal(f"{self.filename}: has not passed the gate")
+        changelog_file, changelog = read_changelog(self.wheel)
         try:
             return Release(
                 name=self.wheel.name,
@@ -132,6 +134,8 @@ class GateResult:
                 metadata=CoreMetadata.from_bytes(self.wheel.metadata),
                 environments=environments_of(self.specs),
                 hub_requires=list(self.hub_requires),
+                changelog=changelog,
+                changelog_file=changelog_file,
             )
         except GemError:
             raise

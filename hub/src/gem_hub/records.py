@@ -22,7 +22,16 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from gem.discovery.pydantic_start import start_pydantic
 from gem.env_spec import EnvSpec
@@ -268,6 +277,16 @@ class Release(Strict):
     environments: list[Environment] = Field(max_length=10_000)
     hub_requires: list[PackageName] = []
     """The required packages that come from the same hub; all others come from the installer's own index."""
+    changelog: str = Field(default="", max_length=50_000)
+    """The beginning of the wheel's changelog; empty without one, and in old records."""
+    changelog_file: str = Field(default="", max_length=50)
+    """Its name in the wheel, which tells its form."""
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what older records do not have, so that these keep their bytes."""
+        values: dict[str, Any] = handler(self)
+        return {key: value for key, value in values.items() if value or not key.startswith("changelog")}
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Release:

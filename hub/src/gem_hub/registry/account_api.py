@@ -28,7 +28,7 @@ class _NewAccount(Strict):
 
 class _NewToken(Strict):
     label: Label
-    scopes: list[Literal["publish", "manage"]] = Field(default=["publish"], min_length=1, max_length=2)
+    scopes: list[Literal["publish", "manage", "read"]] = Field(default=["publish"], min_length=1, max_length=3)
     packages: list[PackageName] | None = Field(default=None, min_length=1, max_length=100)
     days: int | None = Field(default=None, ge=1, le=3650)
 

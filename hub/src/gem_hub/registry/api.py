@@ -21,6 +21,7 @@ from gem_hub.networks import network_of
 from gem_hub.package import WheelPackage
 from gem_hub.records import NAME, Strict, reasons
 from gem_hub.registry.forms import read_body
+from gem_hub.registry.organisations.roles import Act
 from gem_hub.registry.problems import Problem
 from gem_hub.registry.quotas import MINUTE
 from gem_hub.registry.services import RegistryServices
@@ -110,29 +111,39 @@ class ApiCall:
             raise Problem(HTTPStatus.NOT_FOUND, f"there is no package {self.package_name!r}")
         return package
 
-    def needs_owner(self, package: WheelPackage) -> Credential:
-        """Return the token if its account owns the package or operates the hub.
+    def needs_owner(self, package: WheelPackage, act: Act) -> str:
+        """Return the person as whom the token's account may do something to a package.
+
+        That is the account itself if it owns the package or operates the hub, and else an organisation that owns the
+        package, if the account's role in it allows the act.
 
         Raises:
             Problem: 401 without a valid token, 403 if it lacks the right.
         """
         credential = self.needs("manage", package.name)
-        if credential.account not in package.owners and not self.services.is_operator(credential.account):
+        acting = self.services.organisations.acting_for(credential.account, package.owners, act)
+        if acting is not None:
+            return acting
+        if not self.services.is_operator(credential.account):
             raise Problem(
                 HTTPStatus.FORBIDDEN, f"{credential.account} does not own {package.name}; {package.owners[0]} does"
             )
-        return credential
+        return credential.account
 
-    def add_event(self, build: Callable[..., Event], **values: Any) -> dict[str, Any]:
-        """Add an event that the token's account requests; the store checks it by the rules of admission.
+    def add_event(self, build: Callable[..., Event], by: str, **values: Any) -> dict[str, Any]:
+        """Add an event; the store checks it by the rules of admission.
+
+        Args:
+            build: the kind of event.
+            by: the person who requests it; the audit log has the token's account in any case.
+            **values: its other fields.
 
         Raises:
             Problem: 400 if a value is impossible.
             HubRefusal: if the store refuses it.
         """
-        credential = self.credential
         try:
-            event = build(name=self.package_name, by=credential.account, **values)
+            event = build(name=self.package_name, by=by, **values)
         except ValidationError as error:
             raise Problem(HTTPStatus.BAD_REQUEST, reasons(error)[:1000]) from error
         changed = self.services.store.add_event(event)
@@ -146,7 +157,7 @@ class ApiCall:
             self.services.audit.add(action, subject, account, None, self.address, **detail)
             return
         credential = self.credential
-        self.services.audit.add(action, subject, credential.account, credential.token_id, self.address, **detail)
+        self.services.audit.add(action, subject, credential.person, credential.token_id, self.address, **detail)
 
 
 Handler = Callable[[ApiCall], Any]

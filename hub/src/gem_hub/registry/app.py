@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
 import anyio.to_thread
@@ -19,8 +19,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gem_hub.errors import HubRefusal
+from gem_hub.networks import network_of
 from gem_hub.registry.account_api import account_routes
+from gem_hub.registry.downloads import DownloadCounter
 from gem_hub.registry.operator_api import operator_routes
+from gem_hub.registry.organisations.private_hubs import PrivateHubs, PrivateServices, private_route
+from gem_hub.registry.organisations.routes import organisation_routes
 from gem_hub.registry.package_api import package_routes
 from gem_hub.registry.problems import Problem, problem_answer
 from gem_hub.registry.services import RegistryServices
@@ -44,20 +48,44 @@ def registry_app(
         services: the registry.
         observe: receives the method, path and status of each answer; a token in a path is left out.
     """
-    pages = StaticAnswers(services.store.files, services.fallback)
-
-    async def static(request: Request) -> Response:
-        target = request.scope.get("raw_path", b"/").decode("latin-1")
-        answer = await anyio.to_thread.run_sync(lambda: pages.answer(target, request.headers.getlist))
-        return _StaticResponse(answer)
-
-    app = Starlette(
-        routes=[
+    app = _application(
+        [
             *upload_routes(services),
             *publisher_routes(services),
             *account_routes(services),
             *package_routes(services),
+            *organisation_routes(services),
             *operator_routes(services),
+            private_route(PrivateHubs(services, _private_app)),
+        ],
+        StaticAnswers(services.store.files, services.fallback),
+        services.downloads if services.settings.downloads else None,
+    )
+    app.add_middleware(_Observed, observe=observe)
+    return app
+
+
+def _private_app(services: PrivateServices) -> Starlette:
+    """Return the application of an organisation's private hub."""
+    routes = [*upload_routes(services), *package_routes(services, private=True)]
+    return _application(routes, StaticAnswers(services.store.files))
+
+
+def _application(routes: Sequence[Route], pages: StaticAnswers, downloads: DownloadCounter | None = None) -> Starlette:
+    """Return an application with some routes, and the files of a hub at all other addresses."""
+
+    async def static(request: Request) -> Response:
+        target = request.scope.get("raw_path", b"/").decode("latin-1")
+        answer = await anyio.to_thread.run_sync(lambda: pages.answer(target, request.headers.getlist))
+        if downloads is not None and request.method == "GET" and target.startswith("/files/"):
+            network = network_of(request.client.host if request.client is not None else "unknown")
+            agent = request.headers.get("User-Agent", "")
+            await anyio.to_thread.run_sync(downloads.saw, target, answer.status, agent, network)
+        return _StaticResponse(answer)
+
+    return Starlette(
+        routes=[
+            *routes,
             Route("/api/{rest:path}", _no_such_endpoint, methods=["GET", "POST", "PUT", "DELETE"]),
             Route("/{path:path}", static, methods=["GET"]),
         ],
@@ -73,8 +101,6 @@ def registry_app(
             Exception: _on_defect,
         },
     )
-    app.add_middleware(_Observed, observe=observe)
-    return app
 
 
 class _StaticResponse(Response):

@@ -15,6 +15,7 @@ from gem_hub.events import Deprecate, Lift, Owner, Quarantine, Reason, Undepreca
 from gem_hub.package import WheelPackage
 from gem_hub.records import Strict
 from gem_hub.registry.api import ApiCall, api_route
+from gem_hub.registry.downloads import GRAIN
 from gem_hub.registry.problems import Problem
 from gem_hub.registry.quotas import DAY
 from gem_hub.registry.services import RegistryServices
@@ -44,24 +45,36 @@ class _Report(Strict):
         return value
 
 
-def package_routes(services: RegistryServices) -> list[Route]:
-    """Return the routes of packages."""
+def package_routes(services: RegistryServices, private: bool = False) -> list[Route]:
+    """Return the routes of packages.
+
+    Args:
+        services: the registry, or the private hub of an organisation.
+        private: whether the packages belong to an organisation for ever, and nobody but its members sees them; then
+            owners, quarantines and reports have no routes.
+    """
     package = "/api/v1/packages/{name}"
 
     def route(path: str, method: str, handler: Callable[[ApiCall], Any], status: HTTPStatus = HTTPStatus.OK) -> Route:
         return api_route(services, f"{package}{path}", method, handler, status)
 
-    return [
+    common = [
         route("", "GET", _show),
-        route("/owners/{account}", "PUT", lambda call: _change_owner(call, "add")),
-        route("/owners/{account}", "DELETE", lambda call: _change_owner(call, "remove")),
         route("/deprecation", "PUT", _deprecate),
         route("/deprecation", "DELETE", _undeprecate),
+        route("/{version}/yank", "PUT", _yank),
+        route("/{version}/yank", "DELETE", _unyank),
+    ]
+    if private:
+        return common
+    return [
+        *common,
+        route("/downloads", "GET", _downloads),
+        route("/owners/{account}", "PUT", lambda call: _change_owner(call, "add")),
+        route("/owners/{account}", "DELETE", lambda call: _change_owner(call, "remove")),
         route("/quarantine", "PUT", _quarantine),
         route("/quarantine", "DELETE", _lift),
         route("/reports", "POST", _report, HTTPStatus.ACCEPTED),
-        route("/{version}/yank", "PUT", _yank),
-        route("/{version}/yank", "DELETE", _unyank),
     ]
 
 
@@ -88,11 +101,18 @@ def _show(call: ApiCall) -> dict[str, Any]:
     }
 
 
+def _downloads(call: ApiCall) -> dict[str, Any]:
+    package = call.existing()
+    days = call.services.downloads.of(package.name)
+    return {"name": package.name, "counted": call.services.settings.downloads, "grain": GRAIN, "days": days}
+
+
 def _may_change(call: ApiCall, package: WheelPackage) -> bool:
     if "Authorization" not in call.request.headers:
         return False
     account = call.credential.account
-    return account in package.owners or call.services.is_operator(account)
+    acting = call.services.organisations.acting_for(account, package.owners, "publish")
+    return acting is not None or call.services.is_operator(account)
 
 
 def _conformance(
@@ -113,23 +133,23 @@ def _conformance(
 
 def _change_owner(call: ApiCall, action: Literal["add", "remove"]) -> dict[str, Any]:
     package, owner = call.existing(), call.request.path_params["account"]
-    call.needs_owner(package)
+    by = call.needs_owner(package, "owners")
     if action == "add":
         # Anybody could register a name without an account, and would then own the package.
         row = call.services.accounts.find(owner)
         if row is None or row.disabled:
             raise Problem(HTTPStatus.NOT_FOUND, f"there is no account {owner[:60]!a}")
-    return call.add_event(Owner, action=action, owner=owner)
+    return call.add_event(Owner, by, action=action, owner=owner)
 
 
 def _yank(call: ApiCall) -> dict[str, Any]:
-    call.needs_owner(call.existing())
-    return call.add_event(Yank, version=_version(call), reason=call.read(_Why).reason)
+    by = call.needs_owner(call.existing(), "yank")
+    return call.add_event(Yank, by, version=_version(call), reason=call.read(_Why).reason)
 
 
 def _unyank(call: ApiCall) -> dict[str, Any]:
-    call.needs_owner(call.existing())
-    return call.add_event(Unyank, version=_version(call))
+    by = call.needs_owner(call.existing(), "yank")
+    return call.add_event(Unyank, by, version=_version(call))
 
 
 def _version(call: ApiCall) -> str:
@@ -141,25 +161,25 @@ def _version(call: ApiCall) -> str:
 
 
 def _deprecate(call: ApiCall) -> dict[str, Any]:
-    call.needs_owner(call.existing())
-    return call.add_event(Deprecate, reason=call.read(_Why).reason)
+    by = call.needs_owner(call.existing(), "deprecate")
+    return call.add_event(Deprecate, by, reason=call.read(_Why).reason)
 
 
 def _undeprecate(call: ApiCall) -> dict[str, Any]:
-    call.needs_owner(call.existing())
-    return call.add_event(Undeprecate)
+    by = call.needs_owner(call.existing(), "deprecate")
+    return call.add_event(Undeprecate, by)
 
 
 def _quarantine(call: ApiCall) -> dict[str, Any]:
-    call.needs_operator()
+    credential = call.needs_operator()
     call.existing()
-    return call.add_event(Quarantine, reason=call.read(_Why).reason)
+    return call.add_event(Quarantine, credential.account, reason=call.read(_Why).reason)
 
 
 def _lift(call: ApiCall) -> dict[str, Any]:
-    call.needs_operator()
+    credential = call.needs_operator()
     call.existing()
-    return call.add_event(Lift, reason=call.read(_Lifting).reason)
+    return call.add_event(Lift, credential.account, reason=call.read(_Lifting).reason)
 
 
 def _report(call: ApiCall) -> dict[str, Any]:

@@ -17,7 +17,9 @@ from gem_hub.policy import HubPolicy
 from gem_hub.registry.accounts import Accounts
 from gem_hub.registry.audit_log import AuditLog
 from gem_hub.registry.database import Database
+from gem_hub.registry.downloads import DownloadCounter
 from gem_hub.registry.forms import FormLimits
+from gem_hub.registry.organisations.organisations import Organisations
 from gem_hub.registry.problems import Problem
 from gem_hub.registry.queue import ConformanceQueue
 from gem_hub.registry.quotas import UsageCounters
@@ -52,8 +54,10 @@ class RegistryServices:
         self.database = Database(self.settings.database or f"sqlite:///{self.folder / 'registry.db'}")
         self.accounts = Accounts(self.database, self.clock)
         self.tokens = Tokens(self.database, self.clock)
+        self.organisations = Organisations(self.database, self.accounts, self.clock)
         self.audit = AuditLog(self.database, self.clock)
         self.counters = UsageCounters(self.database, self.clock)
+        self.downloads = DownloadCounter(self.database, self.clock)
         self.queue = ConformanceQueue(self.database, self.clock)
         self._lock = threading.Lock()
         self._owners: dict[str, list[str]] = {}
@@ -132,7 +136,8 @@ class RegistryServices:
         return credential
 
     def close(self) -> None:
-        """Close the database."""
+        """Write down what was counted, and close the database."""
+        self.downloads.flush()
         self.database.close()
 
 

@@ -50,6 +50,8 @@ class Quotas(Strict):
     """The size of one account's uploads together, in bytes."""
     new_packages_per_day: Amount = 20
     """New names of one account."""
+    organisations_per_day: Amount = 5
+    """New organisations of one account."""
     reports_per_day: Amount = 30
     """Reports of one account."""
     tokens: Amount = 100
@@ -75,6 +77,8 @@ class RegistrySettings(Strict):
     """The days after a release in which attestations for its file are still accepted."""
     public_index: Annotated[str, AfterValidator(_address)] = ""
     """The ``simple/`` folder of the public index, in which new names are looked up; empty for none."""
+    downloads: bool = True
+    """Whether downloads are counted, without anything about the clients; see :mod:`gem_hub.registry.downloads`."""
     conformance: bool = True
     """Whether this process runs the conformance kit on what is published."""
     conformance_seconds: Annotated[float, Field(ge=1, le=86400)] = 1800.0

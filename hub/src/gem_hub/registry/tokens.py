@@ -28,6 +28,7 @@ __all__ = ["SCOPES", "TOKEN", "Credential", "Tokens", "digest_of", "is_token", "
 SCOPES = {
     "publish": "upload releases",
     "manage": "yank, deprecate and report packages, change their owners, and manage tokens",
+    "read": "read the private packages of one's organisations",
 }
 """Scope → what it allows."""
 
@@ -78,9 +79,19 @@ class Credential:
     packages: frozenset[str] | None
     """The packages that it is limited to; None for all of the account."""
     origin: str
-    """``"account"``, or the trusted publisher that the token was minted for."""
+    """``"account"``, ``"member:ACCOUNT"`` where that acts for an organisation, or the trusted publisher of its job."""
     expires: int | None = None
     """When it ends, in seconds since 1970."""
+
+    @property
+    def is_minted(self) -> bool:
+        """Whether it was minted for a trusted publisher, so that no person holds it."""
+        return self.origin != "account" and not self.origin.startswith("member:")
+
+    @property
+    def person(self) -> str:
+        """The account whose token it is, also where it acts for an organisation."""
+        return self.origin.removeprefix("member:") if self.origin.startswith("member:") else self.account
 
     def covers(self, package: str) -> bool:
         """Return whether it may be used for a package."""

@@ -147,6 +147,7 @@ def _accept(upload: _Upload) -> dict[str, str]:
     label = f"{upload.form.one('name')[:100]} {upload.form.one('version')[:100]}"
     try:
         acting = acting_credential(upload.services, upload.credential, upload.form.one("name"))
+        acting = _for_organisation(upload.services, acting, upload.form.one("name"))
         upload = replace(upload, credential=acting)
         answer = _publish(upload)
     except Problem as problem:
@@ -156,6 +157,24 @@ def _accept(upload: _Upload) -> dict[str, str]:
         _log(upload, "upload.refused", label, status=409, reason=str(refusal)[:1000])
         raise
     return answer
+
+
+def _for_organisation(services: RegistryServices, credential: Credential, package: str) -> Credential:
+    """Return the credential of the organisation for which a member publishes a package; else the member's own.
+
+    Args:
+        services: the registry.
+        credential: the uploader's.
+        package: the name that the upload announces, in any spelling; the wheel is compared with it later.
+    """
+    known = services.store.package(canonicalize_name(package))
+    if known is None:
+        return credential
+    owner = services.organisations.acting_for(credential.account, known.owners, "publish")
+    if owner in (None, credential.account):
+        return credential
+    member = f"member:{credential.account}" if credential.origin == "account" else credential.origin
+    return replace(credential, account=str(owner), origin=member)
 
 
 def _publish(upload: _Upload) -> dict[str, str]:

@@ -12,6 +12,8 @@ from gem.errors import InvalidIdError
 from gem.ids import parse_id
 from gem_hub.catalogue import release_tags
 from gem_hub.first_observations import MOST_OF_PICTURES, PICTURE
+from gem_hub.site.changelog import Changelog, changelog_of
+from gem_hub.site.changes import ReleaseChanges, changes_of
 from gem_hub.site.conformance import Check, checks_of
 from gem_hub.site.text import shortened, tag_slug, web_address
 from gem_hub_client.ids import base_id
@@ -100,6 +102,7 @@ class ReleaseView:
     """The linkable address of the file; empty if there is none, or none is offered."""
     sha256: str
     filename: str
+    licence: str
     attested_by: list[str]
     """The publishers of its attestations, in a few words each."""
 
@@ -135,7 +138,6 @@ class PackageView:
     listing: Listing | None
     """The listing; None if no file of the package is offered, because it is quarantined or all releases are yanked."""
     summary: str
-    licence: str
     author: str
     dependencies: list[str]
     links: list[tuple[str, str]]
@@ -150,6 +152,10 @@ class PackageView:
     """The command that installs it; empty if no file is offered."""
     source: str
     """The repository's folder of an unreleased package."""
+    changes: ReleaseChanges | None
+    """What is new in the release of the page; None for the first one."""
+    changelog: Changelog | None
+    """What its author says is new; left out, like the readme, on a page that warns of its package."""
 
 
 def view_of(details: Mapping[str, Any]) -> PackageView:
@@ -188,7 +194,6 @@ def view_of(details: Mapping[str, Any]) -> PackageView:
         releases=releases,
         listing=listing or None,
         summary=summary,
-        licence=shortened(entry["licence"], 100),
         author=shortened(entry["author"], 100),
         dependencies=[shortened(text, 200) for text in entry["requires_dist"] if "extra ==" not in text],
         links=[] if quarantined else _links(entry["project_urls"]),
@@ -199,6 +204,8 @@ def view_of(details: Mapping[str, Any]) -> PackageView:
         description_content_type=entry["description_content_type"],
         install=install,
         source=entry["source"],
+        changes=None if quarantined else changes_of(entry, details["releases"]),
+        changelog=None if quarantined else changelog_of(entry),
     )
 
 
@@ -230,6 +237,7 @@ def _release(entry: Mapping[str, Any]) -> ReleaseView:
         address=address,
         sha256=entry["sha256"],
         filename=entry["filename"],
+        licence=shortened(entry["licence"], 100),
         attested_by=[_publisher(bundle["publisher"]) for bundle in provenance.get("attestation_bundles", [])],
     )
 

@@ -13,22 +13,18 @@ import sysconfig
 import tempfile
 import zipfile
 from collections.abc import Collection, Container, Iterable
-from hashlib import sha256
 from importlib import invalidate_caches
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
-from typing import BinaryIO
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from packaging.utils import canonicalize_name
 
 from gem_hub_client.errors import HubError
 from gem_hub_client.names import normalized_name
 from gem_hub_client.releases import IndexedRelease
-from gem_hub_client.transport import FolderSource, WebSource
+from gem_hub_client.wheel_files import load_wheel
 
 __all__ = ["check_conflicts"]
 
@@ -125,7 +121,7 @@ def _install_folders() -> set[Path]:
 def _paths(release: IndexedRelease) -> list[str]:
     """Return where the files of a wheel are laid, relative to the folder of modules."""
     with tempfile.TemporaryFile() as file:
-        _load(release, file)
+        load_wheel(release, file)
         try:
             with zipfile.ZipFile(file) as archive:
                 (record,) = (item for item in archive.infolist() if item.filename.endswith(".dist-info/RECORD"))
@@ -146,23 +142,3 @@ def _laid(path: str) -> str:
         return path
     scheme, _, inside = rest.partition("/")
     return inside if scheme in ("purelib", "platlib") else ""
-
-
-def _load(release: IndexedRelease, target: BinaryIO) -> None:
-    """Copy the wheel of a release, which must be exactly the one that its hub lists."""
-    parts = urlsplit(release.url)
-    if parts.scheme == "file":
-        path = Path(url2pathname(parts.path))
-        FolderSource(path.parent).copy(path.name, target, release.size, lambda length: None)
-    else:
-        WebSource("").copy(release.url, target, release.size, lambda length: None)
-    target.seek(0)
-    digest = sha256()
-    while block := target.read(1 << 20):
-        digest.update(block)
-    if digest.hexdigest() != release.sha256:
-        raise HubError(
-            f"{release.url}: is not the wheel of {release} that {release.hub.name} lists: expected sha256 "
-            f"{release.sha256}, found {digest.hexdigest()}; nothing was installed"
-        )
-    target.seek(0)

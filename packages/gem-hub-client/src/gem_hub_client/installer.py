@@ -7,6 +7,7 @@ on either of two indexes can take the place of the other's package.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -14,17 +15,23 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
 from gem_hub_client.errors import HubError
+from gem_hub_client.registry.addresses import registry_of
+from gem_hub_client.registry.credentials import logins, reading_login
 from gem_hub_client.resolve import Choice
 
 __all__ = ["Installer", "find_installer", "find_locker", "pinned_line"]
 
 _LOCKS = {"pip": (25, 1), "uv": (0, 6, 15)}
 """The first versions that write pylock.toml."""
+
+
+_VARIABLE = re.compile(r"\$\{(GEM_HUB_TOKEN_[0-9A-F]{16})\}")
 
 
 @dataclass(frozen=True)
@@ -59,14 +66,14 @@ class Installer:
             if self.name == "uv":
                 names = [line.partition(" ")[0].partition("[")[0] for line in again]
                 options = [option for name in names for option in ("--reinstall-package", name)]
-                self._run(["pip", "install", "--python", sys.executable, *quiet, *options, *given])
+                self._run(["pip", "install", "--python", sys.executable, *quiet, *options, *given], lines)
                 return
-            self._run(["install", "--disable-pip-version-check", *quiet, *given])
+            self._run(["install", "--disable-pip-version-check", *quiet, *given], lines)
         if again:
             # pip skips a package that is installed in the same version, whatever its file was.
             with _file("requirements.txt", again) as wanted:
                 options = ["--force-reinstall", "--no-deps", "--disable-pip-version-check"]
-                self._run(["install", *options, *quiet, "-r", str(wanted)])
+                self._run(["install", *options, *quiet, "-r", str(wanted)], again)
 
     def lock(self, lines: Sequence[str], target: Path) -> None:
         """Write a lock file (PEP 751) for pinned requirements and their dependencies, for this Python.
@@ -83,10 +90,11 @@ class Installer:
                 given = ["--only-binary", ":all:", "--disable-pip-version-check"]
                 self._run(["lock", *quiet, *given, "-r", str(wanted), "-o", str(target)])
 
-    def _run(self, arguments: Sequence[str]) -> None:
+    def _run(self, arguments: Sequence[str], lines: Iterable[str] = ()) -> None:
         try:
             # On stderr: stdout is the command's own, which may be JSON. The arguments are ours, the shell has no part.
-            done = subprocess.run([*self.command, *arguments], stdout=2, check=False)  # noqa: S603
+            command, environment = [*self.command, *arguments], _environment(lines)
+            done = subprocess.run(command, stdout=2, check=False, env=environment)  # noqa: S603
         except OSError as error:
             raise HubError(f"{self.command[0]}: cannot be run: {error}") from error
         if done.returncode:
@@ -130,7 +138,25 @@ def pinned_line(choice: Choice) -> str:
     """Return the requirement for exactly the chosen file."""
     release = choice.release
     extras = f"[{','.join(choice.extras)}]" if choice.extras else ""
-    return f"{release.name}{extras} @ {release.url}#sha256={release.sha256}"
+    return f"{release.name}{extras} @ {_with_token(release.url)}#sha256={release.sha256}"
+
+
+def _with_token(url: str) -> str:
+    """Return the address of a private file with the variable of its token, which pip and uv put in and do not keep."""
+    login = reading_login(url)
+    scheme, separator, rest = url.partition("://")
+    return url if login is None else f"{scheme}{separator}__token__:${{{_variable(registry_of(url))}}}@{rest}"
+
+
+def _variable(registry: str) -> str:
+    return f"GEM_HUB_TOKEN_{sha256(registry.encode()).hexdigest()[:16].upper()}"
+
+
+def _environment(lines: Iterable[str]) -> dict[str, str]:
+    """Return the environment of an installer: with the tokens of the private files among some lines, and no others."""
+    named = {name for line in lines for name in _VARIABLE.findall(line)}
+    tokens = {_variable(address): login.token for address, login in logins().items()} if named else {}
+    return {**os.environ, **{name: tokens[name] for name in named & tokens.keys()}}
 
 
 def _installers() -> Iterator[Installer]:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
 from gem_hub_client.installed import core_version
 from gem_hub_client.installer import Installer, pinned_line
+from gem_hub_client.lock_file import LockedPackage, read_lock_file
 from gem_hub_client.package_index import PackageIndex
+from gem_hub_client.registry.addresses import registry_of
 from gem_hub_client.resolve import Choice, Resolution, requirement, resolve
 from gem_hub_client.trust.records import check_recorded
 
@@ -57,6 +57,11 @@ def lockable(names: Sequence[str], hubs: Sequence[Hub]) -> Resolution:
                 f"{choice.release.hub.name} lists no file of {choice.release} yet, and what has no digest cannot be "
                 f"locked; once it is released: pip install {choice.release.name}"
             )
+        if registry_of(choice.release.url):
+            raise HubError(
+                f"{choice.release} is private, and an installer could write the token of its address into the lock "
+                f"file; install it by itself: gem hub install {choice.release.name}=={choice.release.version}"
+            )
     check_recorded(choice.release for choice in resolution.choices)
     return resolution
 
@@ -72,10 +77,10 @@ def lock(resolution: Resolution, installer: Installer, target: Path) -> LockResu
     part = target.with_name(f"pylock.part-{os.getpid()}.toml")
     try:
         installer.lock([pinned_line(choice) for choice in resolution.choices], part)
-        packages = _read(part)
+        packages = read_lock_file(part)
         for choice in resolution.choices:
-            _check(choice, packages.get(choice.release.name))
-        unpinned = [name for name, package in packages.items() if not _digests(package)]
+            _check(choice, [package for package in packages if package.name == choice.release.name])
+        unpinned = [package.name for package in packages if not package.digests]
         if unpinned:
             raise HubError(
                 f"{installer.name} wrote no digest for {', '.join(unpinned[:5])}, so it could be any file; is it "
@@ -89,33 +94,13 @@ def lock(resolution: Resolution, installer: Installer, target: Path) -> LockResu
     return LockResult(target, resolution.choices, len(packages))
 
 
-def _check(choice: Choice, package: dict[str, Any] | None) -> None:
+def _check(choice: Choice, locked: Sequence[LockedPackage]) -> None:
     release = choice.release
-    if package is None:
+    if not locked:
         raise HubError(f"the lock file that was written lacks {release}; it was thrown away")
-    if _digests(package) != {release.sha256}:
-        raise HubError(
-            f"the lock file that was written has another file for {release} than {release.hub.name}; it was thrown "
-            f"away: expected sha256 {release.sha256}, found {', '.join(sorted(_digests(package))) or 'none'}"
-        )
-
-
-def _digests(package: dict[str, Any]) -> set[str]:
-    """Return the sha256 of all files of a package; empty if one of them has none."""
-    files = [package[key] for key in ("archive", "sdist") if key in package] + list(package.get("wheels", ()))
-    found = [file.get("hashes", {}).get("sha256", "") for file in files]
-    return set(found) if all(found) else set()
-
-
-def _read(path: Path) -> dict[str, dict[str, Any]]:
-    if sys.version_info >= (3, 11):
-        from tomllib import TOMLDecodeError, loads
-    else:
-        from tomli import TOMLDecodeError, loads
-    from packaging.utils import canonicalize_name
-
-    try:
-        document = loads(path.read_text(encoding="utf-8"))
-        return {canonicalize_name(package["name"]): package for package in document["packages"]}
-    except (TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise HubError(f"the lock file that was written cannot be read: {error!r}") from error
+    for package in locked:
+        if not package.is_file(release.url, release.sha256):
+            raise HubError(
+                f"the lock file that was written has another file for {release} than {release.hub.name}; it was thrown "
+                f"away: expected sha256 {release.sha256}, found {', '.join(sorted(package.digests)) or 'none'}"
+            )

@@ -7,6 +7,8 @@ anything else there is refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from gem_hub_client.installed import CORE
 from gem_hub_client.pages import Page
 from gem_hub_client.sanitize import sanitize
 
-__all__ = ["IndexedRelease", "file_path", "host_url", "read_release", "releases_of"]
+__all__ = ["IndexedRelease", "file_path", "host_url", "read_release", "release_at", "releases_of"]
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 # No white space, quote, '#', ';' or '$': in a requirements file they would end the address or be expanded.
@@ -53,6 +55,8 @@ class IndexedRelease:
     hub_requires: frozenset[str]
     """The names of those that come from the same hub; all others come from the installer's own index."""
     extras: frozenset[str]
+    licence: str
+    """The SPDX expression, or whatever line its metadata has; empty if it says nothing."""
     yanked: str | None
     """Why it was taken back; None if it was not."""
     environments: tuple[str, ...]
@@ -84,6 +88,25 @@ def releases_of(hub: Hub, page: Page) -> list[IndexedRelease]:
     """
     read = [read_release(hub, page["name"], entry) for entry in page["releases"]]
     return sorted(read, key=lambda release: release.version, reverse=True)
+
+
+def release_at(releases: Sequence[IndexedRelease], version: str) -> IndexedRelease:
+    """Return the release of a version, in any spelling of it.
+
+    Args:
+        releases: all of a package; at least one.
+        version: what a user has written.
+
+    Raises:
+        HubError: if there is no such release.
+    """
+    with suppress(InvalidVersion):
+        wanted = Version(version)
+        for release in releases:
+            if release.version == wanted:
+                return release
+    known = ", ".join(str(release.version) for release in releases[:10])
+    raise HubError(f"there is no {releases[0].name} {version}; there are {known}")
 
 
 def read_release(hub: Hub, name: str, entry: dict[str, Any]) -> IndexedRelease:
@@ -143,6 +166,7 @@ def _read(hub: Hub, name: str, entry: dict[str, Any]) -> IndexedRelease:
         extras=frozenset(
             canonicalize_name(extra) for extra in entry.get("provides_extra") or () if _EXTRA.match(extra)
         ),
+        licence=sanitize(str(entry.get("licence") or "")),
         yanked=None if yanked is None else sanitize(str(yanked)),
         environments=tuple(sanitize(environment["id"]) for environment in entry.get("environments") or ()),
         violations=_violations(entry.get("conformance") or [], entry.get("conformance_sources") or []),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from gem_hub_client.errors import HubError, MissingFileError
+from gem_hub_client.registry.addresses import registry_of
 from gem_hub_client.sanitize import sanitize
 
 __all__ = ["FolderSource", "HubSource", "Reply", "Validators", "WebSource"]
@@ -121,15 +122,28 @@ class WebSource:
         # Without compression, so that sizes and digests are those of what comes through the wire.
         common = {"User-Agent": f"gem-hub-client/{__version__}", "Accept-Encoding": "identity"}
         request = Request(self.url + path, headers={**common, **headers})  # noqa: S310  # http(s) alone: see Hub
+        director = _opener()
+        if is_private := bool(registry_of(self.url + path)):
+            from gem_hub_client.registry.client import opener
+            from gem_hub_client.registry.credentials import reading_login
+
+            if (login := reading_login(self.url + path)) is not None:
+                request.add_unredirected_header("Authorization", f"Bearer {login.token}")
+                director = opener()  # a token goes through no redirect, and no proxy reads it
         try:
-            return _opener().open(request, timeout=timeout)
+            return director.open(request, timeout=timeout)
         except HTTPError as error:
             error.close()
             if error.code == 304 and headers:
                 return None
             # Buckets answer 403 for a missing file to those who may not list them.
             kind = MissingFileError if error.code in (403, 404, 410) else HubError
-            raise kind(f"{self.url}{path}: the server answers {error.code} {sanitize(str(error.reason))}") from error
+            advice = (
+                "; a private hub needs a token of a member with the scope 'read': gem hub login" if is_private else ""
+            )
+            raise kind(
+                f"{self.url}{path}: the server answers {error.code} {sanitize(str(error.reason))}{advice}"
+            ) from error
         except (OSError, HTTPException, ValueError) as error:  # URLError is an OSError
             raise HubError(
                 f"{self.url}{path}: cannot be reached: {sanitize(str(getattr(error, 'reason', error)))}"

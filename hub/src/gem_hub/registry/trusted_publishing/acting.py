@@ -50,7 +50,7 @@ def acting_credential(services: RegistryServices, credential: Credential, packag
     Raises:
         Problem: 403 if a minted token is not for this package.
     """
-    if credential.origin == "account":
+    if not credential.is_minted:
         return credential
     name = canonicalize_name(package)
     query = (

@@ -18,6 +18,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from gem_hub.registry.organisations.roles import Act
 from gem_hub.registry.problems import Problem
 from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.tables import accounts
@@ -230,7 +231,7 @@ class TokenExchange:
                 reasons.append(f"{row.package}: the publisher was added for an issuer of another kind")
             elif reason := mismatch(publisher, identity):
                 reasons.append(f"{row.package}: {reason}")
-            elif row.disabled is not None or not self._may_publish(row.package, row.account):
+            elif row.disabled is not None or not self._may(row.package, row.account, "publish"):
                 reasons.append(f"{row.package}: {row.account}, who added the publisher, may not publish it")
             else:
                 matches.setdefault(row.package, _Match(row, publisher))
@@ -274,15 +275,15 @@ class TokenExchange:
             )
         if not credential.covers(package):
             raise Problem(HTTPStatus.FORBIDDEN, f"this token is for other packages than {package}; use another one")
-        if not self._may_publish(package, credential.account) and not self._services.is_operator(credential.account):
+        if not self._may(package, credential.account, "owners") and not self._services.is_operator(credential.account):
             raise Problem(
                 HTTPStatus.FORBIDDEN, f"{package} belongs to others, and {credential.account} may not change it"
             )
         return self._services.store.package(package) is None
 
-    def _may_publish(self, package: str, account: str) -> bool:
+    def _may(self, package: str, account: str, act: Act) -> bool:
         known = self._services.store.package(package)
-        return known is None or account in known.owners
+        return known is None or self._services.organisations.acting_for(account, known.owners, act) is not None
 
     def _check_number(self, connection: Connection, package: str, credential: Credential, pending: bool) -> None:
         count = select(func.count()).select_from(publishers)

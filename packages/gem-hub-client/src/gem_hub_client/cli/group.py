@@ -14,6 +14,8 @@ __all__ = ["COMMANDS", "REGISTRY_COMMANDS", "hub_command", "registry_is_installe
 COMMANDS = {
     "search": "gem_hub_client.cli.search:search_command",
     "info": "gem_hub_client.cli.info:info_command",
+    "diff": "gem_hub_client.cli.diff:diff_command",
+    "sbom": "gem_hub_client.cli.sbom:sbom_command",
     "list": "gem_hub_client.cli.list:list_command",
     "install": "gem_hub_client.cli.install:install_command",
     "lock": "gem_hub_client.cli.lock:lock_command",
@@ -32,6 +34,8 @@ COMMANDS = {
     "quarantine": "gem_hub_client.cli.remote_changes:quarantine_command",
     "owner": "gem_hub_client.cli.remote_changes:owner_command",
     "report": "gem_hub_client.cli.remote_changes:report_command",
+    "downloads": "gem_hub_client.cli.downloads:downloads_command",
+    "org": "gem_hub_client.cli.org:org_command",
     "tokens": "gem_hub_client.cli.tokens:tokens_command",
     "publishers": "gem_hub_client.cli.publishers:publishers_command",
 }

@@ -99,8 +99,11 @@ def _show(hub: Hub, record: dict[str, Any], page: Page) -> None:
     )
     click.echo()
     show_table(
-        ["release", "published", "yanked"],
-        [[entry["version"], _published(entry), entry.get("yanked") or ""] for entry in page["releases"][:10]],
+        ["release", "published", "licence", "yanked"],
+        [
+            [entry["version"], _published(entry), entry.get("licence") or "not said", entry.get("yanked") or ""]
+            for entry in page["releases"][:10]
+        ],
     )
     click.secho(f"\nInstall it: {install_line(record)}", dim=True)
 

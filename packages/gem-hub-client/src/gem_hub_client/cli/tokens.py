@@ -33,7 +33,7 @@ def tokens_command() -> None:
     "--scope",
     "scopes",
     multiple=True,
-    type=click.Choice(["publish", "manage"]),
+    type=click.Choice(["publish", "manage", "read"]),
     default=("publish",),
     show_default=True,
     help="What it may do; several times for several.",

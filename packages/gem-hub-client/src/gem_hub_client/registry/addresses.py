@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from urllib.parse import urlsplit
 
 from gem_hub_client.config import Hub, hub_at, hubs
 from gem_hub_client.errors import HubError
 
-__all__ = ["check_safe", "default_registry", "is_loopback", "registry_address"]
+__all__ = ["check_safe", "default_registry", "is_loopback", "registry_address", "registry_of"]
+
+_PRIVATE = re.compile(r"(https?://[^/?#@\\]+/(?:[^?#@\\]*/)??)private/[a-z0-9-]+/.*")
+"""The first such folder in an address counts, and no user name may stand in front of the host."""
 
 _PORTS = {"https": 443, "http": 80}
 
@@ -37,6 +41,16 @@ def default_registry() -> str | None:
 
     known = [*logins()]
     return known[0] if len(known) == 1 else None
+
+
+def registry_of(address: str) -> str:
+    """Return the registry whose tokens open an address below an organisation's private hub; empty for any other.
+
+    Args:
+        address: of a hub or of a file in it; ``https://hub.example/private/acme/…`` belongs to ``https://hub.example/``.
+    """
+    match = _PRIVATE.fullmatch(address)
+    return match[1] if match is not None else ""
 
 
 def is_loopback(host: str) -> bool:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from gem_hub_client.config import config_file
 from gem_hub_client.errors import HubError
 from gem_hub_client.locking import exclusive
+from gem_hub_client.registry.addresses import check_safe, registry_of
 
-__all__ = ["Login", "credentials_file", "forget", "login_of", "logins", "prepare", "remember"]
+__all__ = ["Login", "credentials_file", "forget", "login_of", "logins", "prepare", "reading_login", "remember"]
 
 
 class Login(NamedTuple):
@@ -41,7 +42,24 @@ def login_of(address: str) -> Login | None:
     Raises:
         HubError: if the file is unreadable, or readable for others.
     """
-    return logins().get(address)
+    known = logins()
+    return known.get(address) or known.get(registry_of(address))
+
+
+def reading_login(address: str) -> Login | None:
+    """Return the login that opens an address of a private hub; None for any other address, and without a login.
+
+    A token is sent to no address outside the private hubs of its own registry, so that reading a public hub tells
+    nobody who reads.
+
+    Raises:
+        HubError: as for :func:`login_of`, and if the address is not safe for a token.
+    """
+    registry = registry_of(address)
+    login = logins().get(registry) if registry else None
+    if login is not None:
+        check_safe(address)
+    return login
 
 
 def logins() -> dict[str, Login]:
