@@ -23,6 +23,7 @@ from gem_hub.registry.account_api import account_routes
 from gem_hub.registry.operator_api import operator_routes
 from gem_hub.registry.package_api import package_routes
 from gem_hub.registry.problems import Problem, problem_answer
+from gem_hub.registry.result_api import result_routes
 from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.tokens import TOKEN
 from gem_hub.registry.trusted_publishing.routes import publisher_routes
@@ -57,6 +58,7 @@ def registry_app(
             *publisher_routes(services),
             *account_routes(services),
             *package_routes(services),
+            *result_routes(services),
             *operator_routes(services),
             Route("/api/{rest:path}", _no_such_endpoint, methods=["GET", "POST", "PUT", "DELETE"]),
             Route("/{path:path}", static, methods=["GET"]),
