@@ -7,7 +7,6 @@ sorted keys and no blanks, so that equal results are equal bytes; a text that sa
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,6 +58,7 @@ COLUMNS = (
 OUTCOMES = ("succeeded", "unsuccessful", "incomplete", "unknown", "untold")
 """What may become of an episode: ``gem_rollout.trajectory.OUTCOMES``, as a test of the workspace proves."""
 
+_MOST_NUMBER = 2.0**63
 _MOST_RETURN = 1e9
 _MOST_TOKENS = 10**12
 _MOST_COST = 1e9
@@ -296,7 +296,7 @@ def _whole(value: Any, low: int, high: int, *, or_none: bool = False) -> str:
 def _real(value: Any, low: float, high: float, *, or_none: bool = False) -> str:
     if or_none and value is None:
         return ""
-    if type(value) in (int, float) and math.isfinite(value) and low <= value <= high:
+    if type(value) in (int, float) and low <= value <= high:  # NaN is in no range
         return ""
     return f"a number from {low:g} to {high:g}{' or null' if or_none else ''}"
 
@@ -325,7 +325,7 @@ def _is_plain(value: Any, levels: int) -> bool:
         return levels > 0 and all(_is_plain(inner, levels - 1) for inner in value)
     if isinstance(value, str):
         return sanitize(value.replace("\n", " ")) == value.replace("\n", " ") and not set(value) & set("<>")
-    return value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value))
+    return value is None or not _real(value, -_MOST_NUMBER, _MOST_NUMBER) or isinstance(value, bool)
 
 
 def _wrappers(value: Any) -> str:
