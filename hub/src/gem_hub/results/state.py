@@ -34,12 +34,17 @@ class StatedResult:
         """What its payload says."""
         return self.event.predicate
 
+    @property
+    def path(self) -> str:
+        """Where its event lies in the hub; a package without a release has no events of its own there."""
+        return self.event.path if self.event.sha256 else f"results/{self.event.name}/{self.id}.json"
+
     def entry(self) -> dict[str, Any]:
         """Return what ``envs/NAME.json`` says of it; the rest is in the event's file, which the digest proves."""
         said = {name: self.predicate.get(name) for name in _SHOWN}
         return {
             "id": self.id,
-            "path": self.event.path,
+            "path": self.path,
             "sha256": self.event.file_sha256,
             "version": self.event.version,
             **said,

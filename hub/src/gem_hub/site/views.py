@@ -13,6 +13,7 @@ from gem.ids import parse_id
 from gem_hub.catalogue import release_tags
 from gem_hub.first_observations import MOST_OF_PICTURES, PICTURE
 from gem_hub.site.conformance import Check, checks_of
+from gem_hub.site.leaderboards import BoardView, Withdrawn, board_views
 from gem_hub.site.text import shortened, tag_slug, web_address
 from gem_hub_client.ids import base_id
 
@@ -150,6 +151,9 @@ class PackageView:
     """The command that installs it; empty if no file is offered."""
     source: str
     """The repository's folder of an unreleased package."""
+    boards: list[BoardView]
+    """The results of agents in its environments; none on a page that warns of its package."""
+    withdrawn: list[Withdrawn]
 
 
 def view_of(details: Mapping[str, Any]) -> PackageView:
@@ -165,6 +169,7 @@ def view_of(details: Mapping[str, Any]) -> PackageView:
     release = releases[details["releases"].index(entry)]
     environments = _environments(entry, release.checks)
     install = _install(details["name"], entry) if offered else ""
+    boards, withdrawn = ([], []) if quarantined else board_views(details, entry["version"])
     summary = shortened(" ".join(entry["summary"].split()), _SUMMARY)
     listing = offered and Listing(
         name=details["name"],
@@ -199,6 +204,8 @@ def view_of(details: Mapping[str, Any]) -> PackageView:
         description_content_type=entry["description_content_type"],
         install=install,
         source=entry["source"],
+        boards=boards,
+        withdrawn=withdrawn,
     )
 
 

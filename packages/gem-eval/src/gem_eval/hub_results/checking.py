@@ -28,9 +28,10 @@ from gem_hub_client.results.record import COLUMNS, ResultEpisode, ResultError, R
 from gem_rollout.replay import replay
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["CheckedResult", "check_result", "raw_difference"]
+__all__ = ["SCRIPTED", "CheckedResult", "check_result", "raw_difference"]
 
 SCRIPTED = ("reference", "random", "null")
+"""The agents that can be played anew from their names."""
 _PLAYED_AGAIN = ("outcome", "return", "turns", "failure")
 """What two plays of one agent have in common; digests hold times, and a replay has no tokens."""
 

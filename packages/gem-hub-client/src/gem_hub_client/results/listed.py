@@ -97,7 +97,7 @@ def _read(found: VerifiedPage, entry: dict[str, Any]) -> HubResult:
     label = f"{hub.name}: the result {sanitize(str(entry.get('id')))[:40]} of {name}"
     try:
         path, digest = entry["path"], entry["sha256"]
-        if re.fullmatch(rf"events/{re.escape(name)}/\d{{8,12}}-result\.json", path) is None:
+        if re.fullmatch(rf"(events/{name}/\d{{8,12}}-result|results/{name}/[0-9a-f]{{16}})\.json", path) is None:
             raise ValueError(f"it lies at {path!r:.80}")
         content = _content(hub, path, digest)
         if sha256(content).hexdigest() != digest:

@@ -58,6 +58,14 @@ COLUMNS = (
 OUTCOMES = ("succeeded", "unsuccessful", "incomplete", "unknown", "untold")
 """What may become of an episode: ``gem_rollout.trajectory.OUTCOMES``, as a test of the workspace proves."""
 
+HISTORIES = frozenset(
+    {
+        *("concat", "concat_with_action", "concat_chat", "concat_chat_on_reset", "messages"),
+        *("sliding_window", "summarize", "token_budget", "record", "episode_tracking"),
+    }
+)
+"""Wrappers that change only which earlier turns an observation shows, or that only note what happens."""
+
 _MOST_NUMBER = 2.0**63
 _MOST_RETURN = 1e9
 _MOST_TOKENS = 10**12
@@ -154,8 +162,14 @@ class ResultRecord:
     @property
     def setting(self) -> str:
         """A key of what must be equal so that two results can be compared: wheel, environment, seeds."""
-        same = (self.wheel or self.code, self.environment, self.kwargs, self.wrappers, self.limits)
+        changing = [item for item in self.wrappers if not _shows(item)]
+        same = (self.wheel or self.code, self.environment, self.kwargs, changing, self.limits)
         return _compact([*same, self.seed, self.group, self.planned]).decode()
+
+
+def _shows(wrapper: Any) -> bool:
+    """Return whether a wrapper only changes what an agent is shown of earlier turns, which is the agent's affair."""
+    return (wrapper if isinstance(wrapper, str) else wrapper.get("name")) in HISTORIES
 
 
 def result_id(payload: bytes) -> str:
