@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hub_command import gem_hub
 from registry_server import RunningRegistry, running_registry
 from signed_results import NAME, OWNER, code_record, made_result, new_key, signed_event, toy_release
@@ -23,6 +24,7 @@ from gem_hub.errors import HubRefusal
 from gem_hub.events import Conformance, Result, ResultDecision
 from gem_hub.results.state import episodes_path, results_of
 from gem_hub.store import Store
+from gem_hub_client.cli.group import hub_command
 from gem_hub_client.config import hub_at
 from gem_hub_client.errors import HubError
 from gem_hub_client.pages import verified_page
@@ -142,6 +144,15 @@ def test_a_mirror_cannot_alter_a_result(attack: str, hub: Store, tmp_path: Path)
     alter(hub.folder)
     with pytest.raises(HubError, match=reason):
         listed(hub)
+
+
+def test_verify_checks_every_result(hub: Store, tmp_path: Path) -> None:
+    """``gem hub verify`` finds a result that is not the one that the page promises."""
+    publish(hub, tmp_path, OWNER)
+    _edit_event(hub.folder, b"{", b"{ ")
+    done = CliRunner().invoke(hub_command, ["verify", str(hub.folder)])
+    assert done.exit_code == 1
+    assert "is not what the package's page promises" in done.output
 
 
 def test_a_hub_cannot_make_up_a_result(hub: Store, tmp_path: Path) -> None:
