@@ -20,7 +20,7 @@ from pathlib import Path
 import official_index
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from gem_eval.hub_results import SCRIPTED, Wheel, check_result, results_of_run
+from gem_eval.hub_results import SCRIPTED, PublishedWheel, check_result, results_of_run
 from gem_eval.runs import RunFolder
 from gem_hub.events import Result
 from gem_hub.signing.development import development_key
@@ -33,7 +33,7 @@ def main(*runs: str) -> int:
     signer = official_key()
     for run in runs:
         for result in results_of_run(RunFolder.open(run)):
-            record = result.published(Wheel(), official_index.PUBLISHER, signer.public)
+            record = result.published(PublishedWheel(), official_index.PUBLISHER, signer.public)
             checked = check_result(record, result.raw)
             print(f"{record.environment} {record.label}: {checked.verdict} {checked.difference}")  # noqa: T201  # a script
             if checked.verdict != "same":

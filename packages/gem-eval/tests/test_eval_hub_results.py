@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from gem_eval.hub_results import (
-    Listed,
+    ListedResult,
+    PublishedWheel,
     RunResult,
-    Wheel,
     check_result,
     leaderboards,
     raw_difference,
@@ -29,7 +29,7 @@ from gem_hub_client.results.record import ResultError, ResultRecord, payload_of,
 
 GAME = "game:GuessTheNumber-v0-easy"
 EPISODES = 8
-WHEEL = Wheel("gem_envs_games-0.1.0-py3-none-any.whl", "a" * 64)
+WHEEL = PublishedWheel("gem_envs_games-0.1.0-py3-none-any.whl", "a" * 64)
 
 
 @pytest.fixture(scope="module")
@@ -198,10 +198,10 @@ def test_an_unfinished_run_is_no_result(tmp_path: Path) -> None:
         results_of_run(RunFolder.open(run.path))
 
 
-def listed(result: RunResult, status: str = "admitted", **changes: Any) -> Listed:
+def listed(result: RunResult, status: str = "admitted", **changes: Any) -> ListedResult:
     """Return a result as a hub lists it."""
     record = published(result, **changes)
-    return Listed(sha256(payload_of(record)).hexdigest()[:16], record, status)  # type: ignore[arg-type]
+    return ListedResult(sha256(payload_of(record)).hexdigest()[:16], record, status)  # type: ignore[arg-type]
 
 
 def test_a_table_compares_as_gem_compare_does(runs: dict[str, RunFolder], results: dict[str, RunResult]) -> None:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoardView",
-    "Line",
     "Plot",
-    "Point",
-    "Row",
+    "PlotLine",
+    "PlotPoint",
+    "ResultRow",
     "Withdrawn",
     "board_documents",
     "board_views",
@@ -34,7 +34,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 16, 14, 38
 
 
 @dataclass(frozen=True)
-class Row:
+class ResultRow:
     """A row of a table: texts, ready to be shown."""
 
     id: str
@@ -62,7 +62,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Point:
+class PlotPoint:
     """A result in a plot. Places are pixels."""
 
     label: str
@@ -75,7 +75,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Line:
+class PlotLine:
     """The score of an agent without tokens or price, as a line across the plot."""
 
     label: str
@@ -87,8 +87,8 @@ class Plot:
     """Scores against tokens or price."""
 
     quantity: str
-    points: list[Point]
-    lines: list[Line]
+    points: list[PlotPoint]
+    lines: list[PlotLine]
     x_ticks: list[tuple[float, str]]
     y_ticks: list[tuple[float, str]]
     width: int = _WIDTH
@@ -120,7 +120,7 @@ class BoardView:
     seeds: str
     setting: str
     metric: str
-    rows: list[Row]
+    rows: list[ResultRow]
     more_rows: int
     harnesses: list[str]
     agents: list[str]
@@ -133,11 +133,11 @@ def board_documents(package: WheelPackage) -> dict[str, Any]:
     stated = results_of(package)
     if not stated:
         return {}
-    from gem_eval.hub_results import Listed, leaderboards  # heavy, and only results need it
+    from gem_eval.hub_results import ListedResult, leaderboards  # heavy, and only results need it
     from gem_hub_client.results.envelope import payload_in
 
     listed = [
-        Listed(
+        ListedResult(
             one.id, read_payload(payload_in(one.event.envelope)), one.state, one.by, one.reason,
             one.entry()["episodes_path"],
         )
@@ -176,7 +176,7 @@ def _document(board: Leaderboard, paths: Mapping[str, str]) -> dict[str, Any]:
 
 def _view(board: Mapping[str, Any], number: int) -> BoardView:
     entries = sorted(board["entries"], key=lambda entry: (entry["status"] != "admitted", entry["place"]))
-    rows: list[Row] = []
+    rows: list[ResultRow] = []
     for entry in entries[:_MOST_ROWS]:
         earlier = {(row.harness, row.agent, row.state) for row in rows}
         names = entry["harness"], entry["model"] or entry["agent"], entry["status"]
@@ -201,10 +201,10 @@ def _view(board: Mapping[str, Any], number: int) -> BoardView:
     )
 
 
-def _row(entry: Mapping[str, Any], metric: str, is_first: bool) -> Row:
+def _row(entry: Mapping[str, Any], metric: str, is_first: bool) -> ResultRow:
     estimate, difference, bounds = entry["estimate"], entry["difference"], entry["success_bounds"]
     unknown = entry["unknown"] if metric == "success" else entry["failed"]
-    return Row(
+    return ResultRow(
         id=entry["id"],
         agent=entry["model"] or entry["agent"],
         harness=entry["harness"],
@@ -251,9 +251,11 @@ def _plot(entries: Sequence[Mapping[str, Any]], quantity: str) -> Plot | None:
         label, (below, above) = entry["model"] or entry["agent"], _ends(entry["estimate"])
         place = y(entry["estimate"]["value"])
         if entry[quantity]:
-            points.append(Point(label, x(entry[quantity]), place, y(below), y(above), entry["status"] == "admitted"))
+            points.append(
+                PlotPoint(label, x(entry[quantity]), place, y(below), y(above), entry["status"] == "admitted")
+            )
         else:
-            lines.append(Line(label, place))
+            lines.append(PlotLine(label, place))
     step = max(1, -(-(last - first) // 6))
     return Plot(
         quantity={"tokens": "tokens of an episode", "cost": "price of an episode"}[quantity],

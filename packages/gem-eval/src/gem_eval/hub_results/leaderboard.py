@@ -19,13 +19,13 @@ from gem_eval.statistics.run_comparison import METRICS
 from gem_eval.statistics.run_summary import EnvironmentSummary, by_seed
 from gem_hub_client.results.record import ResultRecord
 
-__all__ = ["Entry", "Leaderboard", "Listed", "leaderboards"]
+__all__ = ["Leaderboard", "LeaderboardEntry", "ListedResult", "leaderboards"]
 
 Metric = Literal["success", "return"]
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedResult:
     """A result as a hub lists it."""
 
     id: str
@@ -40,10 +40,10 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LeaderboardEntry:
     """A row of a leaderboard."""
 
-    listed: Listed
+    listed: ListedResult
     figures: EnvironmentSummary
     estimate: Estimate | None
     """Of the table's metric; None where no episode has it."""
@@ -113,13 +113,13 @@ class Leaderboard:
     group: int
     metric: Metric
     """``success`` where every result knows it, else ``return``."""
-    entries: tuple[Entry, ...]
+    entries: tuple[LeaderboardEntry, ...]
     """Reviewed ones first, each part by the metric."""
 
     @property
-    def groups(self) -> list[tuple[str, str, list[Entry]]]:
+    def groups(self) -> list[tuple[str, str, list[LeaderboardEntry]]]:
         """Harness, model or agent, and entries, in the order of the best entry of each."""
-        found: dict[tuple[str, str], list[Entry]] = {}
+        found: dict[tuple[str, str], list[LeaderboardEntry]] = {}
         for entry in self.entries:
             found.setdefault((entry.record.harness, entry.record.label), []).append(entry)
         return [(*names, members) for names, members in found.items()]
@@ -130,13 +130,13 @@ class Leaderboard:
         return {**values, "entries": [entry.to_dict() for entry in self.entries]}
 
 
-def leaderboards(results: Iterable[Listed]) -> list[Leaderboard]:
+def leaderboards(results: Iterable[ListedResult]) -> list[Leaderboard]:
     """Return the tables of results, the largest of each environment first; withdrawn results stand in none.
 
     Args:
         results: of any packages; those whose :attr:`ResultRecord.setting` differs stand in different tables.
     """
-    tables: dict[str, list[Listed]] = {}
+    tables: dict[str, list[ListedResult]] = {}
     for listed in results:
         if listed.status != "withdrawn":
             tables.setdefault(listed.record.setting, []).append(listed)
@@ -144,7 +144,7 @@ def leaderboards(results: Iterable[Listed]) -> list[Leaderboard]:
     return sorted(boards, key=lambda board: (board.environment, -len(board.entries), board.code, board.setting))
 
 
-def _table(results: Sequence[Listed]) -> Leaderboard:
+def _table(results: Sequence[ListedResult]) -> Leaderboard:
     rows = {listed.id: rows_of(listed.record) for listed in results}
     knows = all(by_seed(played, METRICS["success"]) for played in rows.values())
     metric: Metric = "success" if knows else "return"
@@ -153,7 +153,7 @@ def _table(results: Sequence[Listed]) -> Leaderboard:
         name: figures.success if metric == "success" else figures.mean_return for name, figures in summaries.items()
     }
 
-    def rank(listed: Listed) -> tuple[bool, bool, float, str]:
+    def rank(listed: ListedResult) -> tuple[bool, bool, float, str]:
         estimate = estimates[listed.id]
         value = 0.0 if estimate is None else -estimate.value
         return listed.status != "admitted", estimate is None, value, listed.id
@@ -161,7 +161,7 @@ def _table(results: Sequence[Listed]) -> Leaderboard:
     ordered = sorted(results, key=rank)
     best = ordered[0].id
     entries = tuple(
-        Entry(
+        LeaderboardEntry(
             listed,
             summaries[listed.id],
             estimates[listed.id],

@@ -16,13 +16,13 @@ from gem_eval.runs.folder import RunFolder
 from gem_eval.runs.run_config import RunConfig, RunEnvironment
 from gem_hub_client.results.record import ResultError, ResultRecord
 
-__all__ = ["RunResult", "Wheel", "results_of_run"]
+__all__ = ["PublishedWheel", "RunResult", "results_of_run"]
 
 HARNESS = "gem-eval"
 SCRIPTED = "scripted"
 
 
-class Wheel(NamedTuple):
+class PublishedWheel(NamedTuple):
     """The file from which a package is installed; both empty for a package without a release."""
 
     filename: str = ""
@@ -38,7 +38,7 @@ class RunResult:
     raw: bytes
     """The lines of its episodes, in the record's order."""
 
-    def published(self, wheel: Wheel, publisher: str, key: str) -> ResultRecord:
+    def published(self, wheel: PublishedWheel, publisher: str, key: str) -> ResultRecord:
         """Return the record with what its publisher adds."""
         return replace(self.record, filename=wheel.filename, wheel=wheel.sha256, publisher=publisher, key=key)
 

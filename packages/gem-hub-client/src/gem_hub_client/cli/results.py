@@ -83,7 +83,7 @@ def _push(
     publisher = _publisher(hub, by)
     folder = load_optional("gem_eval.runs:RunFolder", "gem-eval", "publishing a result")(run)
     make = load_optional("gem_eval.hub_results:results_of_run", "gem-eval", "publishing a result")
-    wheel = load_optional("gem_eval.hub_results:Wheel", "gem-eval", "publishing a result")
+    wheel = load_optional("gem_eval.hub_results:PublishedWheel", "gem-eval", "publishing a result")
     signer = PublisherKey(key)
     told = []
     for result in make(folder, harness=harness, raw_url=episodes_url):

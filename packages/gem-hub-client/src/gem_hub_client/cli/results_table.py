@@ -24,7 +24,7 @@ def leaderboards_of(results: Iterable[HubResult]) -> list[Any]:
     """
     purpose = "comparing results"
     leaderboards = load_optional("gem_eval.hub_results:leaderboards", "gem-eval", purpose)
-    listed = load_optional("gem_eval.hub_results:Listed", "gem-eval", purpose)
+    listed = load_optional("gem_eval.hub_results:ListedResult", "gem-eval", purpose)
     boards: list[Any] = leaderboards(
         listed(one.id, one.record, one.state, one.by, one.reason, one.episodes_path) for one in results
     )
