@@ -36,7 +36,7 @@ def toy_release(version: str = "0.1.0") -> Release:
 def code_record(release: Release) -> Conformance:
     """Return a run of the kit that says which code a release's wheel holds."""
     environments = [{"id": one.id, "clauses": []} for one in release.environments]
-    packages = [{"source_digest": CODE, "environments": environments}]
+    packages: list[Any] = [{"source_digest": CODE, "environments": environments}]
     return Conformance(
         name=release.name,
         version=release.version,

@@ -72,7 +72,7 @@ def test_a_result_is_listed_as_its_owner_left_it(hub: Store, tmp_path: Path) -> 
     publish(hub, tmp_path, OWNER)
     stranger = publish(hub, tmp_path, "bob")
     assert listed(hub) == [(OWNER, "admitted"), ("bob", "unreviewed")]
-    decision = {"name": NAME, "result": stranger.id, "reason": "looked at"}
+    decision: dict[str, Any] = {"name": NAME, "result": stranger.id, "reason": "looked at"}
     assert hub.add_event(ResultDecision(by=OWNER, action="admit", **decision))
     assert not hub.add_event(ResultDecision(by=OWNER, action="admit", **decision))
     assert listed(hub) == [(OWNER, "admitted"), ("bob", "admitted")]
@@ -101,7 +101,7 @@ def test_a_refused_result_leaves_nothing(hub: Store, tmp_path: Path) -> None:
     assert contents(hub.folder) == before
 
 
-def _edit_page(hub: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+def _edit_page(hub: Path, edit: Callable[[Any], object]) -> None:
     path = hub / "envs" / f"{NAME}.json"
     page = json.loads(path.read_bytes())
     edit(page["results"])
@@ -173,7 +173,7 @@ def game_registry(tmp_path: Path, own_folders: None) -> Iterator[RunningRegistry
     """A registry with a release of the games that are installed here."""
     release, metadata = synthetic_release("gem-envs-games", "0.1.0", [GAME], publisher=OWNER)
     checked = {"source_digest": spec(GAME).source_digest, "environments": [{"id": GAME, "clauses": []}]}
-    record = {"gem_core": "0.1.0", "packages": [checked]}
+    record: dict[str, Any] = {"gem_core": "0.1.0", "packages": [checked]}
     with running_registry(tmp_path / "hub") as running:
         store = running.services.store
         store.publish(release, None, metadata)

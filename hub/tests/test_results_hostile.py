@@ -6,7 +6,7 @@ import gzip
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -251,7 +251,8 @@ def test_a_withdrawn_result_stays_withdrawn(key: PublisherKey) -> None:
     assert [(one.state, one.by, one.reason) for one in results_of(package)] == [("withdrawn", "bob", "trained on them")]
     with pytest.raises(HubRefusal, match="what is withdrawn does not come back"):
         check_result(event, package)
-    for action in ("admit", "withdraw"):
+    decisions: tuple[Literal["admit", "withdraw"], ...] = ("admit", "withdraw")
+    for action in decisions:
         again = ResultDecision(name=package.name, by=OWNER, result=event.id, action=action, reason="x")
         with pytest.raises(HubRefusal, match="which is final"):
             check_decision(again, package, [])
@@ -267,7 +268,9 @@ def test_a_withdrawn_result_stays_withdrawn(key: PublisherKey) -> None:
         ("mallory", "withdraw", False),
     ],
 )  # fmt: skip
-def test_owners_admit_and_publishers_withdraw(by: str, action: str, allowed: bool, key: PublisherKey) -> None:
+def test_owners_admit_and_publishers_withdraw(
+    by: str, action: Literal["admit", "withdraw"], allowed: bool, key: PublisherKey
+) -> None:
     """Nobody admits a result of their own on another's package."""
     event = signed_event(made_result("bob", key, SCORES), key)
     package = toy_package().after(event.model_copy(update={"serial": 3}))
