@@ -7,7 +7,8 @@ DIR then holds ``root.json``, one catalogue file and ``envs/``: what ``gem hub``
 from the records and events in ``hub/index`` and, for each package of the repository that has no release yet, from its
 ``pyproject.toml``, readme and ``environments.toml``. No package is imported, and the same files give the same bytes.
 ``hub/official_records.py`` makes the conformance records of unreleased packages, with their scores; a record counts as
-long as the sources have the digest that it names. With ``--pages`` DIR also holds the catalogue's pages,
+long as the sources have the digest that it names. ``hub/official_results.py`` keeps results of agents in
+``hub/results``, with the recorded episodes beside them. With ``--pages`` DIR also holds the catalogue's pages,
 and with ``--publish`` the pages of installers, the records and events, and the keys: what the project's web server
 serves. ``--sign`` signs it all with the online key that ``GEM_HUB_ONLINE_KEY`` names; as long as the root holds
 development keys it may be missing, because everybody has that one.
@@ -33,9 +34,10 @@ sys.path[:0] = OURS  # before what is installed, which may be older
 from gem.discovery.manifest import FILE_NAME, read_specs  # noqa: E402
 from gem.entry_points import folder_digest  # noqa: E402
 from gem_hub.catalogue import EPOCH  # noqa: E402
-from gem_hub.events import Conformance, Event  # noqa: E402
+from gem_hub.events import Conformance, Event, Result  # noqa: E402
 from gem_hub.package import WheelPackage  # noqa: E402
 from gem_hub.records import CoreMetadata, Release, environments_of  # noqa: E402
+from gem_hub.results.state import episodes_path, results_of  # noqa: E402
 from gem_hub.snapshot import published_files, snapshot_files  # noqa: E402
 from gem_hub.storage import HubFolder  # noqa: E402
 from gem_hub.truth import Truth  # noqa: E402
@@ -48,6 +50,7 @@ else:
 
 INDEX = ROOT / "hub" / "index"
 RECORDS = ROOT / "hub" / "conformance"
+RESULTS = ROOT / "hub" / "results"
 ROOTS = ROOT / "hub" / "official_roots"
 OPTIONS = {"--pages", "--publish", "--sign"}
 PUBLISHER = "gem"
@@ -58,6 +61,11 @@ def main(target: Path, *options: str) -> None:
     inputs = {path: stamp(path) for path in sorted(map(str, read_files()))}
     listed = packages()
     files = published_files(listed) if "--publish" in options else snapshot_files(listed)
+    for package in listed:
+        for one in results_of(package):
+            recorded = RESULTS / package.name / f"{one.id}.jsonl.gz"
+            if one.event.hosted and recorded.is_file():
+                files[episodes_path(str(one.predicate["raw_sha256"]))] = recorded.read_bytes()
     if "--pages" in options:
         from gem_hub.site.build import details_of, site_files
 
@@ -65,7 +73,8 @@ def main(target: Path, *options: str) -> None:
     # Loaded modules are inputs too: another version of them may derive something else.
     code = sorted({str(module.__file__) for module in list(sys.modules.values()) if getattr(module, "__file__", None)})
     inputs |= {path: stamp(path) for path in code if path.startswith(OURS)}
-    superseded = {*target.glob("envs/*"), *target.glob("catalog/*")} - {target / path for path in files}
+    derived = ("envs/*", "results/*/*", "episodes/*/*", "catalog/*")
+    superseded = {path for pattern in derived for path in target.glob(pattern)} - {target / path for path in files}
     for path, content in files.items():
         put(target / path, content)
     for old in superseded:
@@ -104,7 +113,7 @@ def read_files() -> Iterator[Path]:
     for project in (*ROOT.glob("packages/*/pyproject.toml"), ROOT / "hub/pyproject.toml"):
         yield from (project, project.with_name("README.md"), *project.parent.glob("src/*/__init__.py"))
         yield from project.parent.glob(f"src/*/{FILE_NAME}")
-    yield RECORDS
+    yield from (RESULTS, *RESULTS.rglob("*"), RECORDS)
     for record in RECORDS.glob("*.json"):
         # The digest of the sources decides whether the record counts.
         yield from (record, *(path for path in sources(record.stem).rglob("*") if "__pycache__" not in path.parts))
@@ -125,6 +134,9 @@ def packages() -> list[WheelPackage]:
         if check is not None:
             serial += 1
             events.append(check.model_copy(update={"serial": serial}))
+        for result in results_on(release):
+            serial += 1
+            events.append(result.model_copy(update={"serial": serial}))
         described.append(WheelPackage.of(release.name, [numbered], events))
     return sorted([*released, *described], key=lambda package: package.name)
 
@@ -167,6 +179,13 @@ def record_of(release: Release) -> Conformance | None:
     except (OSError, ValueError, LookupError, TypeError):
         return None
     return event if is_current else None
+
+
+def results_on(release: Release) -> list[Result]:
+    """Return the results on a package, of whatever sources: each says which, and a table holds those of the same."""
+    paths = sorted((RESULTS / release.name).glob("*.json"))
+    found = [Result.model_validate_json(path.read_bytes()) for path in paths]
+    return [result for result in found if result.version == release.version and not result.sha256]
 
 
 def unreleased(project: Path) -> Release:

@@ -60,7 +60,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "gem_envs_web": {"gem", "gem_tools", *LIBRARIES},
     "gem_terminal": {"gem", "gem_tools", *LIBRARIES},
     "gem_terminal_remote": {"gem", "gem_server", "gem_terminal", *LIBRARIES},
-    "gem_hub": {"gem", "gem_hub_client", "gem_testing", "gem_tools", *LIBRARIES},
+    "gem_eval": {"gem", "gem_hub_client", *LIBRARIES},
+    "gem_hub": {"gem", "gem_eval", "gem_hub_client", "gem_testing", "gem_tools", *LIBRARIES},
 }
 """Package → the packages of this repository that it may import; all others gem and :data:`LIBRARIES`."""
 

@@ -19,7 +19,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SNAPSHOT = "gem_hub_client/official_index"
 FILES = ("root.json", "catalog", "envs")
-SIGNED = ("trust", "log")
+OPTIONAL = ("results", "episodes", "trust", "log")
 ONLINE_KEY = "GEM_HUB_ONLINE_KEY"
 """What of a derived snapshot is shipped; the rest is about the machine that derived it."""
 DERIVATION = ["filelock>=3.16", "packaging>=26.0", "pydantic>=2.7", "tomli>=2.0; python_version < '3.11'"]
@@ -51,7 +51,7 @@ class SnapshotHook(BuildHookInterface[Any]):
         elif not source.is_dir():
             raise FileNotFoundError(f"{source}: build from GEM's repository or from a source distribution")
         place = SNAPSHOT if self.target_name == "wheel" else f"src/{SNAPSHOT}"
-        for name in (*FILES, *(name for name in SIGNED if (source / name).is_dir())):
+        for name in (*FILES, *(name for name in OPTIONAL if (source / name).is_dir())):
             build_data["force_include"][str(source / name)] = f"{place}/{name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:

@@ -13,11 +13,23 @@ from gem.discovery import official
 from gem.ids import parse_id
 from gem_hub.attestations.provenance import attestations_in, check_subject
 from gem_hub.errors import HubRefusal
-from gem_hub.events import Conformance, Event, Lift, Owner, Provenance, Quarantine, Unyank, Yank
+from gem_hub.events import (
+    Conformance,
+    Event,
+    Lift,
+    Owner,
+    Provenance,
+    Quarantine,
+    Result,
+    ResultDecision,
+    Unyank,
+    Yank,
+)
 from gem_hub.package import WheelPackage
 from gem_hub.policy import HubPolicy
 from gem_hub.records import Release
 from gem_hub.reserved import OFFICIAL, PACKAGES
+from gem_hub.results.admission import check_decision, check_result
 from gem_hub.taken_names import TakenNames
 
 __all__ = ["admitted_in_order", "check_event", "check_release", "closed_namespaces"]
@@ -62,6 +74,12 @@ def check_event(event: Event, package: WheelPackage, operators: Collection[str])
         HubRefusal: if its version does not exist, if it is about another wheel, if the account may not request it, or
             if the last owner would go.
     """
+    if isinstance(event, Result):  # anybody may publish one; it says whether an owner has looked at it
+        check_result(event, package)
+        return
+    if isinstance(event, ResultDecision):
+        check_decision(event, package, operators)
+        return
     if isinstance(event, Yank | Unyank | Conformance | Provenance):
         _check_version(package, event.version)
     if isinstance(event, Conformance | Provenance):

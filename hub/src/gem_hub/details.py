@@ -7,6 +7,7 @@ from typing import Any
 from gem_hub.canonical import compact_json
 from gem_hub.package import WheelPackage
 from gem_hub.records import Release
+from gem_hub.results.state import results_of
 
 __all__ = ["details"]
 
@@ -22,6 +23,7 @@ def details(package: WheelPackage) -> bytes:
             "owners": package.owners,
             "serial": package.last.serial,
             "releases": [_release(package, release) for release in package.releases],
+            **({"results": results} if (results := [one.entry() for one in results_of(package)]) else {}),
         }
     )
 

@@ -7,6 +7,8 @@ The events, in the order of their serials, applied to the releases give the stat
 from __future__ import annotations
 
 import hashlib
+import json
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -23,6 +25,9 @@ from pydantic import (
 
 from gem_hub.attestations.provenance import attestations_in
 from gem_hub.records import Digest, PackageName, Person, Strict, Timestamp, VersionText, now
+from gem_hub_client.errors import HubError
+from gem_hub_client.results.envelope import payload_in
+from gem_hub_client.results.record import result_id
 from gem_hub_client.sanitize import sanitize
 
 __all__ = [
@@ -36,6 +41,8 @@ __all__ = [
     "Owner",
     "Provenance",
     "Quarantine",
+    "Result",
+    "ResultDecision",
     "Undeprecate",
     "Unyank",
     "Yank",
@@ -234,7 +241,71 @@ class Provenance(EventBase):
         return value
 
 
-AnyEvent = Yank | Unyank | Deprecate | Undeprecate | Quarantine | Lift | Owner | Conformance | Provenance
+class Result(EventBase):
+    """A result of an agent in an environment of a release, which its publisher has signed.
+
+    What the envelope must hold is checked when it is added, see :mod:`gem_hub.results.admission`. Events must stay
+    readable for ever, so that reading one asks for no more than a payload.
+    """
+
+    kind: Literal["result"] = "result"
+    version: VersionText
+    sha256: Digest
+    """The digest of the wheel; empty for a package without a release."""
+    envelope: dict[str, JsonValue]
+    """The signed payload; see :mod:`gem_hub_client.results.envelope`."""
+    hosted: bool = False
+    """Whether the hub has the lines of its episodes, see :func:`gem_hub.results.state.episodes_path`."""
+
+    @field_validator("envelope")
+    @classmethod
+    def _has_payload(cls, value: dict[str, Any]) -> dict[str, Any]:
+        try:
+            payload_in(value)
+        except HubError as error:
+            raise ValueError(str(error)) from None
+        return value
+
+    @cached_property
+    def id(self) -> str:
+        """The name of the result: the beginning of its payload's digest."""
+        return result_id(payload_in(self.envelope))
+
+    @cached_property
+    def predicate(self) -> dict[str, Any]:
+        """What the payload says; checked when the result was added."""
+        predicate: dict[str, Any] = json.loads(payload_in(self.envelope))["predicate"]
+        return predicate
+
+    @cached_property
+    def file_sha256(self) -> str:
+        """The digest of the event's file, once it has a serial."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+
+class ResultDecision(EventBase):
+    """A result is admitted by an owner of the package, or withdrawn by its publisher, an owner or an operator."""
+
+    kind: Literal["result-decision"] = "result-decision"
+    result: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    """The :attr:`Result.id`."""
+    action: Literal["admit", "withdraw"]
+    reason: Reason
+
+
+AnyEvent = (
+    Yank
+    | Unyank
+    | Deprecate
+    | Undeprecate
+    | Quarantine
+    | Lift
+    | Owner
+    | Conformance
+    | Provenance
+    | Result
+    | ResultDecision
+)
 Event = Annotated[AnyEvent, Field(discriminator="kind")]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 """Validates any event: ``EVENT.validate_json(text, strict=True)``."""

@@ -61,6 +61,7 @@ def headers() -> bytes:
         "/simple/index.json": {"Content-Type": SIMPLE_JSON},
         "/simple/:name/index.json": {"Content-Type": SIMPLE_JSON},
         "/catalog/*": {"Cache-Control": _FOR_EVER, "Content-Type": "application/gzip"},
+        "/episodes/*": {"Cache-Control": _FOR_EVER, "Content-Type": "application/gzip"},
         "/files/*": {"Cache-Control": _FOR_EVER, "Content-Type": "application/octet-stream"},
     }
     blocks = [

@@ -15,6 +15,7 @@ from gem_hub.events import Conformance
 from gem_hub.package import WheelPackage
 from gem_hub.policy import HubPolicy
 from gem_hub.records import Release, file_path
+from gem_hub.results.state import episodes_path, results_of
 from gem_hub.storage import PRIVATE, TEMPORARY, HubFiles
 from gem_hub.truth import Truth
 from gem_hub_client.errors import HubError
@@ -62,6 +63,7 @@ def rebuild(truth: Truth, check: bool = False, report: Callable[[int, int], None
     _number(truth)
     derived: set[str] = set()
     digests: set[str] = set()
+    recorded: set[str] = set()
     missing: list[str] = []
 
     def watched() -> Iterator[WheelPackage]:
@@ -69,6 +71,7 @@ def rebuild(truth: Truth, check: bool = False, report: Callable[[int, int], None
         for number, package in enumerate(truth.packages()):
             report(number, len(names))
             digests.update(record.sha256 for record in package.records)
+            recorded.update(episodes_path(str(one.predicate["raw_sha256"])) for one in results_of(package))
             if check:
                 hosted = (record for record in package.records if record.mode == "host")
                 paths = [file_path(record.sha256, record.filename) for record in hosted]
@@ -99,7 +102,7 @@ def rebuild(truth: Truth, check: bool = False, report: Callable[[int, int], None
         if not check:
             files.remove(path)
     if not check:
-        _sweep(files, derived, digests)
+        _sweep(files, derived, digests, recorded)
     if missing:
         raise HubError("; ".join(missing))
     return sorted(differing)
@@ -174,7 +177,7 @@ def _check_file(files: HubFiles, record: Release, differing: list[str], check: b
     files.replace(f"{path}.metadata", metadata)
 
 
-def _sweep(files: HubFiles, derived: set[str], digests: set[str]) -> None:
+def _sweep(files: HubFiles, derived: set[str], digests: set[str], recorded: set[str]) -> None:
     """Remove old files that no record needs and that no reader can still be using."""
     for path in files.files(TEMPORARY):
         if files.age(path) > KEPT["temporary"]:
@@ -184,4 +187,7 @@ def _sweep(files: HubFiles, derived: set[str], digests: set[str]) -> None:
             files.remove(path)
     for path in files.files("files"):
         if path.split("/")[2:3] and path.split("/")[2] not in digests and files.age(path) > KEPT["unreferenced"]:
+            files.remove(path)
+    for path in files.files("episodes"):
+        if path not in recorded and files.age(path) > KEPT["unreferenced"]:
             files.remove(path)

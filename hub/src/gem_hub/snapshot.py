@@ -8,16 +8,20 @@ from gem_hub.catalogue import snapshot_feed
 from gem_hub.derive import list_pages, package_pages, root_bytes
 from gem_hub.details import details
 from gem_hub.package import WheelPackage
+from gem_hub.results.state import results_of
 
 __all__ = ["published_files", "snapshot_files"]
 
 
 def snapshot_files(packages: Iterable[WheelPackage]) -> dict[str, bytes]:
-    """Return path → content: ``envs/`` with a page for each package, one catalogue file, and ``root.json`` last."""
+    """Return path → content: ``envs/`` with a page for each package, results, a catalogue file, ``root.json`` last."""
     listed = list(packages)
     feed = snapshot_feed(listed)
     pages = {f"envs/{package.name}.json": details(package) for package in listed}
-    return {**pages, **feed.files, "root.json": root_bytes(feed.root)}
+    # A package without a release has its results here; those of others are events, which a hub has in any case.
+    results = {one.path: one.event.to_bytes() for package in listed for one in results_of(package)}
+    unreleased = {path: content for path, content in results.items() if path.startswith("results/")}
+    return {**pages, **unreleased, **feed.files, "root.json": root_bytes(feed.root)}
 
 
 def published_files(packages: Iterable[WheelPackage]) -> dict[str, bytes]:

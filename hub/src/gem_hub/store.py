@@ -33,11 +33,13 @@ from gem_hub.canonical import compact_json
 from gem_hub.catalogue import claims, line, next_feed, read_feed
 from gem_hub.derive import issued_root, list_pages, package_pages, root_bytes
 from gem_hub.errors import HubRefusal
-from gem_hub.events import Conformance, Event, Lift, Quarantine
+from gem_hub.events import Conformance, Event, Lift, Quarantine, Result
 from gem_hub.package import WheelPackage
 from gem_hub.policy import HubPolicy
 from gem_hub.rebuild import REBUILDING, place_files, rebuild, unobserved
 from gem_hub.records import Release, Strict, file_path
+from gem_hub.results.admission import check_result
+from gem_hub.results.state import episodes_path, results_of
 from gem_hub.simple_pages import LISTS, extended_lists
 from gem_hub.statements import signed_statement
 from gem_hub.storage import HeldLock, HubFiles, HubFolder, HubLock, files_of
@@ -186,6 +188,23 @@ class Store:
                 return False
             self._commit(held, package, event)
         return True
+
+    def add_result(self, event: Result, packed: bytes | None) -> None:
+        """Add a signed result, with the recorded lines of its episodes if its publisher sends them.
+
+        Args:
+            event: the result; the store says whether it has the lines.
+            packed: the lines, gzipped; None if they lie elsewhere.
+
+        Raises:
+            HubRefusal: with the reason; see :mod:`gem_hub.results.admission`.
+            HubError: if the hub is damaged.
+        """
+        event = event.model_copy(update={"hosted": packed is not None})
+        check_result(event, self.existing(event.name), packed)  # reads every episode, and happens before the lock
+        if packed is not None:
+            self.files.create(episodes_path(str(event.predicate["raw_sha256"])), packed)
+        self.add_event(event)
 
     def check_event(self, event: Event) -> None:
         """Check that an event may be added now; :meth:`add_event` makes the same check.
@@ -456,6 +475,7 @@ def _state(package: WheelPackage) -> Mapping[str, Any]:
         "flags": package.flags,
         "owners": package.owners,
         "provenance": {release.version: package.provenance(release.version) for release in package.releases},
+        "results": [(one.id, one.state) for one in results_of(package)],
         "conformance": {
             version: (done[-1].record, done[-1].examples, done[-1].source, done[-1].statement)
             for version, done in checks.items()

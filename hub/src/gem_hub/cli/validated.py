@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gem_hub.errors import HubRefusal
 from gem_hub.events import EventBase
@@ -13,7 +13,7 @@ __all__ = ["validated"]
 E = TypeVar("E", bound=EventBase)
 
 
-def validated(kind: type[E], **fields: str | None) -> E:
+def validated(kind: type[E], **fields: Any) -> E:
     """Return an event; raises HubRefusal with a sentence for each invalid field."""
     try:
         return kind.model_validate(fields)

@@ -165,7 +165,12 @@ Handler = Callable[[ApiCall], Any]
 
 
 def api_route(
-    services: RegistryServices, path: str, method: str, handler: Handler, status: HTTPStatus = HTTPStatus.OK
+    services: RegistryServices,
+    path: str,
+    method: str,
+    handler: Handler,
+    status: HTTPStatus = HTTPStatus.OK,
+    most_body: int = _MOST_BODY,
 ) -> Route:
     """Return a route whose handler runs in a thread.
 
@@ -175,10 +180,11 @@ def api_route(
         method: the HTTP method.
         handler: makes the answer.
         status: the status of the answer.
+        most_body: the bytes that a request may have.
     """
 
     async def endpoint(request: Request) -> Response:
-        body = await _read_json(request, services) if method != "GET" else {}
+        body = await _read_json(request, services, most_body) if method != "GET" else {}
         answer = await anyio.to_thread.run_sync(partial(_call, services, request, body, handler))
         if isinstance(answer, Response):
             return answer
@@ -195,9 +201,9 @@ def _call(services: RegistryServices, request: Request, body: dict[str, Any], ha
     return handler(ApiCall(services, request, body, address))
 
 
-async def _read_json(request: Request, services: RegistryServices) -> dict[str, Any]:
+async def _read_json(request: Request, services: RegistryServices, most: int) -> dict[str, Any]:
     content = bytearray()
-    async for chunk in read_body(request, _MOST_BODY, services.limits):
+    async for chunk in read_body(request, most, services.limits):
         content.extend(chunk)
     if not content:
         return {}

@@ -27,6 +27,7 @@ from gem_hub.registry.organisations.private_hubs import PrivateHubs, PrivateServ
 from gem_hub.registry.organisations.routes import organisation_routes
 from gem_hub.registry.package_api import package_routes
 from gem_hub.registry.problems import Problem, problem_answer
+from gem_hub.registry.result_api import result_routes
 from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.tokens import TOKEN
 from gem_hub.registry.trusted_publishing.routes import publisher_routes
@@ -55,6 +56,7 @@ def registry_app(
             *account_routes(services),
             *package_routes(services),
             *organisation_routes(services),
+            *result_routes(services),
             *operator_routes(services),
             private_route(PrivateHubs(services, _private_app)),
         ],

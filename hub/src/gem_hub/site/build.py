@@ -9,6 +9,7 @@ from typing import Any
 from gem_hub.details import details
 from gem_hub.package import WheelPackage
 from gem_hub.site.environment import scored_agents
+from gem_hub.site.leaderboards import board_documents, environments_with
 from gem_hub.site.render import render, static_files
 from gem_hub.site.search_index import search_files
 from gem_hub.site.text import readable, tag_slug
@@ -26,9 +27,9 @@ _MOST_OF_A_TAG = 500
 
 
 def details_of(packages: Iterable[WheelPackage]) -> Iterator[dict[str, Any]]:
-    """Yield the content of ``envs/NAME.json`` of each package."""
+    """Yield the content of ``envs/NAME.json`` of each package, with its leaderboards if it has results."""
     for package in packages:
-        yield json.loads(details(package))
+        yield {**json.loads(details(package)), **board_documents(package)}
 
 
 def pages(packages: Iterable[Mapping[str, Any]]) -> dict[str, bytes]:
@@ -59,7 +60,8 @@ def site_files(packages: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, byt
 def package_page(view: PackageView) -> bytes:
     """Return the page of a package."""
     agents = scored_agents(view.environments, ("random", "reference"))
-    return render("package.html", "../../", package=view, agents=agents)
+    results = environments_with(view.boards)
+    return render("package.html", "../../", package=view, agents=agents, results=results)
 
 
 def _lists(listings: list[Listing]) -> Iterator[tuple[str, bytes]]:

@@ -15,6 +15,7 @@ from gem_hub.first_observations import MOST_OF_PICTURES, PICTURE
 from gem_hub.site.changelog import Changelog, changelog_of
 from gem_hub.site.changes import ReleaseChanges, changes_of
 from gem_hub.site.conformance import Check, checks_of
+from gem_hub.site.leaderboards import BoardView, Withdrawn, board_views
 from gem_hub.site.text import shortened, tag_slug, web_address
 from gem_hub_client.ids import base_id
 
@@ -156,6 +157,9 @@ class PackageView:
     """What is new in the release of the page; None for the first one."""
     changelog: Changelog | None
     """What its author says is new; left out, like the readme, on a page that warns of its package."""
+    boards: list[BoardView]
+    """The results of agents in its environments; none on a page that warns of its package."""
+    withdrawn: list[Withdrawn]
 
 
 def view_of(details: Mapping[str, Any]) -> PackageView:
@@ -171,6 +175,7 @@ def view_of(details: Mapping[str, Any]) -> PackageView:
     release = releases[details["releases"].index(entry)]
     environments = _environments(entry, release.checks)
     install = _install(details["name"], entry) if offered else ""
+    boards, withdrawn = ([], []) if quarantined else board_views(details, entry["version"])
     summary = shortened(" ".join(entry["summary"].split()), _SUMMARY)
     listing = offered and Listing(
         name=details["name"],
@@ -206,6 +211,8 @@ def view_of(details: Mapping[str, Any]) -> PackageView:
         source=entry["source"],
         changes=None if quarantined else changes_of(entry, details["releases"]),
         changelog=None if quarantined else changelog_of(entry),
+        boards=boards,
+        withdrawn=withdrawn,
     )
 
 

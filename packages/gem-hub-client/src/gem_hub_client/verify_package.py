@@ -14,8 +14,9 @@ from packaging.version import Version
 from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
 from gem_hub_client.names import page_path
-from gem_hub_client.pages import PAGE_LIMIT, page_contradictions
+from gem_hub_client.pages import PAGE_LIMIT, VerifiedPage, page_contradictions
 from gem_hub_client.releases import IndexedRelease, file_path, read_release
+from gem_hub_client.results.listed import read_results
 from gem_hub_client.sanitize import sanitize
 from gem_hub_client.simple import JSON_TYPE, UNSAID_IN_HTML, Link, SimplePage, kind_of, read_html, read_json
 from gem_hub_client.trust.statements import contradiction, counts_of, read_statement
@@ -140,6 +141,11 @@ def _check(
     if versions != sorted(versions, key=Version, reverse=True):
         served.problem(path, "does not list the newest release first")
     _check_statements(served, path, page)
+    try:
+        for _ in read_results(VerifiedPage(served.hub, line, page, "")):
+            pass
+    except HubError as error:
+        served.problems.append(sanitize(str(error)))
     quarantined = page["status"] == "quarantined"
     releases: list[tuple[IndexedRelease, dict[str, Any]]] = []
     for entry in page["releases"]:

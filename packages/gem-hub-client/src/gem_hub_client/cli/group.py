@@ -19,6 +19,7 @@ COMMANDS = {
     "list": "gem_hub_client.cli.list:list_command",
     "install": "gem_hub_client.cli.install:install_command",
     "lock": "gem_hub_client.cli.lock:lock_command",
+    "results": "gem_hub_client.cli.results:results_command",
     "audit": "gem_hub_client.cli.audit:audit_command",
     "verify": "gem_hub_client.cli.verify:verify_command",
     "checkpoint": "gem_hub_client.cli.checkpoint:checkpoint_command",

@@ -21,14 +21,15 @@ from gem_hub_client.errors import HubError
 from gem_hub_client.pages import Page, find_page
 from gem_hub_client.sanitize import sanitize, sanitize_values
 
-__all__ = ["info_command"]
+__all__ = ["info_command", "provider"]
 
 
 @click.command("info")
 @click.argument("name")
 @click.option("--offline", is_flag=True, help="Ask no server; use what was read before.")
+@click.option("--results", is_flag=True, help="Show the results of agents instead, compared seed by seed.")
 @json_option
-def info_command(name: str, offline: bool, as_json: bool) -> None:
+def info_command(name: str, offline: bool, results: bool, as_json: bool) -> None:
     """Show everything about a package.
 
     NAME is a package, or the id of an environment.
@@ -37,9 +38,16 @@ def info_command(name: str, offline: bool, as_json: bool) -> None:
     Examples:
       gem hub info gem-envs-games
       gem hub info game:Sudoku-v0
+      gem hub info game:Sudoku-v0-easy --results
     """
-    found = find_page(_provider(name, offline) if ":" in name else name, hubs(), offline=offline)
+    found = find_page(provider(name, offline) if ":" in name else name, hubs(), offline=offline)
     note(found.note)
+    if results:
+        from gem_hub_client.cli.results_table import show_results
+        from gem_hub_client.results.listed import read_results
+
+        show_results(list(read_results(found, name if ":" in name else "")), as_json)
+        return
     record, page = sanitize_values(found.record), sanitize_values(found.page)
     if as_json:
         print_json({"hub": found.hub.name, "install": install_line(record), **page})
@@ -47,7 +55,7 @@ def info_command(name: str, offline: bool, as_json: bool) -> None:
         _show(found.hub, record, page)
 
 
-def _provider(identity: str, offline: bool) -> str:
+def provider(identity: str, offline: bool) -> str:
     """Return the package that offers an environment."""
     from gem_hub_client.federated_search import query_catalogue
     from gem_hub_client.ids import base_id

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Keep results of runs as signed records of the official index.
+
+    python hub/official_results.py RUN ...
+
+RUN is a folder of ``gem eval`` over environments of this repository's packages. A record of each environment is written
+to ``hub/results/PACKAGE/ID.json``, the recorded episodes of a model beside it, from where ``hub/official_index.py``
+takes both. It is checked as ``gem hub results check`` does: scripted agents are played anew, and the recorded actions
+of others are played again. Until the first release the records are signed with a development key, which everybody has
+and which proves nothing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import tempfile
+from pathlib import Path
+
+import official_index
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from gem_eval.hub_results import SCRIPTED, PublishedWheel, check_result, results_of_run
+from gem_eval.runs import RunFolder
+from gem_hub.events import Result
+from gem_hub.signing.development import development_key
+from gem_hub_client.results.envelope import PublisherKey
+from gem_hub_client.results.record import payload_of
+
+
+def main(*runs: str) -> int:
+    """Write the records of runs; return the exit code."""
+    signer = official_key()
+    for run in runs:
+        for result in results_of_run(RunFolder.open(run)):
+            record = result.published(PublishedWheel(), official_index.PUBLISHER, signer.public)
+            checked = check_result(record, result.raw)
+            print(f"{record.environment} {record.label}: {checked.verdict} {checked.difference}")  # noqa: T201  # a script
+            if checked.verdict != "same":
+                return 1
+            event = Result(
+                created=record.created,
+                name=record.package,
+                by=official_index.PUBLISHER,
+                version=record.version,
+                sha256="",
+                envelope=signer.envelope(payload_of(record)),
+                hosted=record.agent not in SCRIPTED,
+            )
+            folder = official_index.RESULTS / record.package
+            official_index.put(folder / f"{event.id}.json", event.to_bytes())
+            if event.hosted:
+                official_index.put(folder / f"{event.id}.jsonl.gz", gzip.compress(result.raw, 9, mtime=0))
+    return 0
+
+
+def official_key() -> PublisherKey:
+    """Return the key of the official results."""
+    private = development_key("results")._private_key  # no other way
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "results.key")
+        path.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        return PublisherKey(path)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))

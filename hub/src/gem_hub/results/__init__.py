@@ -1,0 +1,1 @@
+"""Results in a hub: signed records on its packages, their admission, and what pages say of them."""

@@ -1,0 +1,111 @@
+"""The leaderboards on a package's page: what stands in which table, in words and in a plot, and that nothing loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from signed_results import NAME, OWNER, made_result, new_key, signed_event, toy_package
+from site_pages import Element, parsed
+
+from gem_hub.events import Event, Quarantine, ResultDecision
+from gem_hub.package import WheelPackage
+from gem_hub.site import pages
+from gem_hub.site.build import details_of
+
+GOOD = [1.0] * 10 + [0.0] * 2
+POOR = [0.0] * 11 + [1.0]
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> WheelPackage:
+    """A package with results of two harnesses, one of a stranger, one on other seeds and one that was withdrawn."""
+    alice, bob = new_key(tmp_path, "alice"), new_key(tmp_path, "bob")
+    results = [
+        signed_event(made_result(OWNER, alice, GOOD, model="great-model", salt="1"), alice),
+        signed_event(made_result(OWNER, alice, POOR, model="great-model", harness="other-loop", salt="2"), alice),
+        signed_event(made_result("bob", bob, [1.0] * 12, model="boasting-model", salt="3"), bob),
+        signed_event(made_result(OWNER, alice, GOOD[1:], salt="4"), alice),
+        signed_event(made_result(OWNER, alice, GOOD, model="cheat", salt="5"), alice),
+    ]
+    gone = ResultDecision(name=NAME, by=OWNER, result=results[-1].id, action="withdraw", reason="it saw the seeds")
+    return _with(toy_package(), [*results, gone])
+
+
+def _with(package: WheelPackage, events: list[Any]) -> WheelPackage:
+    for event in events:
+        package = package.after(event.model_copy(update={"serial": package.last.serial + 1}))
+    return package
+
+
+def page_of(package: WheelPackage, *events: Event) -> Element:
+    """Return the page of a package after further events."""
+    return parsed(pages(details_of([_with(package, list(events))]))[f"p/{NAME}/index.html"])
+
+
+def boards_on(page: Element) -> list[Element]:
+    return [section for section in page.all("section") if section.attributes.get("class") == "board"]
+
+
+def test_results_on_other_seeds_stand_in_another_table(package: WheelPackage) -> None:
+    """A table holds results on one wheel and one set of seeds, and says which."""
+    first, second = boards_on(page_of(package))
+    assert [row.attributes["data-agent"] for row in first.all("tr")[1:]] == [
+        "great-model", "great-model", "boasting-model"
+    ]  # fmt: skip
+    assert "seeds 0 to 11" in first.text
+    assert [row.attributes["data-agent"] for row in second.all("tr")[1:]] == ["small-model"]
+    assert "seeds 0 to 10" in second.text
+
+
+def test_an_unreviewed_result_is_not_what_others_are_measured_by(package: WheelPackage) -> None:
+    """However good it is, it comes last, says that it is unreviewed, and the differences are to a reviewed one."""
+    rows = boards_on(page_of(package))[0].all("tr")[1:]
+    assert [row.attributes["data-state"] for row in rows] == ["admitted", "admitted", "unreviewed"]
+    assert "best" in rows[0].text
+    assert "−0.750" in rows[1].text
+    assert "not told apart from the best" in rows[2].text
+    assert "unreviewed" in rows[2].text
+    assert "unreviewed" not in rows[0].text
+
+
+def test_a_score_has_its_interval_and_what_is_unknown(package: WheelPackage) -> None:
+    """No mean stands alone."""
+    text = boards_on(page_of(package))[0].all("tr")[1].text
+    assert "0.833" in text
+    assert "12 episodes, 0 unknown" in text
+    assert " … " in text
+
+
+def test_a_withdrawn_result_stands_in_no_table(package: WheelPackage) -> None:
+    """The page says that it was withdrawn, by whom and why."""
+    page = page_of(package)
+    assert all("cheat" not in board.text for board in boards_on(page))
+    assert "(cheat) was withdrawn by alice: it saw the seeds" in page.text
+
+
+def test_the_plot_shows_each_result_with_tokens_and_loads_nothing(package: WheelPackage) -> None:
+    """A point has its place, its interval and its name; there is one plot for tokens and one for the price."""
+    board = boards_on(page_of(package))[0]
+    tokens, price = board.all("svg")
+    for plot in (tokens, price):
+        assert [circle.attributes["class"] for circle in plot.all("circle")] == ["reviewed", "reviewed", "unreviewed"]
+        assert all(0 < float(circle.attributes["cx"]) < 560 for circle in plot.all("circle"))
+        assert all(0 < float(circle.attributes["cy"]) < 240 for circle in plot.all("circle"))
+        assert len(plot.all("path", **{"class": "bar"})) == 3
+    for element in page_of(package).all():
+        assert not element.attributes.get("src", "").startswith(("http", "//"))
+        assert "style" not in element.attributes
+
+
+def test_a_page_without_results_says_nothing_of_them() -> None:
+    """Neither a section nor a script of results is on it."""
+    page = page_of(toy_package())
+    assert not boards_on(page)
+    assert all("results" not in script.attributes["src"] for script in page.all("script"))
+
+
+def test_a_quarantined_package_shows_no_results(package: WheelPackage) -> None:
+    """What is not safe is not advertised."""
+    assert not boards_on(page_of(package, Quarantine(name=NAME, by="olivia", reason="unsafe")))

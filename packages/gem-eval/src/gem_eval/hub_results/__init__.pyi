@@ -1,0 +1,13 @@
+from gem_eval.hub_results.checking import SCRIPTED as SCRIPTED
+from gem_eval.hub_results.checking import CheckedResult as CheckedResult
+from gem_eval.hub_results.checking import check_result as check_result
+from gem_eval.hub_results.checking import raw_difference as raw_difference
+from gem_eval.hub_results.figures import rows_of as rows_of
+from gem_eval.hub_results.figures import summary_difference as summary_difference
+from gem_eval.hub_results.leaderboard import Leaderboard as Leaderboard
+from gem_eval.hub_results.leaderboard import LeaderboardEntry as LeaderboardEntry
+from gem_eval.hub_results.leaderboard import ListedResult as ListedResult
+from gem_eval.hub_results.leaderboard import leaderboards as leaderboards
+from gem_eval.hub_results.run_records import PublishedWheel as PublishedWheel
+from gem_eval.hub_results.run_records import RunResult as RunResult
+from gem_eval.hub_results.run_records import results_of_run as results_of_run

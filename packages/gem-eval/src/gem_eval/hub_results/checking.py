@@ -1,0 +1,196 @@
+"""Checks a result again: its figures, its episodes as they were recorded, and its episodes as they are played now.
+
+Scripted agents are played anew. Of other agents the recorded actions are played again in the environment that is
+installed here, which must have the code that the result names. No name inside a result or inside the lines of its
+episodes is ever imported: the environment comes from its id, wrappers from their registered names.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+from gem.errors import GemError
+from gem.registry import make
+from gem.registry import spec as find_spec
+from gem.vector.env_runner import describe
+from gem_eval.hub_results.figures import episode_of, summary_difference
+from gem_eval.runs.episode_row import EpisodeRow, settle
+from gem_eval.runs.evaluation import evaluate_sync
+from gem_eval.runs.evaluation_config import EvaluationConfig, EvaluationEnvironment
+from gem_eval.runs.lines import parse_line
+from gem_eval.runs.resolution import plan, resolve
+from gem_hub_client.results.record import COLUMNS, ResultEpisode, ResultError, ResultRecord
+from gem_rollout.replay import replay
+from gem_rollout.trajectory import Trajectory
+
+__all__ = ["SCRIPTED", "CheckedResult", "check_result", "raw_difference"]
+
+SCRIPTED = ("reference", "random", "null")
+"""The agents that can be played anew from their names."""
+_PLAYED_AGAIN = ("outcome", "return", "turns", "failure")
+"""What two plays of one agent have in common; digests hold times, and a replay has no tokens."""
+
+
+@dataclass(frozen=True)
+class CheckedResult:
+    """What came of checking a result."""
+
+    verdict: Literal["same", "differs", "cannot be checked"]
+    difference: str = ""
+    """The first difference, or why nothing could be compared."""
+    replayed: int = 0
+    """Episodes that were played again with the same result."""
+    left_out: int = 0
+    """Episodes that failed by no fault of the agent, which say nothing that could be compared."""
+    how: str = ""
+    """How they were played."""
+
+
+def raw_difference(record: ResultRecord, raw: bytes) -> str:
+    """Return in what recorded episodes differ from what a result says of them; empty if in nothing.
+
+    Args:
+        record: the result.
+        raw: the lines of its episodes, of any origin.
+    """
+    if sha256(raw).hexdigest() != record.raw_sha256 or len(raw) != record.raw_size:
+        return f"the recorded episodes have not the sha256 {record.raw_sha256[:12]}… that the result names"
+    lines = raw.splitlines(keepends=True)
+    if len(lines) != len(record.episodes):
+        return f"there are {len(lines)} recorded episodes, and the result lists {len(record.episodes)}"
+    rows = []
+    for number, (line, episode) in enumerate(zip(lines, record.episodes, strict=True), 1):
+        if sha256(line).hexdigest() != episode.sha256:
+            return f"recorded episode {number} has not the sha256 that the result names"
+        try:
+            document = parse_line(line)
+            spec = document["spec"]
+            if spec["id"] != record.environment:
+                return f"recorded episode {number} is of {spec['id']!r:.80}, and the result of {record.environment!r}"
+            row = replace(EpisodeRow.of_record(document, 0, len(line)), cost=episode.cost)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            return f"recorded episode {number} cannot be read: {error!r:.200}"
+        rows.append(row)
+    for number, (row, episode) in enumerate(zip(settle(rows), record.episodes, strict=True), 1):
+        found = _difference(episode, episode_of(row, episode.sha256), COLUMNS)
+        if found:
+            return f"recorded episode {number} (seed {episode.seed}): {found}"
+    return ""
+
+
+def check_result(record: ResultRecord, raw: bytes | None = None) -> CheckedResult:
+    """Check a result whose signature has been verified.
+
+    Args:
+        record: the result.
+        raw: the lines of its episodes; None where they cannot be had.
+    """
+    try:
+        difference = summary_difference(record) or ("" if raw is None else raw_difference(record, raw))
+    except ResultError as error:
+        difference = str(error)
+    if difference:
+        return CheckedResult("differs", difference)
+    try:
+        installed = find_spec(record.environment)
+    except GemError as error:
+        return CheckedResult("cannot be checked", f"{error}. {_advice(record)}")
+    if installed.source_digest != record.code:
+        return CheckedResult(
+            "cannot be checked",
+            f"the installed code of {record.environment} has the digest {str(installed.source_digest)[:12]}…, and the "
+            f"result is of {record.code[:12]}…. {_advice(record)}",
+        )
+    if record.agent in SCRIPTED:
+        return _play_anew(record)
+    if raw is None:
+        return CheckedResult(
+            "cannot be checked",
+            "its recorded episodes are neither in the hub nor at an address; ask its publisher for the run and name it "
+            "with --episodes FILE",
+        )
+    return _replay(record, raw)
+
+
+def _advice(record: ResultRecord) -> str:
+    if record.wheel:
+        return f"Install exactly that wheel: gem hub install {record.package}=={record.version}"
+    return f"It was made with an unreleased {record.package}; check out the sources that have this digest"
+
+
+def _play_anew(record: ResultRecord) -> CheckedResult:
+    with tempfile.TemporaryDirectory(prefix="gem-result-") as scratch:
+        try:
+            folder = evaluate_sync(_config(record), out=Path(scratch, "run"))
+        except GemError as error:
+            return CheckedResult("cannot be checked", f"the {record.agent} policy cannot be played: {error}")
+        rows = sorted(folder.rows(), key=lambda row: (row.seed, row.repetition))
+    now = [episode_of(row, "") for row in rows]
+    return _compared(record, now, f"the {record.agent} policy played anew")
+
+
+def _replay(record: ResultRecord, raw: bytes) -> CheckedResult:
+    """Play recorded actions again in the installed environment, whatever the lines say of where it comes from."""
+    same = left_out = 0
+    try:
+        spec = next(plan(resolve(_config(record)).environments)).spec
+        env = make(spec)
+    except Exception as error:  # a constructor may raise anything
+        return CheckedResult("cannot be checked", f"{record.environment} cannot be made: {describe(error)}")
+    with env:
+        for episode, trajectory in zip(record.episodes, _trajectories(raw), strict=True):
+            if episode.outcome == "unknown":
+                left_out += 1
+                continue
+            played = replay(replace(trajectory, seed=episode.seed), env=env)
+            if played.result != "same":
+                what = str(played.difference) if played.difference is not None else played.problem
+                return CheckedResult("differs", f"seed {episode.seed}: {what}", same, left_out)
+            same += 1
+    return CheckedResult("same", "", same, left_out, "the recorded actions played again")
+
+
+def _config(record: ResultRecord) -> EvaluationConfig:
+    """Return the evaluation that a scripted agent of this name would have, in the environment that is installed."""
+    environment = EvaluationEnvironment(
+        id=record.environment,
+        episodes=record.planned,
+        group=record.group,
+        seed=record.seed,
+        wrappers=tuple(record.wrappers),
+        kwargs=dict(record.kwargs),
+    )
+    agent = record.agent if record.agent in SCRIPTED else "null"
+    return EvaluationConfig((environment,), agent=agent, limits=record.limits, retries=0)
+
+
+def _trajectories(raw: bytes) -> Iterator[Trajectory]:
+    for line in raw.splitlines():
+        yield Trajectory.from_dict({**parse_line(line), "spec": None})
+
+
+def _compared(record: ResultRecord, now: Sequence[ResultEpisode], how: str) -> CheckedResult:
+    same = left_out = 0
+    for episode, again in zip(record.episodes, now, strict=True):
+        if episode.outcome == "unknown":
+            left_out += 1
+            continue
+        found = _difference(episode, again, _PLAYED_AGAIN)
+        if found:
+            return CheckedResult("differs", f"seed {episode.seed}: {found}", same, left_out)
+        same += 1
+    return CheckedResult("same", "", same, left_out, how)
+
+
+def _difference(episode: ResultEpisode, found: ResultEpisode, columns: Sequence[str]) -> str:
+    pairs = zip(COLUMNS, vars(episode).values(), vars(found).values(), strict=True)
+    return next(
+        (f"the result says {name} {said!r}, and it is {now!r}" for name, said, now in pairs
+         if name in columns and said != now),
+        "",
+    )  # fmt: skip
