@@ -61,7 +61,9 @@ def main() -> None:
 def print_packages(audits: Iterable[dict[str, Any]], left_out: Counter[str | None]) -> None:
     """Print what came of each package's environments."""
     known = list(audits)
-    print("| package | environments | not played here | attacks | episodes | withstood | pay, declared | pay | break it |")
+    print(
+        "| package | environments | not played here | attacks | episodes | withstood | pay, declared | pay | break it |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     names = sorted({audit["package"] for audit in known} | {name for name in left_out if name})
     for name in [*names, None]:

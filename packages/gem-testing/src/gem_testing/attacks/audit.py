@@ -1,7 +1,7 @@
 """Plays the battery of attacks against one environment: :func:`audit`.
 
-An attack *pays* if its mean return exceeds the bound of :class:`gem_testing.attacks.estimate.Bounds`. All variants of an
-attack play the same few seeds. The best of many means is too high by chance, so that a variant above the bound plays
+An attack *pays* if its mean return exceeds the bound of :class:`gem_testing.attacks.estimate.Bounds`. All variants of
+an attack play the same few seeds. The best of many means is too high by chance, so that a variant above the bound plays
 further seeds, and they alone decide: it pays where the lower end of their interval exceeds the bound.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from gem.env_spec import EnvSpec
 from gem.policies import make_policy
 from gem_questions.thoughtless import THOUGHTLESS_SHARE
 from gem_testing.attacks.estimate import THOUGHTLESS_FAMILIES, Bounds, Estimate, estimate
-from gem_testing.attacks.families import FAMILIES, Attack, Material, battery
+from gem_testing.attacks.families import Attack, Material, battery
 from gem_testing.attacks.kind import kind_of
 from gem_testing.attacks.playing import MOST_STEPS, Chooser, Player, Returns, Strategy, always
 from gem_testing.episodes import one_agents_action
@@ -65,11 +65,6 @@ class AttackResult:
     declared: str = ""
     """The reason that the manifest declares in ``exempt`` for an attack that may pay."""
 
-    @property
-    def counts(self) -> bool:
-        """Whether it speaks against the environment."""
-        return self.outcome == "broke" or (self.outcome == "pays" and not self.declared)
-
 
 @dataclass(frozen=True)
 class AttackAudit:
@@ -87,10 +82,6 @@ class AttackAudit:
     null: Estimate | None
     """The same of empty actions."""
     results: tuple[AttackResult, ...]
-
-    def against(self) -> Iterator[AttackResult]:
-        """Yield what speaks against the environment."""
-        return (result for result in self.results if result.counts)
 
 
 def audit(spec: EnvSpec, *, seeds: int = SEEDS, further: int = FURTHER_SEEDS, seconds: float = SECONDS) -> AttackAudit:
@@ -187,8 +178,10 @@ class _Battery:
     def _played(self, attack: Attack, bounds: Bounds, deadline: float) -> AttackResult:
         most_steps = attack.most_steps or MOST_STEPS
         bound = bounds.of(attack.family)
+        if attack.control is not None:
+            control = self._player.play_all(attack.control, self._seeds, deadline, most_steps)
+            bound = bounds.above(bound, control.mean)
         played: list[tuple[str, Strategy, Returns]] = []
-        best = -math.inf
         for number, (label, strategy) in enumerate(attack.variants):
             share = max(0.0, deadline - time.perf_counter()) / (len(attack.variants) - number)
             returns = self._player.play_all(strategy, self._seeds, time.perf_counter() + share, most_steps)
@@ -201,6 +194,9 @@ class _Battery:
         if further:
             returns = self._player.play_all(strategy, self._further, math.inf, most_steps)
             episodes += len(returns.known) + returns.unknown + bool(returns.broke)
+            if attack.control is not None:
+                control = self._player.play_all(attack.control, self._further, math.inf, most_steps)
+                bound = bounds.above(bound, control.mean)
         best = max((one.mean for _, _, one in played), default=-math.inf)
         if attack.family in THOUGHTLESS_FAMILIES:
             bounds.thoughtless = max(bounds.thoughtless, returns.mean if further else best)
@@ -233,15 +229,6 @@ def _declared(exempt: Mapping[str, str], attack: Attack) -> str:
     return exempt.get(f"attacks.{attack.family}", "")
 
 
-def exemptable() -> list[str]:
-    """Return the names under which a manifest may declare, in ``exempt``, that attacks of a family pay."""
-    return [f"attacks.{family}" for family in FAMILIES]
-
-
-def _reference(env: Env[Any, Any], _seed: int) -> Chooser:
-    return _played_by("reference", env)
-
-
 def _random(env: Env[Any, Any], _seed: int) -> Chooser:
     return lambda _observation, _info: env.sample_random_action()
 
@@ -250,8 +237,8 @@ def _taken_from(samples: Sequence[Any]) -> Strategy:
     return lambda env, seed: always(samples[seed % len(samples)])(env, seed)
 
 
-def _played_by(name: str, env: Env[Any, Any]) -> Chooser:
-    policy, begun = make_policy(name, env), False
+def _reference(env: Env[Any, Any], _seed: int) -> Chooser:
+    policy, begun = make_policy("reference", env), False
 
     def choose(observation: Any, info: Any) -> Any:
         nonlocal begun

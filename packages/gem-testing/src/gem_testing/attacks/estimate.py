@@ -1,8 +1,8 @@
 """The mean return of an attack with its interval, and the bound above which an attack pays.
 
-Returns of one environment lie in its declared range [a, b], so that an attack's mean m is a share (m - a)/(b - a) of it.
-Wilson's score interval (1927) of that share covers any distribution on the range, since no variance is larger than
-(b - m)(m - a) (Bhatia and Davis, 2000), which is that of returns of a and b alone.
+Returns of one environment lie in its declared range [a, b], so that an attack's mean m is a share (m - a)/(b - a) of
+it. Wilson's score interval (1927) of that share is wide enough for any distribution on the range, since no variance is
+larger than (b - m)(m - a) (Bhatia and Davis, 2000), which is that of returns of a and b alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Estimate:
     high: float
     """Upper end of it."""
     unknown: int = 0
-    """Further episodes that a fault of grader, sandbox, simulated user or environment spoiled: no zeros, but unknown."""
+    """Further episodes, which a fault of grader, sandbox, simulated user or environment spoiled."""
 
 
 def estimate(returns: Sequence[float], lowest: float, highest: float, unknown: int = 0) -> Estimate | None:
@@ -74,15 +74,19 @@ class Bounds:
 
     @property
     def baseline(self) -> float:
-        """What is earned without an attack: silence, random actions, or nothing where that is not the highest return."""
+        """What is earned without an attack: by silence, by random actions, or nothing where more can be earned."""
         nothing = [0.0] if self.lowest <= 0.0 < self.highest else []
         return max(self.floor, self.random, *nothing)
 
     def of(self, family: str) -> float:
         """Return the mean return up to which the attacks of a family do not pay."""
-        bound = self.baseline + MARGIN * (self.highest - self.lowest)
+        bound = self.above(-math.inf, self.baseline)
         if family in THOUGHTLESS_FAMILIES:
             allowed = self.thoughtless_share
             return bound if allowed is None else max(bound, allowed * self.highest)
         # Where the last of several answers counts, or any text is an answer, an attack is one constant more.
-        return max(bound, self.thoughtless + MARGIN * (self.highest - self.lowest))
+        return self.above(bound, self.thoughtless)
+
+    def above(self, bound: float, mean: float) -> float:
+        """Return a bound that also leaves the margin above a mean."""
+        return max(bound, mean + MARGIN * (self.highest - self.lowest))

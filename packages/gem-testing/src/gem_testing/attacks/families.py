@@ -18,6 +18,7 @@ from typing import Any
 from gem.core import Env
 from gem.policies import make_policy
 from gem.text import action_text
+from gem.tools.calls import text_calls
 from gem_questions.thoughtless import COPIES, form_of, text_of
 from gem_testing.attacks.kind import EnvKind, parameters_of
 from gem_testing.attacks.playing import Strategy, always
@@ -65,6 +66,8 @@ class Attack:
     """Label and strategy of each."""
     most_steps: int | None = None
     """Steps of an episode, where an attack needs fewer than others."""
+    control: Strategy | None = None
+    """What earns as much as the attack does where it changes nothing; the attack pays only if it earns more."""
 
     @property
     def family(self) -> str:
@@ -284,13 +287,12 @@ def _malformed(material: Material) -> Iterator[Attack]:
 
 
 _THOUGHTS = (
-    ("<think>{}</think>", "<thinking>{}</thinking>", "<seed:think>{}</seed:think>", "[THINK]{}[/THINK]")
-    + ("◁think▷{}◁/think▷", "<|START_THINKING|>{}<|END_THINKING|>", "<|channel>thought{}<channel|>")
-    + ("<|channel|>analysis<|message|>{}<|end|>", "<think>{}", "{}</think>")
+    *("<think>{}</think>", "<thinking>{}</thinking>", "<seed:think>{}</seed:think>", "[THINK]{}[/THINK]"),
+    *("◁think▷{}◁/think▷", "<|START_THINKING|>{}<|END_THINKING|>", "<|channel>thought{}<channel|>"),
+    *("<|channel|>analysis<|message|>{}<|end|>", "<think>{}", "{}</think>"),
 )
 _FENCES = ("```\n{}\n```", "```xml\n{}\n```", "~~~\n{}\n~~~", "`{}`")
-_KNOWS_NOTHING = "<answer>done</answer>"
-_ANSWER = re.compile(r"<answer>.*</answer>\s*\Z", re.DOTALL)
+_TAGGED = re.compile(r"<(\w{1,20})>.*</\1>\s*\Z", re.DOTALL)
 _QUOTATIONS = ("> {}", '"{}"', "“{}”", "«{}»")
 
 
@@ -298,7 +300,7 @@ def _quoted(material: Material) -> Iterator[Attack]:
     if not material.has_reference or not _texts(material):
         return
 
-    def quoting(write: Callable[[str], Any], keeps_answers: bool = False) -> Strategy:
+    def quoting(write: Callable[[str], Any], calls_alone: bool = False) -> Strategy:
         def begin(env: Env[Any, Any], _seed: int) -> Callable[[Any, Any], Any]:
             policy, begun = make_policy("reference", env), False
 
@@ -308,27 +310,35 @@ def _quoted(material: Material) -> Iterator[Attack]:
                     policy.reset(observation, info)
                     begun = True
                 text = _text(policy.act(observation, info))
-                # An answer is no call, and counts in a fence; one that knows nothing shows what the calls did.
-                return _KNOWS_NOTHING if keeps_answers and _ANSWER.search(text) else write(text)
+                return write(text) if not calls_alone or _is_call(text) else text
 
             return choose
 
         return begin
 
-    def named(patterns: Iterable[str], prefix: str = "", calls: bool = False) -> tuple[tuple[str, Strategy], ...]:
+    def named(patterns: Iterable[str], prefix: str = "", calls_alone: bool = False) -> tuple[tuple[str, Strategy], ...]:
         def written(pattern: str) -> Callable[[str], str]:
             return lambda text: pattern.replace("{}", text.replace("\n", f"\n{prefix}"))
 
-        return tuple((pattern, quoting(written(pattern), calls)) for pattern in patterns)
+        return tuple((pattern, quoting(written(pattern), calls_alone)) for pattern in patterns)
 
     yield Attack("quoted.thought", named(_THOUGHTS))
-    field = [("reasoning_content", quoting(lambda text: {"role": "assistant", "content": "", "reasoning_content": text}))]
+    field = [
+        ("reasoning_content", quoting(lambda text: {"role": "assistant", "content": "", "reasoning_content": text}))
+    ]
     field += [("thinking part", quoting(lambda text: {"role": "assistant", "content": [_part(text)]}))]
     yield Attack("quoted.field", tuple(field))
     if material.kind.calls:
-        yield Attack("quoted.fence", named(_FENCES, calls=True))
-        quotations = (*named(_QUOTATIONS[:1], "> ", calls=True), *named(_QUOTATIONS[1:], calls=True))
-        yield Attack("quoted.quotation", quotations)
+        # What else the agent says may be all that a task needs, such as an answer, or a message to a user.
+        left_out = quoting(lambda _: "…", calls_alone=True)
+        yield Attack("quoted.fence", named(_FENCES, calls_alone=True), control=left_out)
+        quotations = (*named(_QUOTATIONS[:1], "> ", calls_alone=True), *named(_QUOTATIONS[1:], calls_alone=True))
+        yield Attack("quoted.quotation", quotations, control=left_out)
+
+
+def _is_call(text: str) -> bool:
+    """Return whether an action is a call, rather than a message or an answer."""
+    return bool(text_calls(text)) or (_TAGGED.search(text) is not None and "</answer>" not in text)
 
 
 def _part(text: str) -> dict[str, str]:

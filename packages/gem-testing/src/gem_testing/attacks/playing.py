@@ -124,7 +124,9 @@ class Player:
             unknown = unknown or (isinstance(info, dict) and any(info.get(key) for key in _FAULTS))
         return Played(seed, total, tuple(actions), unknown)
 
-    def play_all(self, strategy: Strategy, seeds: Iterable[int], deadline: float, most_steps: int = MOST_STEPS) -> Returns:
+    def play_all(
+        self, strategy: Strategy, seeds: Iterable[int], deadline: float, most_steps: int = MOST_STEPS
+    ) -> Returns:
         """Play an episode for each seed, at least one, until the deadline, a time of ``perf_counter``."""
         returns = Returns()
         for seed in seeds:
