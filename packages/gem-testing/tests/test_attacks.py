@@ -21,7 +21,7 @@ from gem_testing.record import AttackAuditRecord
 
 HOLES = {
     "PaysCopies": {"copies.whole", "copies.shown"},
-    "PaysHedges": {"hedges.alternatives"},
+    "PaysHedges": {"hedges.alternatives", "hedges.list"},
     "PaysEarlierBoxes": {"hedges.last_wrong", "quoted.thought"},
     "PaysThoughts": {"quoted.thought"},
     "PaysFakeEnd": {"imitation.end"},
@@ -82,7 +82,7 @@ def test_a_planted_hole_is_found_by_the_attack_that_names_it(name: str) -> None:
             assert result.earned.episodes == 12
 
 
-@pytest.mark.parametrize("name", ["Sound", "FunctionTask", "Switches", "PaysAlmostNothing"])
+@pytest.mark.parametrize("name", ["Sound", "FunctionTask", "Switches", "PaysAlmostNothing", "PaysShares"])
 def test_a_sound_environment_withstands_every_attack(name: str) -> None:
     """Nothing pays or breaks it, and the reference is paid."""
     found = audited(name)

@@ -178,6 +178,8 @@ class _Battery:
     def _played(self, attack: Attack, bounds: Bounds, deadline: float) -> AttackResult:
         most_steps = attack.most_steps or MOST_STEPS
         bound = bounds.of(attack.family)
+        if attack.chance:
+            bound = bounds.above(bound, attack.chance * self._highest)
         if attack.control is not None:
             control = self._player.play_all(attack.control, self._seeds, deadline, most_steps)
             bound = bounds.above(bound, control.mean)

@@ -68,6 +68,8 @@ class Attack:
     """Steps of an episode, where an attack needs fewer than others."""
     control: Strategy | None = None
     """What earns as much as the attack does where it changes nothing; the attack pays only if it earns more."""
+    chance: float = 0.0
+    """The share of the highest return that a guess among the alternatives of a hedge earns."""
 
     @property
     def family(self) -> str:
@@ -180,9 +182,10 @@ _ALTERNATIVES = (
     "$right / $wrong",
     "not $wrong but perhaps $right, or $wrong",
     "[$wrong, $right]",
-    "$many, $right",
-    "$right (or one of: $many)",
 )
+_LISTS = ("$many, $right", "$right, $many", "$right (or one of: $many)", "$many\n$right")
+_LISTED_WRONG = 6
+"""The number of wrong answers in a list."""
 
 
 def _hedges(material: Material) -> Iterator[Attack]:
@@ -206,11 +209,14 @@ def _hedges(material: Material) -> Iterator[Attack]:
 
         def within(pattern: str) -> Callable[[str, list[str], Callable[[str], str]], str]:
             return lambda right, others, dressed: dressed(
-                Template(pattern).safe_substitute(right=right, wrong=others[0], many=", ".join(others[:6]))
+                Template(pattern).safe_substitute(right=right, wrong=others[0], many=", ".join(others[:_LISTED_WRONG]))
             )
 
         if kind.form != "code":
-            yield Attack("hedges.alternatives", tuple((text, hedged(within(text))) for text in _ALTERNATIVES))
+            either = tuple((text, hedged(within(text))) for text in _ALTERNATIVES)
+            yield Attack("hedges.alternatives", either, chance=1 / 2)
+            lists = tuple((text, hedged(within(text))) for text in _LISTS)
+            yield Attack("hedges.list", lists, chance=1 / (1 + min(_LISTED_WRONG, len(wrong) - 1)))
         if kind.form != "text":
             last_wrong = hedged(lambda right, others, dressed: f"{dressed(right)}\nor rather\n{dressed(others[0])}")
             yield Attack("hedges.last_wrong", (("the right answer, and a wrong one after it", last_wrong),))

@@ -57,6 +57,14 @@ class PaysHedges(Sound):
         return float(str(self.left * self.right) in (extract_last_boxed_answer(action) or ""))
 
 
+class PaysShares(Sound):
+    """Pays the share of the box that is right: no more than a guess among the alternatives earns on average."""
+
+    def paid(self, action: Any) -> float:
+        box, right = extract_last_boxed_answer(action) or "", str(self.left * self.right)
+        return len(right) / len(box) if right in box else 0.0
+
+
 class PaysEarlierBoxes(Sound):
     """Pays if any of several boxes is right."""
 
