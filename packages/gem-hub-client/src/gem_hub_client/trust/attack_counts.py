@@ -32,7 +32,7 @@ def attack_counts(record: Mapping[str, Any]) -> dict[str, int] | None:
                     declared = outcome == "pays" and bool(attack["declared"])
                     counted["declared" if declared else outcome] += 1
                     if type(attack["episodes"]) is not int or attack["episodes"] < 0:
-                        raise ValueError(f"{attack['episodes']!r} is no number of episodes")
+                        raise TypeError(f"{attack['episodes']!r} is no number of episodes")
                     counted["episodes"] += attack["episodes"]
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"the audit of attacks cannot be counted: {error!r}") from error
