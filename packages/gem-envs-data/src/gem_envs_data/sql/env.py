@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 import gem
@@ -14,8 +13,8 @@ from gem.counts import counted
 from gem.errors import GemError
 from gem.numbered_tasks import NumberedTaskEnv
 from gem.state_fields import StateFields
-from gem.text import spoken
 from gem.text_env import MoveResult, fault, illegal, legal, malformed
+from gem.tools.calls import all_tagged
 from gem_envs_data.names import SPLITS
 from gem_envs_data.native_calls import function_schema, native_call
 from gem_envs_data.sql.answers import is_right
@@ -67,24 +66,15 @@ class SqlMove(NamedTuple):
     text: str
 
 
-def _statement(opening: re.Match[str]) -> tuple[list[tuple[str, int]], int]:
-    """Return the statement behind an opening tag, from the last such tag on, and its end."""
-    text = opening.string
-    end = text.find(f"</{_SQL}>", opening.end())
-    if end < 0:
-        return [], len(text)
-    return [(text[opening.end() : end].rpartition(f"<{_SQL}>")[2].strip(), end)], end + len(_SQL) + 3
-
-
 class _TagForm:
     """Reads the last complete ``<sql>…</sql>`` or ``<answer>…</answer>``; a statement that is quoted is none."""
 
     def read(self, text: str, /) -> SqlMove | None:
         end = text.rfind(f"</{_ANSWER}>")
         start = text.rfind(f"<{_ANSWER}>", 0, max(end, 0))
-        statements = spoken(text, f"<{_SQL}>", _statement) if f"</{_SQL}>" in text else []
+        statements = all_tagged(text, _SQL)
         if statements and statements[-1][1] > (end if start >= 0 else -1):
-            return SqlMove(_SQL, statements[-1][0])
+            return SqlMove(_SQL, statements[-1][0].rpartition(f"<{_SQL}>")[2].strip())
         return None if start < 0 else SqlMove(_ANSWER, text[start + len(_ANSWER) + 2 : end].strip())
 
     def sample(self, rng: Any, /) -> str:

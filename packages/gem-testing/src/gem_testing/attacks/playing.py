@@ -99,7 +99,8 @@ class Player:
         """
         env = self.env
         observation, info = env.reset(seed=seed)
-        total, actions, ended, unknown = 0.0, [], False, False
+        actions: list[Any] = []
+        total, ended, unknown = 0.0, False, False
         try:
             choose = strategy(env, seed)
         except Exception:

@@ -78,16 +78,21 @@ def check_command(
     from gem_testing.targets import packages_of
 
     names = tuple(clause.name for clause in chosen(clauses or None))
-    figures = (pool.SCORES, pool.SPEED) if report else () if clauses else (pool.SCORES,)
-    figures += (pool.ATTACKS,) if attacks else ()
+    figures: list[str] = [pool.SCORES, pool.SPEED] if report else [] if clauses else [pool.SCORES]
+    figures += [pool.ATTACKS] if attacks else []
     packages = packages_of(*(targets or (".",)))
     if report is not None:
         Path(report).parent.mkdir(parents=True, exist_ok=True)  # now, and not when all the work is done
     findings = [EnvironmentResults(package, spec) for package in packages for spec in package.specs]
     tasks = [
         pool.CheckJob(
-            *(found.spec, names, figures, found.package.manifest, found.package.namespaces, found.package.requirements),
-            attack_seconds=attack_seconds,
+            found.spec,
+            names,
+            tuple(figures),
+            found.package.manifest,
+            found.package.namespaces,
+            found.package.requirements,
+            attack_seconds,
         )
         for found in findings
     ]
