@@ -2,10 +2,9 @@
 
     python benchmarks/attack_audit.py --keep audits.jsonl [NAMESPACE …]
 
-Prints a table of the packages, one of the families of attacks, and one of the attacks that pay. Each environment plays in a
-process of its own. What needs a data set, a container or a browser that is not here is left out, and counted. With
-``--keep``, finished audits are kept in a file, so that a run that was ended goes on; ``gem check --attacks`` plays the
-battery of a single environment.
+Prints a table of the packages, one of the families of attacks, and one of the attacks that pay. What needs a data set,
+a container or a browser is left out, and counted. With ``--keep``, finished audits are kept in a file, so that a run
+that was ended goes on. ``gem check --attacks`` plays the battery of single environments, each in a process of its own.
 """
 
 from __future__ import annotations
@@ -14,12 +13,13 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from gem.errors import GemError
 from gem.registry import all_specs
-from gem_testing import pool
-from gem_testing.attacks import FAMILIES
+from gem_testing.attacks import FAMILIES, audit
 
 SPEAKS_AGAINST = ("pays", "broke")
 
@@ -30,7 +30,6 @@ def main() -> None:
     parser.add_argument("namespaces", nargs="*", help="of the environments; all by default")
     parser.add_argument("--keep", type=Path, help="file of finished audits, one a line")
     parser.add_argument("--seconds", type=float, default=20.0, help="for the battery of one environment")
-    parser.add_argument("--jobs", type=int, default=1, help="environments at a time")
     parser.add_argument("--bases", action="store_true", help="leave variants out")
     wanted = parser.parse_args()
     specs = [spec for spec in all_specs() if not wanted.namespaces or spec.namespace in wanted.namespaces]
@@ -40,18 +39,20 @@ def main() -> None:
     audits: dict[str, dict[str, Any]] = {}
     if wanted.keep is not None and wanted.keep.exists():
         lines = wanted.keep.read_text(encoding="utf-8").splitlines()
-        audits = {audit["id"]: audit for audit in map(json.loads, lines)}
+        audits = {one["id"]: one for one in map(json.loads, lines)}
     playable = [spec for spec in specs if not spec.requires]
-    left = [spec for spec in playable if spec.id not in audits]
-    jobs = [pool.CheckJob(spec, (), (pool.ATTACKS,), attack_seconds=wanted.seconds) for spec in left]
-    for event in pool.check(jobs, wanted.jobs, timeout=30 * wanted.seconds):
-        if isinstance(event, pool.MeasurementFinished):
-            spec = left[event.job]
-            audit = {"id": spec.id, "package": spec.distribution, "error": event.error, **(event.value or {})}
-            audits[spec.id] = audit
-            if wanted.keep is not None:
-                with wanted.keep.open("a", encoding="utf-8") as file:
-                    file.write(f"{json.dumps(audit)}\n")
+    for spec in playable:
+        if spec.id in audits:
+            continue
+        found = {"id": spec.id, "package": spec.distribution, "error": ""}
+        try:
+            found |= asdict(audit(spec, seconds=wanted.seconds))
+        except GemError as error:
+            found["error"] = str(error)
+        audits[spec.id] = found
+        if wanted.keep is not None:
+            with wanted.keep.open("a", encoding="utf-8") as file:
+                file.write(f"{json.dumps(found)}\n")
     known = [audits[spec.id] for spec in playable if spec.id in audits]
     print_packages(known, Counter(spec.distribution for spec in specs if spec.requires))
     print_families(known)
@@ -61,15 +62,13 @@ def main() -> None:
 def print_packages(audits: Iterable[dict[str, Any]], left_out: Counter[str | None]) -> None:
     """Print what came of each package's environments."""
     known = list(audits)
-    print(
-        "| package | environments | not played here | attacks | episodes | withstood | pay, declared | pay | break it |"
-    )
+    print("| package | environments | left out | attacks | episodes | withstood | pay, declared | pay | break it |")
     print("|---|---|---|---|---|---|---|---|---|")
-    names = sorted({audit["package"] for audit in known} | {name for name in left_out if name})
+    names = sorted({one["package"] for one in known} | {name for name in left_out if name})
     for name in [*names, None]:
-        some = [audit for audit in known if name in (None, audit["package"])]
-        failed = [audit for audit in some if audit["error"]]
-        results = [result for audit in some for result in audit.get("results", ())]
+        some = [one for one in known if name in (None, one["package"])]
+        failed = [one for one in some if one["error"]]
+        results = [result for one in some for result in one.get("results", ())]
         missing = len(failed) + (left_out.total() if name is None else left_out[name])
         label = "all" if name is None else name
         print(f"| {label} | {len(some) - len(failed)} | {missing} | {_counted(results)} |")
@@ -78,7 +77,7 @@ def print_packages(audits: Iterable[dict[str, Any]], left_out: Counter[str | Non
 
 def print_families(audits: Iterable[dict[str, Any]]) -> None:
     """Print what came of each family of attacks."""
-    results = [result for audit in audits for result in audit.get("results", ())]
+    results = [result for one in audits for result in one.get("results", ())]
     print("| family | attacks | episodes | withstood | pay, declared | pay | break it |")
     print("|---|---|---|---|---|---|---|")
     for family, about in FAMILIES.items():
@@ -91,18 +90,18 @@ def print_findings(audits: Iterable[dict[str, Any]]) -> None:
     """Print the attacks that pay or break an environment."""
     print("| environment | attack | variant | mean, 95 % interval, episodes | bound | reference | declared |")
     print("|---|---|---|---|---|---|---|")
-    for audit in audits:
-        for result in audit.get("results", ()):
+    for one in audits:
+        for result in one.get("results", ()):
             if result["outcome"] not in SPEAKS_AGAINST:
                 continue
-            earned, reference = result["earned"], audit["reference"]
+            earned, reference = result["earned"], one["reference"]
             figures = result["message"]
             if result["outcome"] == "pays":
                 interval = f"{earned['low']:.2f} to {earned['high']:.2f}"
                 figures = f"{earned['mean']:.2f}, {interval}, {earned['episodes']}"
             target = "–" if reference is None else f"{reference['mean']:.2f}"
             cells = (
-                *(f"`{audit['id']}`", result["name"], f"`{_cell(result['variant'])}`", _cell(figures)),
+                *(f"`{one['id']}`", result["name"], f"`{_cell(result['variant'])}`", _cell(figures)),
                 *(f"{result['bound']:.2f}", target, _cell(result["declared"]) or "no"),
             )
             print(f"| {' | '.join(cells)} |")

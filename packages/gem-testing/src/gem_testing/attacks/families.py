@@ -191,17 +191,19 @@ _LISTED_WRONG = 6
 def _hedges(material: Material) -> Iterator[Attack]:
     kind = material.kind
     if kind.turns == "single" and material.has_reference and _texts(material):
-        wrong = [*material.answers(), *("17", "no", "yes", "unknown")]
+        wrong = material.answers()
+        wrong += ["17", "no", "yes", "unknown"] if len(wrong) < _LISTED_WRONG else []
 
         def hedged(write: Callable[[str, list[str], Callable[[str], str]], str]) -> Strategy:
-            def begin(env: Env[Any, Any], _seed: int) -> Callable[[Any, Any], str]:
+            def begin(env: Env[Any, Any], seed: int) -> Callable[[Any, Any], str]:
                 policy = make_policy("reference", env)
 
                 def choose(observation: Any, info: Any) -> str:
                     policy.reset(observation, info)
                     right, dressed = form_of(_text(policy.act(observation, info)))
                     others = [other for other in wrong if _plain(other) != _plain(right)]
-                    return write(right, others, dressed)
+                    first = seed % len(others)  # others for each seed, of as many lengths as right ones
+                    return write(right, others[first:] + others[:first], dressed)
 
                 return choose
 
