@@ -134,8 +134,8 @@ def test_the_hub_signs_what_the_attacks_came_to(store: Store, tmp_path: Path) ->
     (name,) = store.packages()
     (release,) = store.existing(name).releases
     played = record(audit(attack(), attack("pays")), None)
-    values = {"record": played, "isolation": "jail", "sha256": release.sha256, "by": store.existing(name).owners[0]}
-    store.add_event(Conformance(name=name, version=release.version, **values))
+    values: dict[str, Any] = {"record": played, "isolation": "jail", "sha256": release.sha256}
+    store.add_event(Conformance(name=name, version=release.version, by=store.existing(name).owners[0], **values))
     (event,) = store.existing(name).conformance(release.version)
     assert event.statement is not None
     payload = json.loads(base64.b64decode(str(event.statement["payload"])))
