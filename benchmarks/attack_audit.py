@@ -3,8 +3,9 @@
     python benchmarks/attack_audit.py --keep audits.jsonl [NAMESPACE …]
 
 Prints a table of the packages, one of the families of attacks, and one of the attacks that pay. What needs a data set,
-a container or a browser is left out, and counted. With ``--keep``, finished audits are kept in a file, so that a run
-that was ended goes on. ``gem check --attacks`` plays the battery of single environments, each in a process of its own.
+a container or a browser is left out, and counted as needing more. With ``--keep``, finished audits are kept in a file,
+so that a run that was ended goes on. ``gem check --attacks`` plays the battery of single environments, each in a
+process of its own.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from gem.env_spec import EnvSpec
 from gem.errors import GemError
 from gem.registry import all_specs
 from gem_testing.attacks import FAMILIES, audit
 
 SPEAKS_AGAINST = ("pays", "broke")
+COUNTED = ("attacks", "episodes", "withstood", "pay, declared", "pay", "break it")
 
 
 def main() -> None:
@@ -31,6 +34,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="file of finished audits, one a line")
     parser.add_argument("--seconds", type=float, default=20.0, help="for the battery of one environment")
     parser.add_argument("--bases", action="store_true", help="leave variants out")
+    parser.add_argument("--no-play", action="store_true", help="print the tables of what is kept")
     wanted = parser.parse_args()
     specs = [spec for spec in all_specs() if not wanted.namespaces or spec.namespace in wanted.namespaces]
     if wanted.bases:
@@ -42,7 +46,7 @@ def main() -> None:
         audits = {one["id"]: one for one in map(json.loads, lines)}
     playable = [spec for spec in specs if not spec.requires]
     for spec in playable:
-        if spec.id in audits:
+        if spec.id in audits or wanted.no_play:
             continue
         found = {"id": spec.id, "package": spec.distribution, "error": ""}
         try:
@@ -54,32 +58,33 @@ def main() -> None:
             with wanted.keep.open("a", encoding="utf-8") as file:
                 file.write(f"{json.dumps(found)}\n")
     known = [audits[spec.id] for spec in playable if spec.id in audits]
-    print_packages(known, Counter(spec.distribution for spec in specs if spec.requires))
+    print_packages(known, specs)
     print_families(known)
     print_findings(known)
 
 
-def print_packages(audits: Iterable[dict[str, Any]], left_out: Counter[str | None]) -> None:
+def print_packages(audits: Iterable[dict[str, Any]], specs: Iterable[EnvSpec]) -> None:
     """Print what came of each package's environments."""
-    known = list(audits)
-    print("| package | environments | left out | attacks | episodes | withstood | pay, declared | pay | break it |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    names = sorted({one["package"] for one in known} | {name for name in left_out if name})
-    for name in [*names, None]:
-        some = [one for one in known if name in (None, one["package"])]
-        failed = [one for one in some if one["error"]]
-        results = [result for one in some for result in one.get("results", ())]
-        missing = len(failed) + (left_out.total() if name is None else left_out[name])
-        label = "all" if name is None else name
-        print(f"| {label} | {len(some) - len(failed)} | {missing} | {_counted(results)} |")
+    known = {one["id"]: one for one in audits if not one["error"]}
+    names = ("package", "environments", "need more", "not attacked", "attacked", *COUNTED)
+    print(f"| {' | '.join(names)} |")
+    print("|---" * len(names) + "|")
+    every = list(specs)
+    for name in [*sorted({spec.distribution or "" for spec in every}), None]:
+        some = [spec for spec in every if name in (None, spec.distribution)]
+        attacked = [known[spec.id] for spec in some if spec.id in known]
+        more = sum(bool(spec.requires) for spec in some)
+        counts = (len(some), more, len(some) - more - len(attacked), len(attacked))
+        results = [result for one in attacked for result in one["results"]]
+        print(f"| {name or 'all'} | {' | '.join(map(str, counts))} | {_counted(results)} |")
     print()
 
 
 def print_families(audits: Iterable[dict[str, Any]]) -> None:
     """Print what came of each family of attacks."""
     results = [result for one in audits for result in one.get("results", ())]
-    print("| family | attacks | episodes | withstood | pay, declared | pay | break it |")
-    print("|---|---|---|---|---|---|---|")
+    print(f"| family | {' | '.join(COUNTED)} |")
+    print("|---" * (1 + len(COUNTED)) + "|")
     for family, about in FAMILIES.items():
         some = [result for result in results if result["name"].startswith(f"{family}.")]
         print(f"| {family}: {about} | {_counted(some)} |")
@@ -88,6 +93,7 @@ def print_families(audits: Iterable[dict[str, Any]]) -> None:
 
 def print_findings(audits: Iterable[dict[str, Any]]) -> None:
     """Print the attacks that pay or break an environment."""
+    found = False
     print("| environment | attack | variant | mean, 95 % interval, episodes | bound | reference | declared |")
     print("|---|---|---|---|---|---|---|")
     for one in audits:
@@ -105,6 +111,9 @@ def print_findings(audits: Iterable[dict[str, Any]]) -> None:
                 *(f"{result['bound']:.2f}", target, _cell(result["declared"]) or "no"),
             )
             print(f"| {' | '.join(cells)} |")
+            found = True
+    if not found:
+        print("| none | | | | | | |")
     print()
 
 
