@@ -50,7 +50,7 @@ def checked(release: Release) -> tuple[Conformance, bool]:
     """Return the event of a package's check, and whether a clause is violated."""
     with tempfile.TemporaryDirectory() as scratch:
         record, shown = Path(scratch, "record.json"), Path(scratch, "observations.jsonl")
-        check = [sys.executable, "-m", "gem", "check", release.name, "--report", str(record)]
+        check = [sys.executable, "-m", "gem", "check", release.name, "--attacks", "--report", str(record)]
         done = subprocess.run(check, check=False)  # noqa: S603  # this repository's own code
         if done.returncode not in (0, 1) or not record.is_file():
             sys.exit(f"{release.name}: the kit ended with code {done.returncode}")

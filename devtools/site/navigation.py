@@ -67,6 +67,7 @@ SECTIONS = (
             "docs/guides/worlds-from-descriptions.md",
             "docs/guides/state-and-seeds.md",
             "docs/guides/conformance.md",
+            "docs/guides/attacks.md",
             "docs/guides/registry.md",
             "docs/guides/hub.md",
             "docs/guides/run-a-registry.md",

@@ -258,6 +258,9 @@ class TestRealWheels:
         assert told["conformance"]["isolation"] == sandbox.isolation()
         (release,) = json.loads((hub / "envs/my-puzzles.json").read_bytes())["releases"]
         assert release["conformance"][0]["packages"][0]["complete"]
+        audits = [environment["attacks"] for environment in release["conformance"][0]["packages"][0]["environments"]]
+        outcomes = {attack["outcome"] for audit in audits for attack in audit["results"]}
+        assert (len(audits), outcomes) == (6, {"withstood"})
         assert all(environment["example_observation"] for environment in release["environments"])
         before = {path: path.read_bytes() for path in hub.rglob("*") if path.is_file()}
         (again,) = json.loads(CliRunner().invoke(publish_command, arguments).stdout)["wheels"]

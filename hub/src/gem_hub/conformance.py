@@ -19,6 +19,7 @@ from typing import Any
 from gem.errors import ArgumentError
 from gem.ids import normalized_distribution
 from gem_hub import first_observations
+from gem_hub.attacks import attack_options, judge_attacks
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Conformance
 from gem_hub.gate import GateResult
@@ -115,6 +116,7 @@ def check(
         python = install(wheel, root / "venv", sources)
         report("running the conformance kit")
         kit = [str(python), "-I", "-m", "gem", "check", verdict.wheel.name, "--report", _RECORD]
+        kit += attack_options(len(verdict.specs), bounds.seconds)
         finished = run(kit, [root / "venv"], {_RECORD: _MOST_REPORT}, bounds, way)
         record_file = root / _RECORD
         if _RECORD in finished.files:
@@ -243,6 +245,7 @@ def _judge(record: ConformanceRecord, verdict: GateResult, policy: HubPolicy, fi
     for env_id, environment in told.items():
         exempt = offered[env_id].to_dict().get("exempt") or {} if env_id in offered else {}
         _judge_environment(environment, dict(exempt), tolerated, findings)
+        judge_attacks(environment, exempt, findings)
 
 
 def _is_made_from(record: ConformanceRecord, wheel: Wheel) -> bool:

@@ -29,6 +29,7 @@ from gem_hub_client.errors import HubError
 from gem_hub_client.results.envelope import payload_in
 from gem_hub_client.results.record import result_id
 from gem_hub_client.sanitize import sanitize
+from gem_hub_client.trust.attack_counts import attack_counts
 
 __all__ = [
     "EVENT",
@@ -197,13 +198,15 @@ class Conformance(EventBase):
     @classmethod
     def _can_be_counted(cls, value: dict[str, Any]) -> dict[str, Any]:
         _ConformanceSummary.model_validate(value)
+        attack_counts(value)
         return value
 
     def counts(self) -> dict[str, Any]:
         """Return gem-core's version and the numbers of clauses that hold, are violated and are not tested.
 
-        Declared exemptions are left out.
+        Declared exemptions are left out. Where the run played attacks, their counts are in ``attacks``.
         """
+        attacks = attack_counts(self.record)
         summary = _ConformanceSummary.model_validate(self.record)
         outcomes = [
             clause.outcome
@@ -218,6 +221,7 @@ class Conformance(EventBase):
             "violated": outcomes.count("violated"),
             "not_tested": outcomes.count("not tested"),
             "source": self.source,
+            **({} if attacks is None else {"attacks": attacks}),
         }
 
 

@@ -17,7 +17,7 @@ __all__ = ["current_key_ids", "is_stated", "signed_statement", "statement_on"]
 
 
 def statement_on(event: Conformance, release: Release) -> dict[str, Any]:
-    """Return the unsigned statement on a run by the hub: over the wheel, kit, gem-core, sandbox and result alone."""
+    """Return the unsigned statement on a run by the hub: over the wheel, kit, gem-core, sandbox and results alone."""
     counts = event.counts()
     return {
         "_type": STATEMENT,
@@ -28,6 +28,7 @@ def statement_on(event: Conformance, release: Release) -> dict[str, Any]:
             "gem_core": counts["gem_core"],
             "sandbox": event.isolation,
             "result": {name: counts[name] for name in ("holds", "violated", "not_tested")},
+            **({"attacks": counts["attacks"]} if "attacks" in counts else {}),
         },
     }
 

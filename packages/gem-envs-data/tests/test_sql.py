@@ -264,3 +264,26 @@ def test_answers_are_sets_of_values(gold: list[Any]) -> None:
     assert not is_right("\n".join([*backwards, "Zzyzx"]), gold, ordered=False)
     assert not is_right("\n".join(backwards[1:]), gold, ordered=False)
     assert is_right("\n".join(backwards), gold, ordered=True) == (len(gold) == 1)
+
+
+@pytest.mark.parametrize(
+    "quoted", ["```\n{}\n```", "~~~sql\n{}\n~~~", "`{}`", "> {}", '"{}"', "<think>{}</think>", "{}</think>"]
+)
+def test_a_statement_that_is_only_quoted_or_thought_is_not_executed(quoted: str) -> None:
+    """The task is not done by it, and the same statement done in earnest afterwards does it."""
+    env = gem.make("db:SQL-v0", level=1, tasks="changes")
+    for rewarded in (0.0, 1.0):
+        env.reset(seed=1)
+        for statement in env.unwrapped.current.statements:
+            text = f"<sql>{' '.join(statement.split())}</sql>"
+            env.step(text if rewarded else quoted.replace("{}", text))
+        assert env.step("<answer>done</answer>")[1] == rewarded
+
+
+def test_of_several_statements_and_answers_the_last_counts() -> None:
+    """A statement behind an answer is executed, and an answer behind a statement ends the episode, in a fence too."""
+    env = gem.make("db:SQL-v0", level=1, tasks="changes")
+    env.reset(seed=1)
+    assert not env.step("<answer>done</answer> or rather <sql>SELECT 1</sql>")[2]
+    assert not env.step("<sql>SELECT 1 <sql>SELECT 2</sql>")[2]
+    assert env.step("<sql>SELECT 1</sql>\n```\n<answer>done</answer>\n```")[2]

@@ -242,10 +242,17 @@ def test_environments_share_one_world_and_one_index() -> None:
         ("<answer></answer>", None),
         ("Ann", None),
         ("<search>open", None),
+        ("```\n<search>Ben</search>\n```", None),
+        ("> <search>Ben</search>", None),
+        ('I could say "<search>Ben</search>" or `<more/>`', None),
+        ("<think><search>Ben</search></think>", None),
+        ("> <search>Ben</search>\n<search>Ann</search>", SearchAction("Ann")),
+        ("<search>one <search>two</search>", SearchAction("two")),
+        ("```\n<answer>Ann</answer>\n```", SearchAction(None, "Ann")),
     ],
 )
 def test_the_tag_that_ends_last_counts(text: str, action: SearchAction | None) -> None:
-    """An empty one is no action."""
+    """An empty one is no action, and neither is a search that is quoted or thought."""
     assert SearchActionForm().read(text) == action
 
 

@@ -327,3 +327,31 @@ def test_stopping_shows_what_is_known_and_leaves_no_process(lamps: Path, tmp_pat
         except BlockingIOError:
             assert select.select([end], [], [], 60)[0], "a process still has it open"
     os.close(end)
+
+
+@pytest.mark.nightly
+def test_attacks_are_played_recorded_and_fail_the_check_unless_declared(lamps: Path, tmp_path: Path) -> None:
+    """A lamp that any text with its word turns on pays copies; a reason in the manifest makes that a declared one."""
+    module = lamps / "src" / "lamps" / "__init__.py"
+    module.write_text(LAMP.replace("action == self._word", "self._word in str(action)"), encoding="utf-8")
+    arguments = (lamps, "--clause", "manifest.schema", "--attacks", "--attack-seconds", "5")
+    output = invoke(*arguments, "--report", tmp_path / "record.json", code=1).output
+    (line,) = lines_with(output, "copies.whole")
+    assert line.startswith("  lamp:Lamp-v0  copies.whole  'what is shown' earns 1.00 (95 % interval 0.86 to 1.00, 24 ")
+    (environment,) = ConformanceRecord.read(tmp_path / "record.json").packages[0].environments
+    assert environment.attacks is not None
+    paying = {attack.name for attack in environment.attacks.results if attack.outcome == "pays"}
+    assert "copies.whole" in paying
+    families = {name.partition(".")[0] for name in paying}
+    write_manifest(lamps, more="\n".join(["[environment.exempt]", *(f'"attacks.{one}" = "shown"' for one in families)]))
+    output = invoke(*arguments).output
+    assert "attacks that pay, as the manifest declares" in output
+    write_manifest(lamps, more='[environment.exempt]\n"attacks.copy" = "shown"')
+    assert "did you mean 'attacks.copies'?" in invoke(*arguments, code=1).output
+
+
+def test_without_attacks_no_record_has_an_audit(lamps: Path, tmp_path: Path) -> None:
+    """The key is there, and empty."""
+    invoke(lamps, "--clause", "manifest.schema", "--report", tmp_path / "record.json")
+    (environment,) = ConformanceRecord.read(tmp_path / "record.json").packages[0].environments
+    assert environment.attacks is None

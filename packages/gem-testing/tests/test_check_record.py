@@ -241,6 +241,7 @@ def test_the_order_of_keys_is_fixed(record: ConformanceRecord) -> None:
         "scores",
         "speed",
         "errors",
+        "attacks",
     ]
 
 

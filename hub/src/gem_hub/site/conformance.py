@@ -9,6 +9,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 from pydantic import ValidationError
 
+from gem_hub.site.attacks import ShownAudit, audits_of
 from gem_hub.site.text import shortened
 from gem_testing.clauses import CLAUSES
 from gem_testing.record import ConformanceRecord
@@ -76,6 +77,8 @@ class Check:
     rows: list[ClauseRow]
     scores: dict[str, Mapping[str, Any]]
     """Environment id → agent → :class:`gem_testing.record.ScoreRecord`."""
+    audits: list[ShownAudit] = field(default_factory=list)
+    """What came of attacks; empty where none were played."""
 
     @property
     def holds(self) -> int:
@@ -158,4 +161,5 @@ def _check(document: Mapping[str, Any], source: str) -> Check | None:
             environment.id: {agent: score.model_dump() for agent, score in environment.scores.items()}
             for environment in environments
         },
+        audits=audits_of(record),
     )

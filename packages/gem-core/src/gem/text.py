@@ -36,9 +36,10 @@ _THOUGHTS = {f"<{tag}>": f"</{tag}>" for tag in ("think", "thinking", "seed:thin
     "<|channel|>analysis<|message|>": "<|end|>",
 }
 """What begins a model's reasoning, and what ends it."""
+_STRAY = "|".join(re.escape(end) for end in _THOUGHTS.values() if "hink" in end.lower())
 _ASIDE = (
     rf"(?P<thought>{'|'.join(map(re.escape, _THOUGHTS))})"
-    rf"|(?P<stray>{'|'.join(re.escape(end) for end in _THOUGHTS.values() if 'hink' in end.lower())})"
+    rf"|(?P<stray>{_STRAY})"
     r"|(?P<fence>^[ \t>]*(?P<ticks>`{3,8}|~{3,8})[^`\n]*$)"
     r"|(?P<quoted>^ {0,3}>[^\n]*|(?<!`)(?P<run>`{1,3})(?!`)[^`\n]+(?P=run)(?!`))"
 )
@@ -121,7 +122,9 @@ def _aside_end(aside: re.Match[str]) -> int:
         end = text.find(closing, aside.end())
         return len(text) if end < 0 else end + len(closing)
     if aside.lastgroup == "fence":
-        close = re.compile(rf"^[ \t>]*{aside['ticks']}[`~]*[ \t]*$", re.MULTILINE).search(text, aside.end())
+        # Reasoning may end right behind a fence, and without a new line.
+        closing = rf"^[ \t>]*{aside['ticks']}[`~]*[ \t]*(?:$|(?={_STRAY}))"
+        close = re.compile(closing, re.MULTILINE).search(text, aside.end())
         return len(text) if close is None else close.end()
     return aside.end()
 

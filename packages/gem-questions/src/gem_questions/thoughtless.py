@@ -22,7 +22,7 @@ from gem_questions import QuestionEnv
 if TYPE_CHECKING:
     from gem.core import Env
 
-__all__ = ["THOUGHTLESS_SHARE", "ThoughtlessShares", "thoughtless_shares"]
+__all__ = ["COPIES", "THOUGHTLESS_SHARE", "ThoughtlessShares", "form_of", "text_of", "thoughtless_shares"]
 
 THOUGHTLESS_SHARE = 0.4
 """The share of the highest reward below which every thoughtless rule stays, where the manifest declares no
@@ -119,7 +119,7 @@ def thoughtless_shares(
         shown, one = _ask(env, seed + number)
         by_question.setdefault(shown, one)
     asked = list(by_question.values())
-    totals = dict.fromkeys(["constant", *_COPIES], 0.0)
+    totals = dict.fromkeys(["constant", *COPIES], 0.0)
     for one, constant in zip(asked, _constants(asked), strict=True):
         for rule, paid in one.paid.items():
             totals[rule] += paid
@@ -139,11 +139,11 @@ def _ask(env: Env[Any, Any], seed: int) -> tuple[str, _Asked]:
     said = action_text(getattr(action, "action", action))
     if not said:
         raise NotSupportedError(f"the reference policy of {env!r} has actions that are no texts")
-    gold, dressed = _form_of(said)
+    gold, dressed = form_of(said)
     row = getattr(env, "row", None)
     kind = row.get("kind") if isinstance(row, Mapping) else None
-    text = _text_of(observation)
-    answers = {name: rule(text) for name, rule in _COPIES.items()}
+    text = text_of(observation)
+    answers = {name: rule(text) for name, rule in COPIES.items()}
     known: dict[str, float] = {}  # several rules may say the same
     for answer in answers.values():
         if answer is not None and answer not in known:
@@ -176,7 +176,7 @@ def _constants(asked: list[_Asked]) -> list[str | None]:
     return [most_common(number, one) for number, one in enumerate(asked)]
 
 
-def _form_of(action: str) -> tuple[str, Callable[[str], str]]:
+def form_of(action: str) -> tuple[str, Callable[[str], str]]:
     """Return the answer in an action, and the function that puts another answer into the same form."""
     boxed = extract_last_boxed_answer(action)
     if boxed is not None:
@@ -192,12 +192,13 @@ def _form_of(action: str) -> tuple[str, Callable[[str], str]]:
     return action, str
 
 
-def _text_of(observation: Any) -> str:
+def text_of(observation: Any) -> str:
+    """Return the text of an observation, without its pictures."""
     if isinstance(observation, str):
         return observation
     if isinstance(observation, list):
         parts = (part.get("text") or part.get("content") or "" for part in observation if isinstance(part, Mapping))
-        return "\n".join(part if isinstance(part, str) else _text_of(part) for part in parts)
+        return "\n".join(part if isinstance(part, str) else text_of(part) for part in parts)
     return ""
 
 
@@ -214,7 +215,7 @@ def _option(text: str, place: int) -> str | None:
     return found[-1][place] if found else None
 
 
-_COPIES: dict[str, Callable[[str], str | None]] = {
+COPIES: dict[str, Callable[[str], str | None]] = {
     "all numbers of the question": lambda text: ", ".join(_numbers(text)) or None,
     "a copy of the question": lambda text: text.strip() or None,
     "the last number of the question": lambda text: next(reversed(_numbers(text)), None),
@@ -225,3 +226,4 @@ _COPIES: dict[str, Callable[[str], str | None]] = {
     "the first of two options": lambda text: _option(text, 0),
     "the second of two options": lambda text: _option(text, 1),
 }
+"""Rule → the function that reads its answer out of a question; None where the question has none of that."""

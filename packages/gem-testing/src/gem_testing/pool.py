@@ -27,9 +27,10 @@ from typing import Any, NamedTuple
 from gem.entry_points import name_of
 from gem.env_spec import EnvSpec
 from gem_testing.outcomes import ClauseOutcome, ClauseResult
-from gem_testing.worker import BEGINNINGS, CHANNEL_LOST, IMPORT, SCORES, SPEED, needs_environment
+from gem_testing.worker import ATTACKS, BEGINNINGS, CHANNEL_LOST, IMPORT, SCORES, SPEED, needs_environment
 
 __all__ = [
+    "ATTACKS",
     "SCORES",
     "SPEED",
     "CheckJob",
@@ -62,10 +63,12 @@ class CheckJob:
     spec: EnvSpec
     clauses: tuple[str, ...]
     figures: tuple[str, ...] = ()
-    """Of :data:`SCORES` and :data:`SPEED`."""
+    """Of :data:`SCORES`, :data:`SPEED` and :data:`ATTACKS`."""
     manifest: Path | None = None
     namespaces: frozenset[str] | None = None
     requirements: tuple[str, ...] | None = None
+    attack_seconds: float = 20.0
+    """Wall-clock seconds for the battery of attacks; see :func:`gem_testing.attacks.audit`."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class ClauseFinished:
 
 @dataclass(frozen=True)
 class MeasurementFinished:
-    """Scores or speed were taken; ``value`` is None where that failed, for the reason in ``error``."""
+    """Scores, speed or attacks were measured; ``value`` is None where that failed, for the reason in ``error``."""
 
     job: int
     kind: str
@@ -305,6 +308,7 @@ class _Worker:
             "folder": str(folder),
             "tasks": list(tasks),
             "speed_seconds": SPEED_SECONDS,
+            "attack_seconds": job.attack_seconds,
             "spec": job.spec.to_dict(),
             "manifest": None if job.manifest is None else str(job.manifest.absolute()),
             "namespaces": None if job.namespaces is None else sorted(job.namespaces),

@@ -30,10 +30,13 @@ from gem_testing.targets import PackageUnderTest
 __all__ = [
     "KIT",
     "SCHEMA",
+    "AttackAuditRecord",
+    "AttackRecord",
     "ClauseRecord",
     "ConformanceRecord",
     "EnvironmentRecord",
     "EnvironmentResults",
+    "EstimateRecord",
     "PackageRecord",
     "ScoreRecord",
     "SpeedRecord",
@@ -87,6 +90,43 @@ class SpeedRecord(_Strict):
     relative_resets: float
 
 
+class EstimateRecord(_Strict):
+    """A mean return; the fields are those of :class:`gem_testing.attacks.estimate.Estimate`."""
+
+    episodes: int = Field(ge=1)
+    mean: float
+    low: float
+    high: float
+    unknown: int = Field(ge=0)
+
+
+class AttackRecord(_Strict):
+    """What came of one attack; the fields are those of :class:`gem_testing.attacks.AttackResult`."""
+
+    name: str = Field(pattern=r"^[a-z]+\.[a-z_]+$")
+    outcome: Literal["withstood", "pays", "broke", "not played"]
+    bound: float | None
+    variants: int = Field(ge=0)
+    episodes: int = Field(ge=0)
+    variant: str = Field(max_length=100)
+    earned: EstimateRecord | None
+    further: bool
+    message: str
+    declared: str
+
+
+class AttackAuditRecord(_Strict):
+    """The hack audit of one environment; the fields are those of :class:`gem_testing.attacks.AttackAudit`."""
+
+    kind: str
+    seeds: list[int] = Field(min_length=2, max_length=2)
+    further_seeds: list[int] = Field(min_length=2, max_length=2)
+    reference: EstimateRecord | None
+    random: EstimateRecord | None
+    null: EstimateRecord | None
+    results: list[AttackRecord]
+
+
 class EnvironmentRecord(_Strict):
     """One environment."""
 
@@ -99,7 +139,9 @@ class EnvironmentRecord(_Strict):
     speed: SpeedRecord | None
     """None where it was not measured."""
     errors: list[str]
-    """The reason that scores or speed are missing, if measuring failed."""
+    """The reason that scores, speed or the audit are missing, if measuring failed."""
+    attacks: AttackAuditRecord | None = None
+    """The hack audit; None where no attacks were played."""
 
     @field_validator("spec")
     @classmethod
@@ -202,15 +244,22 @@ class EnvironmentResults:
     spec: EnvSpec
     results: dict[str, ClauseResult] = field(default_factory=dict)
     figures: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """``"scores"`` and ``"speed"``, as :mod:`gem_testing.pool` reports them."""
+    """``"scores"``, ``"speed"`` and ``"attacks"``, as :mod:`gem_testing.pool` reports them."""
     errors: list[str] = field(default_factory=list)
 
     def count(self, outcome: ClauseOutcome) -> int:
         """Return the number of clauses with this outcome, exempted ones left out."""
         return sum(result.outcome is outcome and not result.exempt for result in self.results.values())
 
+    def attacks_against(self) -> list[dict[str, Any]]:
+        """Return what came of the attacks that break the environment, or pay and are not declared."""
+        results = self.figures.get("attacks", {}).get("results", ())
+        return [
+            one for one in results if one["outcome"] == "broke" or (one["outcome"] == "pays" and not one["declared"])
+        ]
+
     def to_record(self) -> EnvironmentRecord:
-        speed = self.figures.get("speed")
+        speed, attacks = self.figures.get("speed"), self.figures.get("attacks")
         order = list(CLAUSES)
         return EnvironmentRecord(
             id=self.spec.id,
@@ -228,6 +277,7 @@ class EnvironmentResults:
             scores={agent: ScoreRecord(**score) for agent, score in self.figures.get("scores", {}).items()},  # type: ignore[misc]
             speed=None if speed is None else SpeedRecord(**{k: v for k, v in speed.items() if k != "id"}),
             errors=self.errors,
+            attacks=None if attacks is None else AttackAuditRecord.model_validate(attacks),
         )
 
 

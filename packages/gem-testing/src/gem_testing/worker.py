@@ -19,9 +19,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gem_testing.env_under_test import EnvUnderTest
 
-__all__ = ["BEGINNINGS", "CHANNEL_LOST", "FIRST_EPISODE", "IMPORT", "SCORES", "SPEED", "main", "needs_environment"]
+__all__ = [
+    "ATTACKS",
+    "BEGINNINGS",
+    "CHANNEL_LOST",
+    "FIRST_EPISODE",
+    "IMPORT",
+    "SCORES",
+    "SPEED",
+    "main",
+    "needs_environment",
+]
 
-IMPORT, FIRST_EPISODE, SCORES, SPEED = "import", "first episode", "scores", "speed"
+IMPORT, FIRST_EPISODE, SCORES, SPEED, ATTACKS = "import", "first episode", "scores", "speed", "attacks"
 """The announced names of a worker's tasks besides clauses."""
 
 BEGINNINGS = ("contract.construction", "contract.reset")
@@ -87,7 +97,7 @@ def _work(job: dict[str, Any], channel: _Channel) -> None:
         if task in CLAUSES:
             channel.tell("result", _checked(under_test, task))
         else:
-            channel.tell("figures", _figures(task, spec, job["speed_seconds"]))
+            channel.tell("figures", _figures(task, spec, job))
 
 
 def _checked(under_test: EnvUnderTest, clause: str) -> dict[str, Any]:
@@ -108,16 +118,21 @@ def _checked(under_test: EnvUnderTest, clause: str) -> dict[str, Any]:
     }
 
 
-def _figures(task: str, spec: Any, speed_seconds: float) -> dict[str, Any]:
+def _figures(task: str, spec: Any, job: dict[str, Any]) -> dict[str, Any]:
     from dataclasses import asdict
-
-    from gem_rollout.speed import measure
-    from gem_testing.scores import scores_of
 
     try:
         if task == SCORES:
+            from gem_testing.scores import scores_of
+
             return {"value": {agent: asdict(score) for agent, score in scores_of(spec).items()}}
-        return {"value": asdict(measure(spec, seconds=speed_seconds, seed=0))}
+        if task == ATTACKS:
+            from gem_testing.attacks import audit
+
+            return {"value": asdict(audit(spec, seconds=job["attack_seconds"]))}
+        from gem_rollout.speed import measure
+
+        return {"value": asdict(measure(spec, seconds=job["speed_seconds"], seed=0))}
     except BaseException as error:
         return {"error": _sentence(f"{type(error).__name__}: {error}")}
 

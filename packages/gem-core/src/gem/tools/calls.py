@@ -28,7 +28,17 @@ from gem.text import spoken
 from gem.tools.json_values import copied, decoded
 from gem.tools.xml_calls import closed, function_call, key_value_call
 
-__all__ = ["ToolCall", "argument_object", "decode", "named_call", "native_calls", "tagged", "text_call", "text_calls"]
+__all__ = [
+    "ToolCall",
+    "all_tagged",
+    "argument_object",
+    "decode",
+    "named_call",
+    "native_calls",
+    "tagged",
+    "text_call",
+    "text_calls",
+]
 
 _MOST_FAULTS = 16
 """Maximum number of unreadable calls in one text. Without it, a text could cost time in its square."""
@@ -87,14 +97,19 @@ class ToolCall:
 
 def tagged(text: str, tag: str) -> tuple[str, int] | None:
     """Return the content of the first complete ``<tag>…</tag>`` that a text says itself and the index after it."""
+    return next(iter(all_tagged(text, tag)), None)
+
+
+def all_tagged(text: str, tag: str) -> list[tuple[str, int]]:
+    """Return the content of each complete ``<tag>…</tag>`` that a text says itself and the index after it."""
     if f"</{tag}>" not in text:
-        return None
+        return []
 
     def read(opening: re.Match[str]) -> tuple[list[tuple[str, int]], int]:
         end = text.find(f"</{tag}>", opening.end())
         return ([], len(text)) if end < 0 else ([(text[opening.end() : end], end + len(tag) + 3)], end + len(tag) + 3)
 
-    return next(iter(spoken(text, re.escape(f"<{tag}>"), read)), None)
+    return spoken(text, re.escape(f"<{tag}>"), read)
 
 
 def text_call(text: str) -> ToolCall | None:

@@ -14,6 +14,7 @@ from gem.errors import GemError
 from gem.numbered_tasks import NumberedTaskEnv
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, fault, illegal, legal, malformed
+from gem.tools.calls import all_tagged
 from gem_envs_data.names import SPLITS
 from gem_envs_data.native_calls import function_schema, native_call
 from gem_envs_data.sql.answers import is_right
@@ -66,15 +67,15 @@ class SqlMove(NamedTuple):
 
 
 class _TagForm:
-    """Reads the last complete ``<sql>…</sql>`` or ``<answer>…</answer>``."""
+    """Reads the last complete ``<sql>…</sql>`` or ``<answer>…</answer>``; a statement that is quoted is none."""
 
     def read(self, text: str, /) -> SqlMove | None:
-        moves = [(text.rfind(f"</{tag}>"), tag) for tag in (_SQL, _ANSWER)]
-        end, tag = max(moves)
-        if end < 0:
-            return None
-        start = text.rfind(f"<{tag}>", 0, end)
-        return None if start < 0 else SqlMove(tag, text[start + len(tag) + 2 : end].strip())
+        end = text.rfind(f"</{_ANSWER}>")
+        start = text.rfind(f"<{_ANSWER}>", 0, max(end, 0))
+        statements = all_tagged(text, _SQL)
+        if statements and statements[-1][1] > (end if start >= 0 else -1):
+            return SqlMove(_SQL, statements[-1][0].rpartition(f"<{_SQL}>")[2].strip())
+        return None if start < 0 else SqlMove(_ANSWER, text[start + len(_ANSWER) + 2 : end].strip())
 
     def sample(self, rng: Any, /) -> str:
         return f"<answer>{rng.randrange(40)}</answer>"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import re
+from operator import itemgetter
 from typing import NamedTuple
 
 from gem.errors import NotSupportedError
-from gem.text import extract_last_tagged_answer
+from gem.text import extract_last_tagged_answer, spoken
+from gem.tools.calls import all_tagged
 
 __all__ = ["SearchAction", "SearchActionForm"]
 
@@ -28,17 +30,19 @@ class SearchAction(NamedTuple):
 class SearchActionForm:
     """``<search>words</search>``, ``<more/>``, or ``<answer>…</answer>`` with ``<evidence>12, 7</evidence>``.
 
-    The tag that ends last counts.
+    The tag that ends last counts. A search that is only thought or quoted is none.
     """
 
     def read(self, text: str, /) -> SearchAction | None:
         """Return the action; None if there is no tag, or if the one that counts is empty."""
-        search, answered, more = text.rfind("</search>"), text.rfind("</answer>"), text.rfind("<more/>")
+        query, search = max(all_tagged(text, "search"), key=itemgetter(1), default=("", -1))
+        more = max(spoken(text, "<more/>", lambda mark: ([mark.end()], mark.end())), default=-1)
+        answered = text.rfind("</answer>")
         if more > max(search, answered):
             return SearchAction("")
         if search > answered:
-            query = extract_last_tagged_answer(text, "search")
-            return SearchAction(" ".join(query.split())) if query and query.strip() else None
+            words = query.rpartition("<search>")[2].split()
+            return SearchAction(" ".join(words)) if words else None
         answer = extract_last_tagged_answer(text, "answer")
         if not answer or not answer.strip():
             return None

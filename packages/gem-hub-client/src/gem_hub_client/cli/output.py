@@ -12,6 +12,7 @@ import click
 from gem_hub_client.official import in_checkout
 from gem_hub_client.sanitize import sanitize
 from gem_hub_client.terminal_table import Table
+from gem_hub_client.trust.attack_counts import COUNTS, audit_text
 
 if TYPE_CHECKING:
     from gem_hub_client.sync import Progress
@@ -127,7 +128,9 @@ def conformance(record: dict[str, Any]) -> str:
     violated = counts.get("violated", 0)
     kept = f"{violated} violated" if violated else f"{counts.get('holds', 0)} hold"
     source = "run by the hub" if counts.get("source") == "hub" else "the author says"
-    return f"{kept} (gem-core {counts.get('gem_core', '?')}, {source})"
+    attacks = counts.get("attacks")
+    audited = f", {audit_text(attacks)}" if isinstance(attacks, dict) and attacks.keys() >= set(COUNTS) else ""
+    return f"{kept}{audited} (gem-core {counts.get('gem_core', '?')}, {source})"
 
 
 def warned_version(record: dict[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 An in-toto statement (https://github.com/in-toto/attestation, version 1) in a DSSE envelope
 (https://github.com/secure-systems-lab/dsse): one wheel by its digest, and of the run the version of the kit, that of
-gem-core, the sandbox and the counts, nothing else. The key is the one that signs the hub's changes.
+gem-core, the sandbox and the counts, those of the hack audit where there was one, nothing else. The key is the one that
+signs the hub's changes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gem_hub_client.errors import TrustError
+from gem_hub_client.trust.attack_counts import COUNTS as ATTACK_COUNTS
+from gem_hub_client.trust.attack_counts import attack_counts, audit_text
 from gem_hub_client.trust.ed25519 import verify_signature
 
 __all__ = [
@@ -49,6 +52,8 @@ class ConformanceStatement:
     holds: int
     violated: int
     not_tested: int
+    attacks: Mapping[str, int] | None = None
+    """The counts of the hack audit; see :mod:`gem_hub_client.trust.attack_counts`."""
 
     @property
     def result(self) -> str:
@@ -56,7 +61,8 @@ class ConformanceStatement:
         return f"{self.violated} violated" if self.violated else f"{self.holds} hold"
 
     def __str__(self) -> str:
-        return f"{self.result}, kit {self.kit}, gem-core {self.gem_core}, sandbox {self.sandbox}"
+        attacks = "" if self.attacks is None else f", {audit_text(self.attacks)}"
+        return f"{self.result}{attacks}, kit {self.kit}, gem-core {self.gem_core}, sandbox {self.sandbox}"
 
 
 def pre_authentication(payload: bytes, payload_type: str = PAYLOAD_TYPE) -> bytes:
@@ -102,11 +108,11 @@ def contradiction(statement: ConformanceStatement, sha256: str, counts: Mapping[
     Args:
         statement: one whose signature is right.
         sha256: the digest of the wheel.
-        counts: what the hub shows of the run: gem_core, holds, violated and not_tested.
+        counts: what the hub shows of the run: gem_core, holds, violated, not_tested, and attacks where it played some.
     """
     if statement.sha256 != sha256:
         return f"is about the wheel with sha256 {statement.sha256[:12]}…, and this one has {sha256[:12]}…"
-    for name in ("gem_core", *_COUNTS):
+    for name in ("gem_core", *_COUNTS, "attacks"):
         if getattr(statement, name) != counts.get(name):
             return f"says {name} {getattr(statement, name)!r}, and the hub shows {counts.get(name)!r}"
     return ""
@@ -117,6 +123,7 @@ def counts_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         KeyError, TypeError: if it is none.
+        TrustError: if its audit of attacks cannot be counted.
     """
     outcomes = [
         clause["outcome"]
@@ -126,7 +133,11 @@ def counts_of(record: Mapping[str, Any]) -> dict[str, Any]:
         if not clause.get("exempt")
     ]
     counts = {name: outcomes.count(name.replace("_", " ")) for name in _COUNTS}
-    return {"gem_core": record["gem_core"], **counts}
+    try:
+        attacks = attack_counts(record)
+    except ValueError as error:
+        raise TrustError(str(error)) from error
+    return {"gem_core": record["gem_core"], **counts, **({} if attacks is None else {"attacks": attacks})}
 
 
 def _parsed(document: Any) -> ConformanceStatement:
@@ -142,8 +153,10 @@ def _parsed(document: Any) -> ConformanceStatement:
         "sandbox": predicate["sandbox"],
     }
     numbers = {"kit": predicate["kit"], **{name: result[name] for name in _COUNTS}}
+    attacks = predicate.get("attacks")
+    counted = {} if attacks is None else {name: attacks[name] for name in ATTACK_COUNTS}
     if not all(isinstance(value, str) for value in texts.values()):
         raise TypeError(f"{texts!r} must be texts")
-    if not all(type(value) is int for value in numbers.values()):
-        raise TypeError(f"{numbers!r} must be whole numbers")
-    return ConformanceStatement(**texts, **numbers)
+    if not all(type(value) is int for value in (*numbers.values(), *counted.values())):
+        raise TypeError(f"{numbers | counted!r} must be whole numbers")
+    return ConformanceStatement(**texts, **numbers, attacks=counted or None)

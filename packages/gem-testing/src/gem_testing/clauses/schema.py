@@ -8,6 +8,7 @@ from __future__ import annotations
 from gem.arguments import nearest
 from gem.discovery.manifest import parse
 from gem.errors import ManifestError
+from gem_testing.attacks.families import FAMILIES
 from gem_testing.clause import MANIFEST, clauses_of
 from gem_testing.clauses import contract, determinism, hostile, info, manifest, residue, reward, speed, state
 from gem_testing.env_under_test import EnvUnderTest
@@ -30,7 +31,7 @@ def schema(under_test: EnvUnderTest) -> None:
         if name not in _NAMES:
             hint = nearest(name, _NAMES)
             raise Violation(
-                f"exempt names {name!r}, which is not a clause"
+                f"exempt names {name!r}, which is neither a clause nor a family of attacks"
                 + (f"; did you mean {hint!r}?" if hint else "; remove it")
             )
     for tag in under_test.spec.tags:
@@ -42,4 +43,8 @@ def schema(under_test: EnvUnderTest) -> None:
 CLAUSES = clauses_of("manifest", schema, plays=False, needs=(MANIFEST,))
 
 _OTHERS = (contract, info, determinism, state, residue, hostile, speed, manifest, reward)
-_NAMES = [clause.name for group in _OTHERS for clause in group.CLAUSES] + [clause.name for clause in CLAUSES]
+_NAMES = [
+    *(clause.name for group in _OTHERS for clause in group.CLAUSES),
+    *(clause.name for clause in CLAUSES),
+    *(f"attacks.{family}" for family in FAMILIES),
+]

@@ -26,6 +26,15 @@ _MOST_NAMED = 4
 @click.command("check")
 @click.argument("targets", metavar="[TARGET]...", nargs=-1, shell_complete=complete_targets)
 @click.option("--clause", "clauses", metavar="NAME", multiple=True, help="Only this clause, or group; may be repeated.")
+@click.option("--attacks", is_flag=True, help="Play attacks on the reward as well, as a hub does.")
+@click.option(
+    "--attack-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=20.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds for the attacks on one environment.",
+)
 @click.option("--strict", is_flag=True, help="Fail for clauses that could not be tested, too.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Environments at once.  [default: one a CPU]")
 @click.option(
@@ -40,6 +49,8 @@ _MOST_NAMED = 4
 def check_command(
     targets: tuple[str, ...],
     clauses: tuple[str, ...],
+    attacks: bool,
+    attack_seconds: float,
     strict: bool,
     jobs: int | None,
     timeout: float,
@@ -50,11 +61,13 @@ def check_command(
 
     TARGET is an id, a namespace, an installed distribution, or the path of a project, of a package or of an
     environments.toml; the current folder by default. Each environment is tested in a process of its own, which may
-    print, hang or die as it likes. Exit code 1 if a clause is violated.
+    print, hang or die as it likes. Exit code 1 if a clause is violated, or with --attacks if an attack pays that the
+    manifest does not declare.
 
     \b
     Examples:
       gem check
+      gem check --attacks game:Sudoku-v0-easy
       gem check game:Sudoku-v0-easy --clause determinism
       gem check packages/my-envs --strict --report conformance.json
     """
@@ -65,14 +78,21 @@ def check_command(
     from gem_testing.targets import packages_of
 
     names = tuple(clause.name for clause in chosen(clauses or None))
-    figures = (pool.SCORES, pool.SPEED) if report else () if clauses else (pool.SCORES,)
+    figures: list[str] = [pool.SCORES, pool.SPEED] if report else [] if clauses else [pool.SCORES]
+    figures += [pool.ATTACKS] if attacks else []
     packages = packages_of(*(targets or (".",)))
     if report is not None:
         Path(report).parent.mkdir(parents=True, exist_ok=True)  # now, and not when all the work is done
     findings = [EnvironmentResults(package, spec) for package in packages for spec in package.specs]
     tasks = [
         pool.CheckJob(
-            found.spec, names, figures, found.package.manifest, found.package.namespaces, found.package.requirements
+            found.spec,
+            names,
+            tuple(figures),
+            found.package.manifest,
+            found.package.namespaces,
+            found.package.requirements,
+            attack_seconds,
         )
         for found in findings
     ]
@@ -131,7 +151,10 @@ def _fails(packages: list[PackageUnderTest], findings: list[EnvironmentResults],
     from gem_testing.outcomes import ClauseOutcome
 
     return any(package.problem for package in packages) or any(
-        found.count(ClauseOutcome.VIOLATED) or (strict and found.count(ClauseOutcome.NOT_TESTED)) for found in findings
+        found.count(ClauseOutcome.VIOLATED)
+        or found.attacks_against()
+        or (strict and found.count(ClauseOutcome.NOT_TESTED))
+        for found in findings
     )
 
 
@@ -164,6 +187,11 @@ def _show(
         if result.outcome is ClauseOutcome.NOT_TESTED and not result.exempt
     ]
     exempt = [(label, result.clause, result.message) for label, result in results if result.exempt]
+    attacks = [
+        (label, attack["name"], attack)
+        for label, found in zip(labels, findings, strict=True)
+        for attack in found.figures.get("attacks", {}).get("results", ())
+    ]
     errors = [
         (label, *error.partition(": ")[::2])
         for label, found in zip(labels, findings, strict=True)
@@ -173,9 +201,15 @@ def _show(
     _show_group("violated", [*broken, *violated], "red")
     _show_group("not tested", untested, "yellow")
     _show_group("exempt, by the manifest", exempt, "cyan")
+    _show_group("attacks that pay or break it", _attack_sentences(attacks, declared=False), "red")
+    _show_group("attacks that pay, as the manifest declares", _attack_sentences(attacks, declared=True), "cyan")
     _show_group("not measured", errors, "yellow")
     _show_group("advice", [(label, name, sentence) for label, name, sentence in advice if sentence], "cyan")
     violating = len({label for label, *_ in violated})
+    if attacks:
+        withstood = sum(attack["outcome"] == "withstood" for _, _, attack in attacks)
+        episodes = sum(attack["episodes"] for _, _, attack in attacks)
+        click.echo(f"{withstood} of {len(attacks)} attacks withstood, in {episodes} episodes")
     click.echo(_verdict(len(findings), len(broken), violating, unfinished, len(untested), len(exempt)))
 
 
@@ -212,6 +246,23 @@ def _show_group(title: str, lines: list[tuple[str, str, str]], colour: str) -> N
     for (clause, sentence), labels in together.items():
         click.echo(f"  {_named(labels)}  {click.style(clause, fg=colour)}  {_printable(sentence)}")
     click.echo()
+
+
+def _attack_sentences(attacks: list[tuple[str, str, Any]], declared: bool) -> list[tuple[str, str, str]]:
+    """Return a sentence on each attack that pays or breaks its environment, declared ones or the others."""
+    sentences = []
+    for label, name, attack in attacks:
+        earned, variant = attack["earned"], attack["variant"]
+        if attack["outcome"] == "broke" and not declared:
+            sentences.append((label, name, f"{variant!r} broke it: {attack['message']}"))
+        elif attack["outcome"] == "pays" and bool(attack["declared"]) == declared:
+            interval = f"95 % interval {earned['low']:.2f} to {earned['high']:.2f}, {earned['episodes']} episodes"
+            reason = f"; {attack['declared']}" if declared else ""
+            paid = (
+                f"{variant!r} earns {earned['mean']:.2f} ({interval}), and {attack['bound']:.2f} is the bound{reason}"
+            )
+            sentences.append((label, name, paid))
+    return sentences
 
 
 def _named(labels: list[str]) -> str:
