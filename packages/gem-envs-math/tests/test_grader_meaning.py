@@ -6,6 +6,7 @@ r"""Notations that differ in meaning, inequalities with "and" and "or", set alge
 from __future__ import annotations
 
 import random
+import unicodedata
 from collections.abc import Callable, Iterable
 from itertools import combinations
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_envs_math.grader import grade, grading
+from gem_envs_math.grader.notation import FUNCTIONS, NAMES
 
 NOTATIONS = (Path(__file__).parent / "grader_corpus" / "notations.txt").read_text(encoding="utf-8").splitlines()
 GENEROUS = 30.0
@@ -196,7 +198,7 @@ def test_what_looks_alike_and_is_not(answer: str, gold: str) -> None:
         (r"4210_{\text{five}}", "4210_5"), ("4210 base 5", "4210_5"), (r"4210_{(5)}", "4210_5"),
         (r"2\pi k", r"x=2\pi k, k\in\mathbb{Z}"), (r"x=2n\pi (n\in Z)", r"x=2\pi k, k\in\mathbb{Z}"),
         (r"\frac{dy}{dx} = 2x", "2x"), ("f(1+x)", "f(x+1)"), ("(1,2) U (3,4)", r"(3,4)\cup(1,2)"),
-        ("{1} ∪ {2}", r"\{1,2\}"),
+        ("{1} ∪ {2}", r"\{1,2\}"), ("{x | x > 1}", r"(1, \infty)"), (r"{x \in \mathbb{R} : |x| < 1}", "(-1, 1)"),
         ("5!7!", "604800"),
     ],
 )  # fmt: skip
@@ -216,3 +218,74 @@ def test_other_dresses_of_one_answer(answer: str, gold: str) -> None:
 def test_a_base_may_be_left_out_where_the_question_names_it(question: str, gold: str, answer: str, right: bool) -> None:
     """It must be the one of the question, where only the answer has it."""
     assert grade(answer, gold, question=question).correct is right
+
+
+FONTS = [
+    "MATHEMATICAL BOLD", "MATHEMATICAL ITALIC", "MATHEMATICAL BOLD ITALIC", "MATHEMATICAL SANS-SERIF",
+    "MATHEMATICAL MONOSPACE", "FULLWIDTH LATIN",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("font", FONTS)
+def test_letters_and_digits_in_every_font_of_unicode(font: str) -> None:
+    """Italic, bold and full-width signs are those that they show, and no others."""
+    for letter in "xykABn":
+        case = "CAPITAL" if letter.isupper() else "SMALL"
+        kind = f"{case} LETTER" if font.startswith("FULL") else case
+        styled = unicodedata.lookup(f"{font} {kind} {letter}")
+        assert grade(f"2{styled}+1", f"2{letter}+1").correct
+        assert not grade(f"2{styled}+1", f"2{letter.swapcase()}+1").correct
+
+
+def test_greek_letters_are_their_commands() -> None:
+    """A letter, its variant and its command are one name; two letters are two."""
+    signs = {name: unicodedata.lookup(f"GREEK SMALL LETTER {name.upper()}") for name in sorted(LETTERS_OF_GREEK)}
+    for name, sign in signs.items():
+        assert grade(f"3{sign}^2", rf"3\{name}^2").correct, name
+        others = [other for other in signs if other != name]
+        assert not any(grade(f"3{sign}^2", rf"3\{other}^2").correct for other in others)
+    for name in ("epsilon", "phi", "theta"):
+        assert grade(rf"\var{name}+1", rf"\{name}+1").correct
+    assert grade("5 Ω", "5 ohms").correct
+    assert grade("3 µm", "0.003 mm").correct
+
+
+LETTERS_OF_GREEK = {
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "mu", "nu", "xi", "rho",
+    "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
+}  # fmt: skip
+
+SIGNS = [
+    ("∛16", r"\sqrt[3]{16}"), ("2∜3", r"2\sqrt[4]{3}"), ("⌊7/2⌋", "3"), ("⌈x⌉", r"\lceil x \rceil"), ("e⁻ˣ", "e^{-x}"),
+    ("x⁽²⁾", "x^2"), ("xᵏ⁺¹", "x^{k+1}"), ("aₙ₊₁", "a_{n+1}"), ("xᵢ", "x_i"), ("x ≡ 2 (mod 5)", r"x \equiv 2 \pmod{5}"),
+    ("∑ k", r"\sum k"), ("∂f", r"\partial f"), ("⅐", r"\frac17"), ("3 ∶ 4", "3:4"), ("x ≧ 2", r"x \ge 2"),
+    ("f″(x)", "f''(x)"), ("{x ∣ x>1}", r"\{x \mid x > 1\}"), ("1⋯2", r"1\cdots 2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sign", "command"), SIGNS)
+def test_signs_of_unicode_are_their_commands(sign: str, command: str) -> None:
+    """Roots, brackets, raised and lowered letters, sums and relations."""
+    assert grade(sign, command, seconds=GENEROUS).correct
+
+
+def test_names_of_functions_in_capitals_and_as_commands() -> None:
+    r"""``ArcSin(x)`` and ``\arctg(x)`` are functions, and never those of another name."""
+    for name in sorted(FUNCTIONS - {"gcd", "lcm", "max", "min", "exp"}):
+        for written in (name.capitalize(), name.upper()):
+            assert grade(f"{written}(x)+1", rf"1+\{name}(x)").correct
+    for name, (kind, meaning) in NAMES.items():
+        if kind == "fn" and meaning not in ("binom", "npr"):
+            assert grade(rf"\{name}(x)+1", f"{meaning}(x)+1").correct, name
+    assert grade(r"(-\infinity,2)", r"(-\infty,2)").correct
+    assert not grade(r"\inf", r"\infty").correct
+    assert not grade("Sin(x)", r"\cos(x)", seconds=GENEROUS).correct
+
+
+@given(st.sampled_from(["max", "min", "net", "zmf", "total", "eff"]), st.sampled_from("vFxnT"))
+def test_an_index_of_several_letters_is_one_index(index: str, letter: str) -> None:
+    """Plain text writes no braces around it; LaTeX does, and there only the first letter is below the line."""
+    assert grade(f"{letter}_{index}**2 + 1", rf"1 + {letter}_{{{index}}}^2").correct
+    assert grade(f"2*{letter}_{index} = 4", rf"2{letter}_{{\text{{{index}}}}} = 4").correct
+    assert not grade(f"{letter}_{index}", f"{letter}_{index[0]}").correct
+    assert grade("a_ib_j", "a_i b_j").correct

@@ -266,13 +266,13 @@ class FormulaParser:
 
     def _index(self) -> str:
         token = self._take()
-        if token.kind in ("num", "sym", "word"):
-            return token.raw
+        if token.kind in ("num", "sym", "word", "fn"):
+            return token.raw.removeprefix("\\")
         if token.kind != "{":
             raise NotMathError(token.raw)
         parts = []
         while self.next.kind not in ("}", "end"):
-            parts.append(self._take().raw)
+            parts.append(self._take().raw.removeprefix("\\"))
         self._expect("}")
         return "".join(parts)
 

@@ -23,6 +23,7 @@ def spread(tokens: list[Token]) -> list[Token]:
     written = any(token.kind in _MATHEMATICS for token in tokens) and all(
         token.value is not TEXT and len(token.raw) <= _SHORT and token.raw.lower() not in NO_UNITS for token in words
     )
+    plain = not any(token.raw.startswith("\\") for token in tokens)
     spread_out: list[Token] = []
     group = 0
     for number, token in enumerate(tokens):
@@ -33,6 +34,7 @@ def spread(tokens: list[Token]) -> list[Token]:
         if (
             token.kind == "word"
             and not environment
+            and not (plain and before.kind == "_" and after.kind != "_")  # "v_min", which LaTeX would write in braces
             and (_is_product(token, before, len(tokens) == 1) or _among_operators(token, before, after, written, group))
         ):
             for place, letter in enumerate(token.raw):

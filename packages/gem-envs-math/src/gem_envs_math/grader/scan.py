@@ -16,6 +16,7 @@ from gem_envs_math.grader.notation import (
     SUBSCRIPTS,
     SUPERSCRIPTS,
     TRANSLATION,
+    UNIT_LETTERS,
 )
 
 __all__ = ["TEXT", "Token", "cleaned", "scan"]
@@ -39,8 +40,8 @@ class Token(NamedTuple):
     raw: str
 
 
-_SUPER = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
-_SUB = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
+_SUPER = re.compile(f"[{''.join(map(chr, SUPERSCRIPTS))}]+")
+_SUB = re.compile(f"[{''.join(map(chr, SUBSCRIPTS))}]+")
 _SIZES = re.compile(
     r"\\(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|mathstrut|hline)"
     r"(?![a-zA-Z])\.?"
@@ -236,22 +237,26 @@ def _command(name: str, space: bool) -> Token:
     if name in OPERATORS:
         return Token(OPERATORS[name], raw, space, raw)
     if name in GREEK:
-        return Token("sym", name, space, raw)
+        return Token("sym", name.removeprefix("var"), space, raw)  # the variants of a letter are one letter
     if name in FUNCTIONS:
         return Token("fn", name, space, raw)
+    if name in NAMES and name != "inf":  # an infimum
+        kind, value = NAMES[name]
+        return Token(kind, value, space, raw)
     raise UnknownNotationError(raw)
 
 
 def _letters(raw: str, space: bool, before: list[Token], after: str) -> list[Token]:
     if len(raw) == 1:
-        return [Token("sym", raw, space, raw)]
+        return [Token("sym", UNIT_LETTERS.get(raw, raw), space, raw)]
     name = raw.lower()
     if name in ("deg", "degree", "degrees") and before and before[-1].kind in ("num", "sym", ")", "}"):
         return [Token("degree", "degree", space, raw)]
     if name in NAMES:
         kind, value = NAMES[name]
         return [Token(kind, value, space, raw)]
-    if (raw in FUNCTIONS or name in ("max", "min")) and not (_is_time(raw, before) and after[:1] not in ("(", "^")):
+    is_function = raw in FUNCTIONS or name in ("max", "min") or (name in FUNCTIONS and after[:1] == "(")
+    if is_function and not (_is_time(raw, before) and after[:1] not in ("(", "^")):
         return [Token("fn", name, space, raw)]
     if after[:1] in ("(", "\\", "|") and len(raw) <= 10:  # "Bsin(x)", "xsqrt(2)"
         for split in range(1, min(4, len(raw) - 1)):
