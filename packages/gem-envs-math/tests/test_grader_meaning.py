@@ -289,3 +289,60 @@ def test_an_index_of_several_letters_is_one_index(index: str, letter: str) -> No
     assert grade(f"2*{letter}_{index} = 4", rf"2{letter}_{{\text{{{index}}}}} = 4").correct
     assert not grade(f"{letter}_{index}", f"{letter}_{index[0]}").correct
     assert grade("a_ib_j", "a_i b_j").correct
+
+
+@given(st.integers(-9, 9), st.integers(-9, 9), st.sampled_from(["x", "y", "n"]))
+def test_an_identity_stands_for_its_end(a: int, b: int, name: str) -> None:
+    """An expression with its result is the result; with another result it is an equation, and never paid."""
+    end = f"{name}^2 + {a + b}{name} + {a * b}".replace("+ -", "- ")
+    answer = f"({name} + {a})({name} + {b}) = {end}".replace("+ -", "- ")
+    assert grade(answer, end).correct
+    assert grade(rf"\begin{{align*}} {answer.replace('=', '&=')} \end{{align*}}", end).correct
+    assert not grade(f"{answer} + 1", f"{end} + 1").correct
+
+
+LAYOUTS = ["align", "align*", "aligned", "gather", "gathered", "equation*", "split", "eqnarray"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_environment_that_only_lays_out_is_its_content(layout: str) -> None:
+    """A chain of relations over several rows has one end; rows of their own are a list in any order."""
+    begin, end = rf"\begin{{{layout}}}", rf"\end{{{layout}}}"
+    assert grade(rf"{begin} x &= 2 + 3 \\ &= 5 {end}", "5").correct
+    assert grade(rf"{begin} x &= 2 + 3 \\&= 5 {end}", "x = 5").correct
+    assert not grade(rf"{begin} x &= 2 + 3 \\ &= 6 {end}", "6").correct
+    assert grade(rf"{begin} x &= 3 \\ y &= 4 {end}", "y = 4, x = 3").correct
+    assert not grade(rf"{begin} x &= 3 \\ y &= 4 {end}", "x = 4, y = 3").correct
+    assert grade(rf"{begin} (1, 2] {end}", "(1, 2]").correct
+
+
+@given(st.complex_numbers(max_magnitude=99, allow_nan=False).filter(lambda z: bool(z.real and z.imag)))
+def test_the_imaginary_unit_of_python_in_a_number_with_a_real_part(value: complex) -> None:
+    """``(3+4j)`` is 3 + 4i, and no other number; alone, or beside letters, j is a letter."""
+    value = complex(round(value.real, 3) or 1, round(value.imag, 3) or 1)
+    written = f"{value.real!r} + {value.imag!r}i".replace("+ -", "- ")
+    assert grade(str(value), written).correct
+    assert not grade(str(value.conjugate()), written).correct
+    assert not grade(f"{value.imag!r}j", f"{value.imag!r}i").correct
+    assert not grade(f"3i + {value.imag!r}j", f"3i + {value.imag!r}i").correct
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "same"),
+    [
+        ("(x; y) = (2; 3)", "(2, 3)", True), ("(x; y) = (3; 2)", "(2, 3)", False), ("ans = 7", "7", True),
+        ("Avg = 7.5", "7.5", True), ("ans = 7", "8", False), ("Fraction(30, 4)", "7.5", True),
+        ("Rational(1, 3)", r"\frac13", True), ("Fraction(3, 1)", r"\frac13", False), ("rational", "irrational", False),
+        ("rational", r"\text{rational}", True), ("c", "C", True), ("c", "D", False), ("e", "E", False),
+    ],
+)  # fmt: skip
+def test_names_and_numbers_as_programs_and_tables_write_them(answer: str, gold: str, same: bool) -> None:
+    """Points by name, the name "ans", exact fractions of Python, letters of options."""
+    assert grade(answer, gold).correct is same
+
+
+def test_the_case_of_a_letter_counts_where_the_question_lists_no_options() -> None:
+    """There it is a name: the side b is not the corner B."""
+    assert not grade("b", "B", question="Which letter names the corner opposite of the side $b$?").correct
+    assert grade("b", "B", question="Which is prime?\n(A) 4 (B) 5 (C) 6").correct
+    assert grade("b", "B", question="Which is prime?\nA. 4\nB. 5\nC. 6").correct

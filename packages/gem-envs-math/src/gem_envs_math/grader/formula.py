@@ -415,8 +415,10 @@ def _applied(name: str, arguments: list[Node], base: Node | None) -> Node:
         return ("^", ("v", "e"), *arguments)
     if name in ("gcd", "lcm", "max", "min"):
         return ("f", name, *arguments)
-    if len(arguments) != (2 if name in ("binom", "npr") else 1):
+    if len(arguments) != (2 if name in ("binom", "npr", "fraction") else 1):
         raise UnknownNotationError(name)
+    if name == "fraction":
+        return ("/", arguments[0], arguments[1])
     if name == "npr":
         rest = ("+", arguments[0], ("neg", arguments[1]))
         return ("/", ("f", "factorial", arguments[0]), ("f", "factorial", rest))

@@ -50,6 +50,7 @@ _SPACES = re.compile(
     r"(?<!\\)\\(?:[;:> ]|q?quad|(?:space|hspace\*?\{[^{}]*\}|enspace|thinspace|medspace|nobreakspace)(?![a-zA-Z]))"
     r"|~|(?<!\\)\\\n"
 )
+_REAL = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _DOUBLED = re.compile(
     r"\\\\(?=(?:[dtc]?frac|sqrt|left|right|text|mathrm|pi|boxed|cdot|times|cup|infty|begin|end)(?![a-zA-Z]))"
 )
@@ -64,6 +65,13 @@ _TEMPERATURE = re.compile(
     r"(?:\^?\s*(?:\{\s*\\circ\s*\}|\\circ)|\s*\bdeg(?:rees?)?)\s*"
     r"(?:(?:[CF]|[Cc]elsius|[Ff]ahrenheit)(?![a-zA-Z])|\\(?:text|mathrm|rm)\s*\{\s*(?:[CF]|[Cc]elsius|[Ff]ahrenheit)\s*\})"
 )
+_DISPLAY = re.compile(
+    r"\\begin\s*\{(align|aligned|alignedat|gather|gathered|equation|split|eqnarray|multline)\*?\}(.*?)\\end\s*\{\1\*?\}",
+    re.DOTALL,
+)
+_ALIGNMENT = re.compile(r"(?<!\\)&")
+_CONTINUED = re.compile(r"\s*(?:[=<>]|\\(?:[lg]eq?|approx|equiv)(?![a-zA-Z]))")
+_PYTHON_COMPLEX = re.compile(rf"(\(?\s*[-+]?\s*{_REAL}\s*[-+]\s*(?:{_REAL})?\s*\*?\s*)j(\s*\)?)")
 _DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]")
 
 _TOKEN = re.compile(
@@ -100,6 +108,8 @@ def cleaned(text: str) -> str:
         text = _DELIMITERS.sub(" ", text)
         text = _SIZES.sub(" ", text)
         text = _SPACES.sub(" ", text)
+        if "begin" in text:
+            text = _DISPLAY.sub(_undisplayed, text)
     elif "~" in text:
         text = text.replace("~", " ")
     if "C" in text:
@@ -111,9 +121,25 @@ def cleaned(text: str) -> str:
     if "10" in text:
         text = _TIMES_TEN.sub("*", text)
     text = _EMPHASIS.sub(r"\2", text.strip())
+    if "j" in text:
+        text = _imaginary(text)
     if "$" in text and text.replace("\\$", "").count("$") % 2 == 0:
         text = text.replace("\\$", "\\\0").replace("$", " ").replace("\\\0", "\\$").strip()
     return text
+
+
+def _undisplayed(found: re.Match[str]) -> str:
+    """Return the content of an environment that only lays it out: a chain of relations, or its rows."""
+    rows = [_ALIGNMENT.sub(" ", row) for row in found[2].split("\\\\") if row.strip()]
+    if all(map(_CONTINUED.match, rows[1:])):
+        return " ".join(rows)
+    return "\\begin{gathered}" + "\\\\ ".join(rows) + "\\end{gathered}"
+
+
+def _imaginary(text: str) -> str:
+    """Return the text with the imaginary unit of Python and of engineers as i, in a number with a real part alone."""
+    found = _PYTHON_COMPLEX.fullmatch(text)
+    return text if found is None else f"{found[1]}i{found[2]}"
 
 
 def _scale_of(found: re.Match[str]) -> str:
@@ -256,6 +282,8 @@ def _letters(raw: str, space: bool, before: list[Token], after: str) -> list[Tok
         kind, value = NAMES[name]
         return [Token(kind, value, space, raw)]
     is_function = raw in FUNCTIONS or name in ("max", "min") or (name in FUNCTIONS and after[:1] == "(")
+    if name in ("fraction", "rational") and after[:1] == "(":  # as Python and SymPy write them
+        return [Token("fn", "fraction", space, raw)]
     if is_function and not (_is_time(raw, before) and after[:1] not in ("(", "^")):
         return [Token("fn", name, space, raw)]
     if after[:1] in ("(", "\\", "|") and len(raw) <= 10:  # "Bsin(x)", "xsqrt(2)"
