@@ -5,9 +5,11 @@ r"""Notations that differ in meaning, inequalities with "and" and "or", set alge
 
 from __future__ import annotations
 
+import math
 import random
 import unicodedata
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -346,3 +348,44 @@ def test_the_case_of_a_letter_counts_where_the_question_lists_no_options() -> No
     assert not grade("b", "B", question="Which letter names the corner opposite of the side $b$?").correct
     assert grade("b", "B", question="Which is prime?\n(A) 4 (B) 5 (C) 6").correct
     assert grade("b", "B", question="Which is prime?\nA. 4\nB. 5\nC. 6").correct
+
+
+@given(st.text(alphabet="+-", min_size=1, max_size=7), st.integers(1, 99), st.integers(1, 99))
+def test_each_minus_turns_the_sign(signs: str, one: int, two: int) -> None:
+    """However many signs stand before a number, a term, a factor or an exponent."""
+    sign = (-1) ** signs.count("-")
+    assert grade(f"{signs}{one}", str(sign * one)).correct
+    assert grade(f"{two}x {signs} {one}", f"{sign * one} + {two}x").correct
+    assert grade(f"{two}*{signs}{one}", str(sign * one * two)).correct
+    assert grade(f"x^{signs}{one}", f"x^{{{sign * one}}}").correct
+    assert not grade(f"{signs}{one}", str(-sign * one)).correct
+
+
+@given(st.lists(st.fractions(-50, 50, max_denominator=12), min_size=2, max_size=4))
+def test_functions_of_several_numbers_are_worked_out(numbers: list[Fraction]) -> None:
+    """Maximum, minimum, and the greatest common divisor and least common multiple of fractions, by definition."""
+    written = ", ".join(map(str, numbers))
+    assert grade(rf"\max({written})", str(max(numbers))).correct
+    assert grade(rf"\min\left({written}\right)", str(min(numbers))).correct
+    whole = [abs(number) for number in numbers if number]
+    if len(whole) == len(numbers):
+        unit = math.lcm(*(number.denominator for number in whole))
+        scaled = [int(number * unit) for number in whole]
+        assert grade(rf"\gcd({written})", str(Fraction(math.gcd(*scaled), unit))).correct
+        assert grade(rf"\operatorname{{lcm}}({written})", str(Fraction(math.lcm(*scaled), unit))).correct
+        assert not grade(rf"\gcd({written})", str(Fraction(math.gcd(*scaled), unit) + 1)).correct
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "same"),
+    [
+        (r"\max(9,876,543)", "876", True), ("max(12,102)", "102", True), ("f(9,876)", "f(9876)", True),
+        (r"\llcorner 3.5 \lrcorner", "3", True), (r"\ulcorner 3.5 \urcorner", "4", True),
+        (r"\exponentialE^{2}", "e^2", True), (r"3\imaginaryI", "3i", True), (r"\gcd(12, 18)", "12", False),
+        ("all integers k ≥ 2", r"All integers $k \geq 2$.", True), ("k ≥ 2", "all integers k ≥ 2", False),
+        ("1 = 1", "x = 1", False), ("x + 1 = 1 + x", "1 + x", True), ("2x = x", "x", False),
+    ],
+)  # fmt: skip
+def test_notation_of_formula_editors_and_prose_with_relations(answer: str, gold: str, same: bool) -> None:
+    """Corners are floors and ceilings, e has a command of its own; integers from 2 on are no range of reals."""
+    assert grade(answer, gold, seconds=GENEROUS).correct is same

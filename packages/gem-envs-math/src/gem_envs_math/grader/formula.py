@@ -61,10 +61,7 @@ class FormulaParser:
         while True:
             sign = self.next.kind
             if sign in ("+", "-"):
-                self._take()
-                if node is not None and self.next.kind == "-":  # "2+-3"
-                    self._take()
-                    sign = "-" if sign == "+" else "+"
+                sign = "-" if self._signs() else "+"
             elif node is not None:
                 break
             else:
@@ -75,15 +72,22 @@ class FormulaParser:
         self._depth -= 1
         return node
 
+    def _signs(self) -> bool:
+        """Read the signs before a term or a factor, as in ``2 - -3``; return whether they make it negative."""
+        negative = False
+        while self.next.kind in ("-", "+"):
+            negative ^= self._take().kind == "-"
+        return negative
+
     def _product(self) -> Node:
         node = self._factor()
         while True:
             kind = self.next.kind
             if kind in ("*", "/"):
                 self._take()
-                sign = self.next.kind == "-" and bool(self._take())
+                negative = self._signs()
                 factor = self._factor()
-                node = (kind, node, ("neg", factor) if sign else factor)
+                node = (kind, node, ("neg", factor) if negative else factor)
             elif kind in _STARTS:
                 if kind == "num" and self._before().kind not in (")", "]", "}", "!") and not self._after_power():
                     raise NotMathError("two numbers in a row")
@@ -140,9 +144,7 @@ class FormulaParser:
 
     def _exponent(self) -> Node:
         self._enter()
-        negative = False
-        while self.next.kind in ("-", "+"):
-            negative ^= self._take().kind == "-"
+        negative = self._signs()
         # A letter alone: what follows in brackets is the argument of the function below, as in "sin^n(x)".
         node = self._symbol(str(self._take().value)) if self.next.kind == "sym" else self._base()
         if self.next.kind == "^":

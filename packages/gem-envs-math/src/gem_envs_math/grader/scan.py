@@ -208,6 +208,8 @@ def scan(text: str) -> list[Token]:
     return tokens
 
 
+_OF_SEVERAL = frozenset({"gcd", "lcm", "max", "min"})
+"""Functions of several numbers."""
 _SEPARATORS = re.compile(r"\{,\}|\\[,!]|[,\s]")
 LIMIT = 4 * TERMS
 _MARKS = {
@@ -234,9 +236,11 @@ def _words(text: str, space: bool) -> list[Token]:
 
 
 def _is_pair(raw: str, before: list[Token], after: str) -> bool:
-    """Return whether "12,102" is two numbers, because it fills brackets: the interval (12,102)."""
+    """Return whether "12,102" is two numbers, because it fills brackets: the interval (12,102), max(12,102)."""
     if not before or before[-1].kind not in ("(", "[") or "{" in raw or "\\!" in raw:
         return False
+    if len(before) > 1 and before[-2].value in _OF_SEVERAL:
+        return True
     # A bracket behind a letter or a number belongs to a product or a function.
     return after.lstrip()[:1] in (")", "]") and (len(before) < 2 or before[-2].kind not in ("num", "sym", "fn", ")"))
 
