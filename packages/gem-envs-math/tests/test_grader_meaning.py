@@ -383,6 +383,8 @@ def test_functions_of_several_numbers_are_worked_out(numbers: list[Fraction]) ->
         (r"\llcorner 3.5 \lrcorner", "3", True), (r"\ulcorner 3.5 \urcorner", "4", True),
         (r"\exponentialE^{2}", "e^2", True), (r"3\imaginaryI", "3i", True), (r"\gcd(12, 18)", "12", False),
         ("all integers k ≥ 2", r"All integers $k \geq 2$.", True), ("k ≥ 2", "all integers k ≥ 2", False),
+        ("= 2", "x = 2", True), ("=2 =3", "2", False), ("=", "2", False), ("x=2 或 x=3", "x=3, x=2", True),
+        ("1 、[-1,1]", "1, [-1,1]", True), ("x=2且y=3", "(3, 2)", False), ("x=2 或 x=3", "x=2", False),
         ("1 = 1", "x = 1", False), ("x + 1 = 1 + x", "1 + x", True), ("2x = x", "x", False),
     ],
 )  # fmt: skip

@@ -134,7 +134,7 @@ def _value(tokens: list[Token], depth: int) -> Value:
         raise NotMathError("nothing")
     if depth > DEPTH:
         raise TooMuchError("too many levels")
-    if tokens[0].kind == "approx":
+    if tokens[0].kind in ("approx", "="):  # "= 2"
         return _value(tokens[1:], depth)
 
     def read(part: list[Token]) -> Value:
