@@ -5,8 +5,11 @@ r"""Notations that differ in meaning, inequalities with "and" and "or", set alge
 
 from __future__ import annotations
 
+import math
 import random
+import unicodedata
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_envs_math.grader import grade, grading
+from gem_envs_math.grader.notation import FUNCTIONS, NAMES
 
 NOTATIONS = (Path(__file__).parent / "grader_corpus" / "notations.txt").read_text(encoding="utf-8").splitlines()
 GENEROUS = 30.0
@@ -196,7 +200,7 @@ def test_what_looks_alike_and_is_not(answer: str, gold: str) -> None:
         (r"4210_{\text{five}}", "4210_5"), ("4210 base 5", "4210_5"), (r"4210_{(5)}", "4210_5"),
         (r"2\pi k", r"x=2\pi k, k\in\mathbb{Z}"), (r"x=2n\pi (n\in Z)", r"x=2\pi k, k\in\mathbb{Z}"),
         (r"\frac{dy}{dx} = 2x", "2x"), ("f(1+x)", "f(x+1)"), ("(1,2) U (3,4)", r"(3,4)\cup(1,2)"),
-        ("{1} ∪ {2}", r"\{1,2\}"),
+        ("{1} ∪ {2}", r"\{1,2\}"), ("{x | x > 1}", r"(1, \infty)"), (r"{x \in \mathbb{R} : |x| < 1}", "(-1, 1)"),
         ("5!7!", "604800"),
     ],
 )  # fmt: skip
@@ -216,3 +220,174 @@ def test_other_dresses_of_one_answer(answer: str, gold: str) -> None:
 def test_a_base_may_be_left_out_where_the_question_names_it(question: str, gold: str, answer: str, right: bool) -> None:
     """It must be the one of the question, where only the answer has it."""
     assert grade(answer, gold, question=question).correct is right
+
+
+FONTS = [
+    "MATHEMATICAL BOLD", "MATHEMATICAL ITALIC", "MATHEMATICAL BOLD ITALIC", "MATHEMATICAL SANS-SERIF",
+    "MATHEMATICAL MONOSPACE", "FULLWIDTH LATIN",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("font", FONTS)
+def test_letters_and_digits_in_every_font_of_unicode(font: str) -> None:
+    """Italic, bold and full-width signs are those that they show, and no others."""
+    for letter in "xykABn":
+        case = "CAPITAL" if letter.isupper() else "SMALL"
+        kind = f"{case} LETTER" if font.startswith("FULL") else case
+        styled = unicodedata.lookup(f"{font} {kind} {letter}")
+        assert grade(f"2{styled}+1", f"2{letter}+1").correct
+        assert not grade(f"2{styled}+1", f"2{letter.swapcase()}+1").correct
+
+
+def test_greek_letters_are_their_commands() -> None:
+    """A letter, its variant and its command are one name; two letters are two."""
+    signs = {name: unicodedata.lookup(f"GREEK SMALL LETTER {name.upper()}") for name in sorted(LETTERS_OF_GREEK)}
+    for name, sign in signs.items():
+        assert grade(f"3{sign}^2", rf"3\{name}^2").correct, name
+        others = [other for other in signs if other != name]
+        assert not any(grade(f"3{sign}^2", rf"3\{other}^2").correct for other in others)
+    for name in ("epsilon", "phi", "theta"):
+        assert grade(rf"\var{name}+1", rf"\{name}+1").correct
+    assert grade("5 Ω", "5 ohms").correct
+    assert grade("3 µm", "0.003 mm").correct
+
+
+LETTERS_OF_GREEK = {
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "mu", "nu", "xi", "rho",
+    "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
+}  # fmt: skip
+
+SIGNS = [
+    ("∛16", r"\sqrt[3]{16}"), ("2∜3", r"2\sqrt[4]{3}"), ("⌊7/2⌋", "3"), ("⌈x⌉", r"\lceil x \rceil"), ("e⁻ˣ", "e^{-x}"),
+    ("x⁽²⁾", "x^2"), ("xᵏ⁺¹", "x^{k+1}"), ("aₙ₊₁", "a_{n+1}"), ("xᵢ", "x_i"), ("x ≡ 2 (mod 5)", r"x \equiv 2 \pmod{5}"),
+    ("∑ k", r"\sum k"), ("∂f", r"\partial f"), ("⅐", r"\frac17"), ("3 ∶ 4", "3:4"), ("x ≧ 2", r"x \ge 2"),
+    ("f″(x)", "f''(x)"), ("{x ∣ x>1}", r"\{x \mid x > 1\}"), ("1⋯2", r"1\cdots 2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sign", "command"), SIGNS)
+def test_signs_of_unicode_are_their_commands(sign: str, command: str) -> None:
+    """Roots, brackets, raised and lowered letters, sums and relations."""
+    assert grade(sign, command, seconds=GENEROUS).correct
+
+
+def test_names_of_functions_in_capitals_and_as_commands() -> None:
+    r"""``ArcSin(x)`` and ``\arctg(x)`` are functions, and never those of another name."""
+    for name in sorted(FUNCTIONS - {"gcd", "lcm", "max", "min", "exp"}):
+        for written in (name.capitalize(), name.upper()):
+            assert grade(f"{written}(x)+1", rf"1+\{name}(x)").correct
+    for name, (kind, meaning) in NAMES.items():
+        if kind == "fn" and meaning not in ("binom", "npr"):
+            assert grade(rf"\{name}(x)+1", f"{meaning}(x)+1").correct, name
+    assert grade(r"(-\infinity,2)", r"(-\infty,2)").correct
+    assert not grade(r"\inf", r"\infty").correct
+    assert not grade("Sin(x)", r"\cos(x)", seconds=GENEROUS).correct
+
+
+@given(st.sampled_from(["max", "min", "net", "zmf", "total", "eff"]), st.sampled_from("vFxnT"))
+def test_an_index_of_several_letters_is_one_index(index: str, letter: str) -> None:
+    """Plain text writes no braces around it; LaTeX does, and there only the first letter is below the line."""
+    assert grade(f"{letter}_{index}**2 + 1", rf"1 + {letter}_{{{index}}}^2").correct
+    assert grade(f"2*{letter}_{index} = 4", rf"2{letter}_{{\text{{{index}}}}} = 4").correct
+    assert not grade(f"{letter}_{index}", f"{letter}_{index[0]}").correct
+    assert grade("a_ib_j", "a_i b_j").correct
+
+
+@given(st.integers(-9, 9), st.integers(-9, 9), st.sampled_from(["x", "y", "n"]))
+def test_an_identity_stands_for_its_end(a: int, b: int, name: str) -> None:
+    """An expression with its result is the result; with another result it is an equation, and never paid."""
+    end = f"{name}^2 + {a + b}{name} + {a * b}".replace("+ -", "- ")
+    answer = f"({name} + {a})({name} + {b}) = {end}".replace("+ -", "- ")
+    assert grade(answer, end).correct
+    assert grade(rf"\begin{{align*}} {answer.replace('=', '&=')} \end{{align*}}", end).correct
+    assert not grade(f"{answer} + 1", f"{end} + 1").correct
+
+
+LAYOUTS = ["align", "align*", "aligned", "gather", "gathered", "equation*", "split", "eqnarray"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_environment_that_only_lays_out_is_its_content(layout: str) -> None:
+    """A chain of relations over several rows has one end; rows of their own are a list in any order."""
+    begin, end = rf"\begin{{{layout}}}", rf"\end{{{layout}}}"
+    assert grade(rf"{begin} x &= 2 + 3 \\ &= 5 {end}", "5").correct
+    assert grade(rf"{begin} x &= 2 + 3 \\&= 5 {end}", "x = 5").correct
+    assert not grade(rf"{begin} x &= 2 + 3 \\ &= 6 {end}", "6").correct
+    assert grade(rf"{begin} x &= 3 \\ y &= 4 {end}", "y = 4, x = 3").correct
+    assert not grade(rf"{begin} x &= 3 \\ y &= 4 {end}", "x = 4, y = 3").correct
+    assert grade(rf"{begin} (1, 2] {end}", "(1, 2]").correct
+
+
+@given(st.complex_numbers(max_magnitude=99, allow_nan=False).filter(lambda z: bool(z.real and z.imag)))
+def test_the_imaginary_unit_of_python_in_a_number_with_a_real_part(value: complex) -> None:
+    """``(3+4j)`` is 3 + 4i, and no other number; alone, or beside letters, j is a letter."""
+    value = complex(round(value.real, 3) or 1, round(value.imag, 3) or 1)
+    written = f"{value.real!r} + {value.imag!r}i".replace("+ -", "- ")
+    assert grade(str(value), written).correct
+    assert not grade(str(value.conjugate()), written).correct
+    assert not grade(f"{value.imag!r}j", f"{value.imag!r}i").correct
+    assert not grade(f"3i + {value.imag!r}j", f"3i + {value.imag!r}i").correct
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "same"),
+    [
+        ("(x; y) = (2; 3)", "(2, 3)", True), ("(x; y) = (3; 2)", "(2, 3)", False), ("ans = 7", "7", True),
+        ("Avg = 7.5", "7.5", True), ("ans = 7", "8", False), ("Fraction(30, 4)", "7.5", True),
+        ("Rational(1, 3)", r"\frac13", True), ("Fraction(3, 1)", r"\frac13", False), ("rational", "irrational", False),
+        ("rational", r"\text{rational}", True), ("c", "C", True), ("c", "D", False), ("e", "E", False),
+    ],
+)  # fmt: skip
+def test_names_and_numbers_as_programs_and_tables_write_them(answer: str, gold: str, same: bool) -> None:
+    """Points by name, the name "ans", exact fractions of Python, letters of options."""
+    assert grade(answer, gold).correct is same
+
+
+def test_the_case_of_a_letter_counts_where_the_question_lists_no_options() -> None:
+    """There it is a name: the side b is not the corner B."""
+    assert not grade("b", "B", question="Which letter names the corner opposite of the side $b$?").correct
+    assert grade("b", "B", question="Which is prime?\n(A) 4 (B) 5 (C) 6").correct
+    assert grade("b", "B", question="Which is prime?\nA. 4\nB. 5\nC. 6").correct
+
+
+@given(st.text(alphabet="+-", min_size=1, max_size=7), st.integers(1, 99), st.integers(1, 99))
+def test_each_minus_turns_the_sign(signs: str, one: int, two: int) -> None:
+    """However many signs stand before a number, a term, a factor or an exponent."""
+    sign = (-1) ** signs.count("-")
+    assert grade(f"{signs}{one}", str(sign * one)).correct
+    assert grade(f"{two}x {signs} {one}", f"{sign * one} + {two}x").correct
+    assert grade(f"{two}*{signs}{one}", str(sign * one * two)).correct
+    assert grade(f"x^{signs}{one}", f"x^{{{sign * one}}}").correct
+    assert not grade(f"{signs}{one}", str(-sign * one)).correct
+
+
+@given(st.lists(st.fractions(-50, 50, max_denominator=12), min_size=2, max_size=4))
+def test_functions_of_several_numbers_are_worked_out(numbers: list[Fraction]) -> None:
+    """Maximum, minimum, and the greatest common divisor and least common multiple of fractions, by definition."""
+    written = ", ".join(map(str, numbers))
+    assert grade(rf"\max({written})", str(max(numbers))).correct
+    assert grade(rf"\min\left({written}\right)", str(min(numbers))).correct
+    whole = [abs(number) for number in numbers if number]
+    if len(whole) == len(numbers):
+        unit = math.lcm(*(number.denominator for number in whole))
+        scaled = [int(number * unit) for number in whole]
+        assert grade(rf"\gcd({written})", str(Fraction(math.gcd(*scaled), unit))).correct
+        assert grade(rf"\operatorname{{lcm}}({written})", str(Fraction(math.lcm(*scaled), unit))).correct
+        assert not grade(rf"\gcd({written})", str(Fraction(math.gcd(*scaled), unit) + 1)).correct
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "same"),
+    [
+        (r"\max(9,876,543)", "876", True), ("max(12,102)", "102", True), ("f(9,876)", "f(9876)", True),
+        (r"\llcorner 3.5 \lrcorner", "3", True), (r"\ulcorner 3.5 \urcorner", "4", True),
+        (r"\exponentialE^{2}", "e^2", True), (r"3\imaginaryI", "3i", True), (r"\gcd(12, 18)", "12", False),
+        ("all integers k ≥ 2", r"All integers $k \geq 2$.", True), ("k ≥ 2", "all integers k ≥ 2", False),
+        ("= 2", "x = 2", True), ("=2 =3", "2", False), ("=", "2", False), ("x=2 或 x=3", "x=3, x=2", True),
+        ("1 、[-1,1]", "1, [-1,1]", True), ("x=2且y=3", "(3, 2)", False), ("x=2 或 x=3", "x=2", False),
+        ("1 = 1", "x = 1", False), ("x + 1 = 1 + x", "1 + x", True), ("2x = x", "x", False),
+    ],
+)  # fmt: skip
+def test_notation_of_formula_editors_and_prose_with_relations(answer: str, gold: str, same: bool) -> None:
+    """Corners are floors and ceilings, e has a command of its own; integers from 2 on are no range of reals."""
+    assert grade(answer, gold, seconds=GENEROUS).correct is same

@@ -255,6 +255,10 @@ def test_a_pause_on_a_loop_that_has_ended_does_not_hold_up_the_next() -> None:
         ("<think>a", "auto", (None, "<think>a")),
         ("<think>a", "always", ("a", "")),
         ("say <think>a</think>", "auto", (None, "say <think>a</think>")),
+        ("say <think>a</think>", "always", ("a", "say ")),
+        ("<think>a</think>b<think>c</think>d", "auto", ("a\n\nc", "bd")),
+        ("[THINK]a[/THINK]b", "auto", ("a", "b")),
+        ("Use `</think>`.", "always", (None, "Use `</think>`.")),
         ("b", "always", (None, "b")),
     ],
 )

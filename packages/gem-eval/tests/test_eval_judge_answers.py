@@ -35,6 +35,8 @@ def scores(text: str) -> dict[str, float]:
         f"```\n{json.dumps(ANSWER)}```",
         f'<think>Is it {{"style": 1, "facts": 5}}?</think>{json.dumps(ANSWER)}',
         f"<think>So:</think>\n```json\n{json.dumps(ANSWER)}\n```\n",
+        f'[THINK]Is it {{"style": 1, "facts": 5}}?[/THINK]{json.dumps(ANSWER)}',
+        json.dumps({**ANSWER, "reason": "It never closes its <think>."}),
         json.dumps({"Style": 4, "FACTS": "1"}),
         json.dumps({"style": "4/5", "facts": "1 out of 5"}),
         '{"style": {"score": 4, "reason": "two\nlines"}, "facts": {"score": 1},}',

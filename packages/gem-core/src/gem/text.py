@@ -12,11 +12,13 @@ from typing import TypeVar
 
 __all__ = [
     "TERMINAL_STATE",
+    "THOUGHTS",
     "action_text",
     "boxed_pattern",
     "extract_code_from_model",
     "extract_last_boxed_answer",
     "extract_last_tagged_answer",
+    "split_thoughts",
     "spoken",
     "spoken_text",
 ]
@@ -28,7 +30,7 @@ TERMINAL_STATE = "<｜TERMINAL_STATE｜>"
 
 BOX = "\\boxed{"
 
-_THOUGHTS = {f"<{tag}>": f"</{tag}>" for tag in ("think", "thinking", "seed:think")} | {
+THOUGHTS = {f"<{tag}>": f"</{tag}>" for tag in ("think", "thinking", "seed:think")} | {
     "[THINK]": "[/THINK]",
     "◁think▷": "◁/think▷",
     "<|START_THINKING|>": "<|END_THINKING|>",
@@ -36,9 +38,9 @@ _THOUGHTS = {f"<{tag}>": f"</{tag}>" for tag in ("think", "thinking", "seed:thin
     "<|channel|>analysis<|message|>": "<|end|>",
 }
 """What begins a model's reasoning, and what ends it."""
-_STRAY = "|".join(re.escape(end) for end in _THOUGHTS.values() if "hink" in end.lower())
+_STRAY = "|".join(re.escape(end) for end in THOUGHTS.values() if "hink" in end.lower())
 _ASIDE = (
-    rf"(?P<thought>{'|'.join(map(re.escape, _THOUGHTS))})"
+    rf"(?P<thought>{'|'.join(map(re.escape, THOUGHTS))})"
     rf"|(?P<stray>{_STRAY})"
     r"|(?P<fence>^[ \t>]*(?P<ticks>`{3,8}|~{3,8})[^`\n]*$)"
     r"|(?P<quoted>^ {0,3}>[^\n]*|(?<!`)(?P<run>`{1,3})(?!`)[^`\n]+(?P=run)(?!`))"
@@ -94,19 +96,26 @@ def spoken(text: str, wanted: str, read: Callable[[re.Match[str]], tuple[list[T]
 
 def spoken_text(text: str) -> str:
     """Return a text without its reasoning."""
+    return split_thoughts(text)[1]
+
+
+def split_thoughts(text: str) -> tuple[list[str], str]:
+    """Return the passages of reasoning in a text, without their tags, and the text without them."""
     if "hink" not in text and "THINK" not in text and "<|channel" not in text:
-        return text
-    pattern, kept, begin, position = _aside_or("(?!)"), [], 0, 0
+        return [], text
+    pattern, thoughts, kept, begin, position = _aside_or("(?!)"), [], [], 0, 0
     while (match := pattern.search(text, position)) is not None:
         position = _aside_end(match)
         if match.lastgroup == "thought":
             kept.append(text[begin : match.start()])
+            thoughts.append(text[match.end() : position].removesuffix(THOUGHTS[match[0]]))
         elif match.lastgroup == "stray":
             kept.clear()
+            thoughts = [text[: match.start()]]
         else:
             continue
         begin = position
-    return "".join([*kept, text[begin:]])
+    return thoughts, "".join([*kept, text[begin:]])
 
 
 @lru_cache(maxsize=64)
@@ -118,7 +127,7 @@ def _aside_end(aside: re.Match[str]) -> int:
     """Return the index after an aside, the end of the text for one that is not closed."""
     text, end = aside.string, -1
     if aside.lastgroup == "thought":
-        closing = _THOUGHTS[aside[0]]
+        closing = THOUGHTS[aside[0]]
         end = text.find(closing, aside.end())
         return len(text) if end < 0 else end + len(closing)
     if aside.lastgroup == "fence":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -13,6 +12,7 @@ from gem.core import Env
 from gem.entry_points import load
 from gem.env_spec import EnvSpec
 from gem.errors import GemError, NotSupportedError, StateError
+from gem.faults import suppress_faults
 from gem.vector.env_runner import AutoresetMode, EnvRunner, StepResult, check_single_agent, describe
 from gem.vector.make import EnvMaker
 from gem.vector.runner_account import RunnerAccount, RunnerPhase
@@ -87,7 +87,7 @@ class HostedEnvs:
         except (Exception, SystemExit) as error:
             return refusal(key, error)
         if self._runners.get(key) is not runner:
-            with suppress(Exception, SystemExit):
+            with suppress_faults():
                 runner.close()
             return None
         return self._encoded(key, runner, result, operation == STEP)
@@ -180,7 +180,7 @@ class HostedEnvs:
         runner = old.replacement(error)
         runner.forget_observation()
         if close:
-            with suppress(Exception, SystemExit):  # it is given up anyway
+            with suppress_faults():  # it is given up anyway
                 old.close()
         assert isinstance(runner, HostedRunner)
         self._put(key, runner)

@@ -11,7 +11,7 @@ conjecture without proof. With such atoms "not the same" may be wrong, and the c
 from __future__ import annotations
 
 from fractions import Fraction
-from math import comb, factorial
+from math import comb, factorial, gcd, lcm
 from typing import Any
 
 from gem_envs_math.grader.limits import TooMuchError
@@ -346,6 +346,8 @@ def _function(name: str, arguments: list[Quotient]) -> Quotient:
             if above > BITS:
                 raise TooMuchError("too large a binomial coefficient")
             return _constant(comb(above.numerator, below.numerator))
+    if name in ("gcd", "lcm", "max", "min") and None not in numbers:
+        return _constant(_of_several(name, [number for number in numbers if number is not None]))
     if name in ("floor", "ceil", "abs") and numbers[0] is not None:
         value = numbers[0]
         return _constant(abs(value) if name == "abs" else value.__floor__() if name == "floor" else value.__ceil__())
@@ -361,6 +363,15 @@ def _function(name: str, arguments: list[Quotient]) -> Quotient:
             times(above_.above, below_.below), times(above_.below, below_.above), above_.exact and below_.exact
         )
     return _atom(f"{name} {' '.join(map(written, arguments))}", 1, exact=False)
+
+
+def _of_several(name: str, numbers: list[Fraction]) -> Fraction:
+    """Return the greatest common divisor or the least common multiple, of fractions too; the maximum or minimum."""
+    if name in ("max", "min"):
+        return max(numbers) if name == "max" else min(numbers)
+    unit = lcm(*(number.denominator for number in numbers))
+    whole = [int(number * unit) for number in numbers]
+    return Fraction(gcd(*whole) if name == "gcd" else lcm(*whole), unit)
 
 
 def _logarithm(argument: Quotient) -> Quotient | None:

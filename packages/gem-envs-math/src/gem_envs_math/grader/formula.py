@@ -61,10 +61,7 @@ class FormulaParser:
         while True:
             sign = self.next.kind
             if sign in ("+", "-"):
-                self._take()
-                if node is not None and self.next.kind == "-":  # "2+-3"
-                    self._take()
-                    sign = "-" if sign == "+" else "+"
+                sign = "-" if self._signs() else "+"
             elif node is not None:
                 break
             else:
@@ -75,15 +72,22 @@ class FormulaParser:
         self._depth -= 1
         return node
 
+    def _signs(self) -> bool:
+        """Read the signs before a term or a factor, as in ``2 - -3``; return whether they make it negative."""
+        negative = False
+        while self.next.kind in ("-", "+"):
+            negative ^= self._take().kind == "-"
+        return negative
+
     def _product(self) -> Node:
         node = self._factor()
         while True:
             kind = self.next.kind
             if kind in ("*", "/"):
                 self._take()
-                sign = self.next.kind == "-" and bool(self._take())
+                negative = self._signs()
                 factor = self._factor()
-                node = (kind, node, ("neg", factor) if sign else factor)
+                node = (kind, node, ("neg", factor) if negative else factor)
             elif kind in _STARTS:
                 if kind == "num" and self._before().kind not in (")", "]", "}", "!") and not self._after_power():
                     raise NotMathError("two numbers in a row")
@@ -140,9 +144,7 @@ class FormulaParser:
 
     def _exponent(self) -> Node:
         self._enter()
-        negative = False
-        while self.next.kind in ("-", "+"):
-            negative ^= self._take().kind == "-"
+        negative = self._signs()
         # A letter alone: what follows in brackets is the argument of the function below, as in "sin^n(x)".
         node = self._symbol(str(self._take().value)) if self.next.kind == "sym" else self._base()
         if self.next.kind == "^":
@@ -266,13 +268,13 @@ class FormulaParser:
 
     def _index(self) -> str:
         token = self._take()
-        if token.kind in ("num", "sym", "word"):
-            return token.raw
+        if token.kind in ("num", "sym", "word", "fn"):
+            return token.raw.removeprefix("\\")
         if token.kind != "{":
             raise NotMathError(token.raw)
         parts = []
         while self.next.kind not in ("}", "end"):
-            parts.append(self._take().raw)
+            parts.append(self._take().raw.removeprefix("\\"))
         self._expect("}")
         return "".join(parts)
 
@@ -415,8 +417,10 @@ def _applied(name: str, arguments: list[Node], base: Node | None) -> Node:
         return ("^", ("v", "e"), *arguments)
     if name in ("gcd", "lcm", "max", "min"):
         return ("f", name, *arguments)
-    if len(arguments) != (2 if name in ("binom", "npr") else 1):
+    if len(arguments) != (2 if name in ("binom", "npr", "fraction") else 1):
         raise UnknownNotationError(name)
+    if name == "fraction":
+        return ("/", arguments[0], arguments[1])
     if name == "npr":
         rest = ("+", arguments[0], ("neg", arguments[1]))
         return ("/", ("f", "factorial", arguments[0]), ("f", "factorial", rest))

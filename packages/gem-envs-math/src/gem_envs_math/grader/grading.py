@@ -32,6 +32,8 @@ _WORKERS = SharedResource(lambda: _POOL, ProcessPool.close)
 _ALTERNATIVES = 1000
 _NO_ANSWERS = frozenset({"", "nan"})
 _LETTERS = frozenset("ABCDEFGHabcdefgh")
+_CHOICES = frozenset("ABCDabcd")
+"""Letters of options that may come in the other case where no question says that they are names; e is a number."""
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 Done = Literal["equal", "computed"]
@@ -150,6 +152,8 @@ def _read_and_compared(answer: str, gold: str, settings: _Settings) -> tuple[Gra
         if None not in choices:
             return _compared(choices[0] == choices[1], "exact"), one, two
         demands = settings.demands
+        if answer in _CHOICES and answer == gold.swapcase() and (demands is None or demands.lists_options):
+            return GradeResult("same", "exact"), one, two
         percent = demands is None or demands.percent or "%" in gold or "percent" in gold
         nouns = demands.nouns if demands is not None else frozenset()
         if (

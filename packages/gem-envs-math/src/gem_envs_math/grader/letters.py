@@ -11,6 +11,8 @@ __all__ = ["spread"]
 
 _CONSONANTS = frozenset("bcdfghjklmnpqrstvwxyz")
 _MATHEMATICS = frozenset({"+", "-", "*", "/", "^", "_", "=", "frac", "sqrt", "(", "<", ">", "le", "ge"})
+_QUANTITIES = frozenset({"ans", "avg"})
+"""Names for an answer that could be products of letters."""
 _SHORT = 3
 _LONGEST = 6
 
@@ -21,8 +23,10 @@ def spread(tokens: list[Token]) -> list[Token]:
         return tokens
     words = [token for token in tokens if token.kind == "word"]
     written = any(token.kind in _MATHEMATICS for token in tokens) and all(
-        token.value is not TEXT and len(token.raw) <= _SHORT and token.raw.lower() not in NO_UNITS for token in words
+        token.value is not TEXT and len(token.raw) <= _SHORT and token.raw.lower() not in NO_UNITS | _QUANTITIES
+        for token in words
     )
+    plain = not any(token.raw.startswith("\\") for token in tokens)
     spread_out: list[Token] = []
     group = 0
     for number, token in enumerate(tokens):
@@ -33,6 +37,7 @@ def spread(tokens: list[Token]) -> list[Token]:
         if (
             token.kind == "word"
             and not environment
+            and not (plain and before.kind == "_" and after.kind != "_")  # "v_min", which LaTeX would write in braces
             and (_is_product(token, before, len(tokens) == 1) or _among_operators(token, before, after, written, group))
         ):
             for place, letter in enumerate(token.raw):
@@ -43,7 +48,13 @@ def spread(tokens: list[Token]) -> list[Token]:
 
 
 def _is_product(token: Token, before: Token, alone: bool) -> bool:
-    if token.value is TEXT or len(token.raw) > _SHORT or is_unit_word(token.raw) or token.raw in NO_UNITS:
+    if (
+        token.value is TEXT
+        or len(token.raw) > _SHORT
+        or token.raw.lower() in _QUANTITIES
+        or is_unit_word(token.raw)
+        or token.raw in NO_UNITS
+    ):
         return False
     if before.kind == "num" and token.space:  # "5 cat"
         return token.raw in ("xy", "yz", "xz", "xyz")

@@ -134,7 +134,7 @@ def _value(tokens: list[Token], depth: int) -> Value:
         raise NotMathError("nothing")
     if depth > DEPTH:
         raise TooMuchError("too many levels")
-    if tokens[0].kind == "approx":
+    if tokens[0].kind in ("approx", "="):  # "= 2"
         return _value(tokens[1:], depth)
 
     def read(part: list[Token]) -> Value:
@@ -342,8 +342,8 @@ def _bracketed(tokens: list[Token], depth: int) -> Value | None:
     if opening == "lset" and not inner:
         return NamedSet("empty")
     parts = _split(inner, lambda token: token.kind in (",", ";"))
-    if opening == "lset" or (opening == "{" and len(parts) > 1):
-        conditions = split_at(inner, lambda token: token.kind in ("mid", "|", ":"))[0]
+    conditions = _split(inner, lambda token: token.kind in ("mid", "|", ":"))
+    if opening == "lset" or (opening == "{" and (len(parts) > 1 or _are_of_an_element(conditions))):
         if len(conditions) > 1:
             return _by_property(inner, len(conditions[0]), depth)
         value = _value(inner, depth + 1)
@@ -366,6 +366,11 @@ def _bracketed(tokens: list[Token], depth: int) -> Value | None:
     if opening == "(" and any(token.kind in ("begin", "cup", "pm", "mp") for token in inner):
         return _unless_formula(_value(inner, depth + 1))
     return None
+
+
+def _are_of_an_element(conditions: list[list[Token]]) -> bool:
+    """Return whether plain braces hold an element and a condition, ``{x | x > 1}``, and are no group ``{x|y|}``."""
+    return len(conditions) > 1 and any(token.kind in RELATIONS for token in [*conditions[0][1:], *conditions[1]])
 
 
 def _unless_formula(value: Value) -> Value | None:

@@ -62,6 +62,7 @@ _PARTS = re.compile(r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|equiv|to|text\{[^}]
 _LISTED = re.compile(r"[,;](?!\d{3})|\\(?:quad|qquad|text\{[^}]*\})")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _PERCENT = re.compile(r"percent|%", re.IGNORECASE)
+_OPTION = re.compile(r"(?:^|[\s({])[B-Db-d](?:\)|[.:]\s)", re.MULTILINE)
 _COMPUTE = re.compile(r"\b(?:simplif|evaluat|comput|calculat)|simplest form|lowest terms", re.IGNORECASE)
 _SIMPLEST = re.compile(r"\bsimplif|simplest|lowest terms|\breduced form", re.IGNORECASE)
 _FACTOR = re.compile(
@@ -97,6 +98,7 @@ class Demands:
         text = _PICTURE.sub(" ", question[:_LONGEST_QUESTION])
         self._text = text
         self.percent = bool(_PERCENT.search(text))
+        self.lists_options = bool(_OPTION.search(text))
         self.nouns = frozenset(singular(word) for word in _WORD.findall(text))
         self._simplest = bool(_SIMPLEST.search(text))
         self._compute = bool(_COMPUTE.search(text))

@@ -92,7 +92,7 @@ def name_of(tokens: list[Token]) -> str | None:
     if all(token.value is TEXT or token.kind in "().-'" for token in tokens):
         return " ".join(token.raw for token in tokens)
     if tokens[0].kind in "([" and closes(tokens) == len(tokens) - 1:
-        parts = split_at(tokens[1:-1], lambda token: token.kind == ",")[0]
+        parts = split_at(tokens[1:-1], lambda token: token.kind in (",", ";"))[0]
         names = [name_of(part) for part in parts]
         return f"({','.join(map(str, names))})" if len(parts) > 1 and None not in names else None
     if tokens[0].kind == "|" == tokens[-1].kind:
@@ -148,6 +148,10 @@ def _equated(parts: list[list[Token]], read: Read) -> Value:
             raise UnknownNotationError("=")
         if left[0] != "n" and not letters_of(left) and not letters_of(value.node):  # "2 + 3 = 5" stands for 5
             return Unordered("equal", (Formula(left), value))
+        if (
+            letters_of(left) and quotient(("+", left, ("neg", value.node))).number == 0
+        ):  # so does "(x + 1)^2 = x^2 + 2x + 1" for its end
+            return Unordered("equal", (Formula(left), value))
         return Relational("=", ("+", left, ("neg", value.node)))
     last = read(parts[-1])
     if not isinstance(last, Formula):
@@ -176,6 +180,8 @@ def _approximated(parts: list[list[Token]], marks: list[str], read: Read) -> Val
 
 
 def _compared(left: list[Token], mark: str, right: list[Token], read: Read) -> Value:
+    if any(token.kind == "word" and token.space for token in left[1:]):  # "all integers k ≥ 2" is no range of reals
+        raise NotMathError("words")
     name, turned = name_of(left), False
     if name is None and (name := name_of(right)) is not None:
         left, right, turned = right, left, True

@@ -16,6 +16,7 @@ from gem_envs_math.grader.notation import (
     SUBSCRIPTS,
     SUPERSCRIPTS,
     TRANSLATION,
+    UNIT_LETTERS,
 )
 
 __all__ = ["TEXT", "Token", "cleaned", "scan"]
@@ -39,8 +40,8 @@ class Token(NamedTuple):
     raw: str
 
 
-_SUPER = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
-_SUB = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
+_SUPER = re.compile(f"[{''.join(map(chr, SUPERSCRIPTS))}]+")
+_SUB = re.compile(f"[{''.join(map(chr, SUBSCRIPTS))}]+")
 _SIZES = re.compile(
     r"\\(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|mathstrut|hline)"
     r"(?![a-zA-Z])\.?"
@@ -49,6 +50,7 @@ _SPACES = re.compile(
     r"(?<!\\)\\(?:[;:> ]|q?quad|(?:space|hspace\*?\{[^{}]*\}|enspace|thinspace|medspace|nobreakspace)(?![a-zA-Z]))"
     r"|~|(?<!\\)\\\n"
 )
+_REAL = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _DOUBLED = re.compile(
     r"\\\\(?=(?:[dtc]?frac|sqrt|left|right|text|mathrm|pi|boxed|cdot|times|cup|infty|begin|end)(?![a-zA-Z]))"
 )
@@ -63,6 +65,13 @@ _TEMPERATURE = re.compile(
     r"(?:\^?\s*(?:\{\s*\\circ\s*\}|\\circ)|\s*\bdeg(?:rees?)?)\s*"
     r"(?:(?:[CF]|[Cc]elsius|[Ff]ahrenheit)(?![a-zA-Z])|\\(?:text|mathrm|rm)\s*\{\s*(?:[CF]|[Cc]elsius|[Ff]ahrenheit)\s*\})"
 )
+_DISPLAY = re.compile(
+    r"\\begin\s*\{(align|aligned|alignedat|gather|gathered|equation|split|eqnarray|multline)\*?\}(.*?)\\end\s*\{\1\*?\}",
+    re.DOTALL,
+)
+_ALIGNMENT = re.compile(r"(?<!\\)&")
+_CONTINUED = re.compile(r"\s*(?:[=<>]|\\(?:[lg]eq?|approx|equiv)(?![a-zA-Z]))")
+_PYTHON_COMPLEX = re.compile(rf"(\(?\s*[-+]?\s*{_REAL}\s*[-+]\s*(?:{_REAL})?\s*\*?\s*)j(\s*\)?)")
 _DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]")
 
 _TOKEN = re.compile(
@@ -99,6 +108,8 @@ def cleaned(text: str) -> str:
         text = _DELIMITERS.sub(" ", text)
         text = _SIZES.sub(" ", text)
         text = _SPACES.sub(" ", text)
+        if "begin" in text:
+            text = _DISPLAY.sub(_undisplayed, text)
     elif "~" in text:
         text = text.replace("~", " ")
     if "C" in text:
@@ -110,9 +121,25 @@ def cleaned(text: str) -> str:
     if "10" in text:
         text = _TIMES_TEN.sub("*", text)
     text = _EMPHASIS.sub(r"\2", text.strip())
+    if "j" in text:
+        text = _imaginary(text)
     if "$" in text and text.replace("\\$", "").count("$") % 2 == 0:
         text = text.replace("\\$", "\\\0").replace("$", " ").replace("\\\0", "\\$").strip()
     return text
+
+
+def _undisplayed(found: re.Match[str]) -> str:
+    """Return the content of an environment that only lays it out: a chain of relations, or its rows."""
+    rows = [_ALIGNMENT.sub(" ", row) for row in found[2].split("\\\\") if row.strip()]
+    if all(map(_CONTINUED.match, rows[1:])):
+        return " ".join(rows)
+    return "\\begin{gathered}" + "\\\\ ".join(rows) + "\\end{gathered}"
+
+
+def _imaginary(text: str) -> str:
+    """Return the text with the imaginary unit of Python and of engineers as i, in a number with a real part alone."""
+    found = _PYTHON_COMPLEX.fullmatch(text)
+    return text if found is None else f"{found[1]}i{found[2]}"
 
 
 def _scale_of(found: re.Match[str]) -> str:
@@ -181,6 +208,8 @@ def scan(text: str) -> list[Token]:
     return tokens
 
 
+_OF_SEVERAL = frozenset({"gcd", "lcm", "max", "min"})
+"""Functions of several numbers."""
 _SEPARATORS = re.compile(r"\{,\}|\\[,!]|[,\s]")
 LIMIT = 4 * TERMS
 _MARKS = {
@@ -207,9 +236,11 @@ def _words(text: str, space: bool) -> list[Token]:
 
 
 def _is_pair(raw: str, before: list[Token], after: str) -> bool:
-    """Return whether "12,102" is two numbers, because it fills brackets: the interval (12,102)."""
+    """Return whether "12,102" is two numbers, because it fills brackets: the interval (12,102), max(12,102)."""
     if not before or before[-1].kind not in ("(", "[") or "{" in raw or "\\!" in raw:
         return False
+    if len(before) > 1 and before[-2].value in _OF_SEVERAL:
+        return True
     # A bracket behind a letter or a number belongs to a product or a function.
     return after.lstrip()[:1] in (")", "]") and (len(before) < 2 or before[-2].kind not in ("num", "sym", "fn", ")"))
 
@@ -236,22 +267,28 @@ def _command(name: str, space: bool) -> Token:
     if name in OPERATORS:
         return Token(OPERATORS[name], raw, space, raw)
     if name in GREEK:
-        return Token("sym", name, space, raw)
+        return Token("sym", name.removeprefix("var"), space, raw)  # the variants of a letter are one letter
     if name in FUNCTIONS:
         return Token("fn", name, space, raw)
+    if name in NAMES and name != "inf":  # an infimum
+        kind, value = NAMES[name]
+        return Token(kind, value, space, raw)
     raise UnknownNotationError(raw)
 
 
 def _letters(raw: str, space: bool, before: list[Token], after: str) -> list[Token]:
     if len(raw) == 1:
-        return [Token("sym", raw, space, raw)]
+        return [Token("sym", UNIT_LETTERS.get(raw, raw), space, raw)]
     name = raw.lower()
     if name in ("deg", "degree", "degrees") and before and before[-1].kind in ("num", "sym", ")", "}"):
         return [Token("degree", "degree", space, raw)]
     if name in NAMES:
         kind, value = NAMES[name]
         return [Token(kind, value, space, raw)]
-    if (raw in FUNCTIONS or name in ("max", "min")) and not (_is_time(raw, before) and after[:1] not in ("(", "^")):
+    is_function = raw in FUNCTIONS or name in ("max", "min") or (name in FUNCTIONS and after[:1] == "(")
+    if name in ("fraction", "rational") and after[:1] == "(":  # as Python and SymPy write them
+        return [Token("fn", "fraction", space, raw)]
+    if is_function and not (_is_time(raw, before) and after[:1] not in ("(", "^")):
         return [Token("fn", name, space, raw)]
     if after[:1] in ("(", "\\", "|") and len(raw) <= 10:  # "Bsin(x)", "xsqrt(2)"
         for split in range(1, min(4, len(raw) - 1)):

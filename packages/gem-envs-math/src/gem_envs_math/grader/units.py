@@ -21,7 +21,7 @@ Unit = tuple[Fraction, tuple[tuple[str, int], ...]]
 _INCH = Fraction(254, 10000)
 _POUND = Fraction(45359237, 100000)
 _TABLE: dict[str, tuple[str, Fraction]] = {}
-_LETTERS = frozenset({"m", "s", "g", "h", "l", "L", "N", "J", "W", "V", "K", "C", "F", "A", "T"})
+_LETTERS = frozenset({"m", "s", "g", "h", "l", "L", "N", "J", "W", "V", "K", "C", "F", "A", "T", "Ω"})
 
 
 def _add(base: str, marks: Mapping[str, Fraction | int] = MappingProxyType({}), **names: Fraction | int) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from gem.errors import GemError
+from gem.text import spoken_text
 
 __all__ = ["MalformedAnswerError", "bool_of", "number_of", "read_answer", "reason_of", "value_of"]
 
@@ -37,7 +38,7 @@ class MalformedAnswerError(GemError, ValueError):
 def read_answer(text: str, read: Callable[[Mapping[str, Any]], T]) -> T:
     """Return what ``read`` makes of the JSON object that a judge's answer is.
 
-    The object is all of the answer, or all of it behind ``</think>``, also in a fenced block.
+    The object is all of the answer but its reasoning, also in a fenced block.
 
     Args:
         text: the answer.
@@ -46,11 +47,12 @@ def read_answer(text: str, read: Callable[[Mapping[str, Any]], T]) -> T:
     Raises:
         MalformedAnswerError: if the answer is anything else.
     """
-    text = text.rpartition("</think>")[2].strip()
-    if len(text) > _LONGEST:
+    said = spoken_text(text).strip()
+    if len(said) > _LONGEST:
         raise MalformedAnswerError(f"it is longer than {_LONGEST:,} characters")
-    fence = _FENCE.match(text)
-    whole = _whole(text if fence is None else fence[1])
+    whole = _unfenced(said)
+    if whole is None and len(text) <= _LONGEST:
+        whole = _unfenced(text.strip())  # a reason may name the tags of reasoning
     if whole is None:
         raise MalformedAnswerError("it must be one JSON object with nothing before or behind it")
     return read(whole)
@@ -107,6 +109,11 @@ def bool_of(value: Any, name: str = "the answer") -> bool:
         if word in _YES or word in _NO:
             return word in _YES
     raise MalformedAnswerError(f"{name} must be true or false, not {value!r:.60}")
+
+
+def _unfenced(text: str) -> dict[str, Any] | None:
+    fence = _FENCE.match(text)
+    return _whole(text if fence is None else fence[1])
 
 
 def _whole(text: str) -> dict[str, Any] | None:

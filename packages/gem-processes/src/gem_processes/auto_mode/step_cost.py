@@ -8,12 +8,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 from gem.core import Env
 from gem.errors import NotSupportedError
+from gem.faults import suppress_faults
 from gem.tools import ToolEnvWrapper
 from gem.vector.env_runner import Maker, StepResult, check_single_agent, describe, seed_after
 from gem_processes.auto_mode.mode_choice import StepCost
@@ -75,7 +76,7 @@ def _measure(maker: Maker, measured: list[StepCost]) -> None:
         measured.append(_measured_steps(env))
     except (Exception, SystemExit) as error:
         measured.append(StepCost(0, has_tools=_has_tools(env), problem=describe(error)))
-    with suppress(Exception, SystemExit):  # it has no further use
+    with suppress_faults():  # it has no further use
         env.close()
 
 
