@@ -41,8 +41,8 @@ In each of your {turns} turns you call tools, by text, as many as you like in on
 You talk to the customer by the tools ask, propose, tell and say; text without a call is said as it is. The customer
 answers what you ask, propose and tell, whatever your words. Before each call that changes something, except open_case,
 propose exactly that call, with all its arguments, and wait for a yes to it. Tell each fact once and alone, and tell
-what is done or why you refuse. When a wish is settled, ask for anything else; the customer ends the conversation. The tool
-{end} breaks it off.
+what is done or why you refuse. When a wish is settled, ask for anything else; the customer ends the conversation. The
+tool {end} breaks it off.
 
 # Tools
 
@@ -238,7 +238,7 @@ class ActDeskEnv(DeskEnv, ABC):
         """Return the reward of an episode that has been graded and has ended in the present turn."""
         predicates = self._score["predicates"].values()
         if self.reward == "fraction":
-            return sum(predicates) / len(predicates)
+            return float(sum(predicates) / len(predicates))
         if self.reward == "state":
             return float(self._score["state_matches"] and self._score["facts_told"])
         return float(all(predicates))
