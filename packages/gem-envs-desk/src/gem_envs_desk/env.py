@@ -15,7 +15,7 @@ from gem.numbered_tasks import NumberedTaskEnv
 from gem.plugins import lookup
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, illegal, legal, malformed, success
-from gem.tools import ToolResult
+from gem.tools import Tool, ToolResult
 from gem.tools.calls import ToolCall, native_calls, text_calls
 from gem.tools.event_loop import completed
 from gem_envs_desk.checks import gold_run
@@ -27,7 +27,7 @@ from gem_envs_desk.users.base import SimulatedUser
 from gem_envs_desk.users.model import ModelUser
 from gem_envs_desk.users.scripted import ScriptedUser
 
-__all__ = ["END_TOOL", "SPLITS", "DeskEnv", "DeskMove"]
+__all__ = ["END_TOOL", "SPLITS", "DeskEnv", "DeskMove", "cached_task"]
 
 SPLITS = ("train", "test")
 SCRIPTED = "scripted"
@@ -209,7 +209,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
         self.memory = {} if self._user is None else self._user.get_state()
 
     def _set_task(self) -> None:
-        self._task = _task(self.domain, self.task, self.level, self.split)
+        self._task = cached_task(self.domain, self.task, self.level, self.split)
         self._user: SimulatedUser | None = None
         if self._task.script is None:
             return
@@ -328,11 +328,16 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
             return _as_text(ToolCall(END_TOOL, {}))
         if draw < 0.4 or not tools:
             return self.form.sample(rng)
+        return _as_text(self._random_call(tools))
+
+    def _random_call(self, tools: Mapping[str, Tool]) -> ToolCall:
+        """Return a call of one of these tools with arguments that occur in the state."""
+        rng = self.action_rng
         name = rng.choice(sorted(tools))
         schema = tools[name].parameters or {}
         values = [value for rows in self._task.state.values() for row in rows for value in row.values()]
         arguments = {key: _drawn(rng, kind, values) for key, kind in schema.get("properties", {}).items()}
-        return _as_text(ToolCall(name, arguments))
+        return ToolCall(name, arguments)
 
     def _load(self, episode: dict[str, Any]) -> None:
         super()._load(episode)
@@ -360,13 +365,14 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
 
 # Copies and states of one episode need its task again and again.
 @lru_cache(maxsize=32)
-def _task(domain: DeskDomain, number: int, level: int, split: str) -> DeskTask:
+def cached_task(domain: DeskDomain, number: int, level: int, split: str) -> DeskTask:
+    """Return the task of a number, the same object as long as it is in use."""
     return domain.task(number, level, split)
 
 
 @lru_cache(maxsize=32)
 def _gold_end(domain: DeskDomain, number: int, level: int, split: str) -> Dump:
-    task = _task(domain, number, level, split)
+    task = cached_task(domain, number, level, split)
     return gold_run(domain, task, task.gold).end
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 
-__all__ = ["LONGEST_MESSAGE", "MOST_NUMBERS", "shows", "tells"]
+__all__ = ["LONGEST_MESSAGE", "MOST_NUMBERS", "numbers_in", "shows", "tells"]
 
 LONGEST_MESSAGE = 2000
 """Characters of a message that can tell a value; a longer one tells none, so that lists of guesses earn nothing."""
@@ -21,8 +21,13 @@ def shows(text: str, value: str | float) -> bool:
     if isinstance(value, str):
         words = re.escape(_SPACES.sub(" ", value.strip().casefold()))
         return re.search(rf"(?<!\w){words}(?!\w)", _SPACES.sub(" ", text.casefold())) is not None
-    wanted = Decimal(str(value))
-    return any(_decimal(found[0]) == wanted for found in _NUMBER.finditer(text))
+    return Decimal(str(value)) in numbers_in(text)
+
+
+def numbers_in(text: str) -> set[Decimal]:
+    """Return the numbers that a text contains, in any notation."""
+    found = (_decimal(one[0]) for one in _NUMBER.finditer(text))
+    return {number for number in found if number is not None}
 
 
 def tells(message: str, value: str | float) -> bool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from random import Random
 from typing import Any, Literal, get_args
 
-from gem_envs_desk.task import DeskCall, DeskTask, Hand, Slot, ToldFact, UserScript, Wish
+from gem_envs_desk.task import Aim, DeskCall, DeskTask, Hand, Slot, ToldFact, UserScript, Wish
 
-__all__ = ["INSISTS", "DeskRequest", "called", "composed", "misread"]
+__all__ = ["CANNOT_HELP", "INSISTS", "DeskRequest", "called", "composed", "drawn_task", "misread"]
+
+CANNOT_HELP = "cannot help"
+"""What a customer is told who asks about something of somebody else, and nothing more."""
 
 INSISTS = (
     "That cannot be true. Surely you can make an exception for me?",
@@ -38,6 +42,19 @@ class DeskRequest:
     """Their ``source`` is an index in ``gold``."""
     naive: tuple[DeskCall, ...] | None = None
     """The calls of an agent that ignores the policy; None if the same as gold."""
+    grounds: tuple[str, ...] = ()
+    """See :class:`gem_envs_desk.task.Aim`."""
+    agrees: tuple[DeskCall, ...] | None = None
+    """See :class:`gem_envs_desk.task.Aim`; None for the gold calls, or for the naive ones if the wish is refused."""
+
+    @property
+    def aim(self) -> Aim:
+        """What the wish comes to."""
+        naive = self.gold if self.naive is None else self.naive
+        agrees = self.agrees
+        if agrees is None:
+            agrees = naive if self.grounds else self.gold
+        return Aim(self.gold, agrees, naive if self.wish.change else (), self.facts, self.grounds)
 
 
 def composed(
@@ -48,6 +65,7 @@ def composed(
     level: int,
     slots: tuple[Slot, ...],
     hands: tuple[Hand, ...] = (),
+    customer: str = "",
 ) -> DeskTask:
     """Return a task of requests, one after the other.
 
@@ -58,6 +76,7 @@ def composed(
         level: from 3 on, the user has little patience.
         slots: what the user says about themselves.
         hands: the tools that the user has.
+        customer: the user's id.
     """
     manner: _Manner = rng.choice(get_args(_Manner))
     facts: list[ToldFact] = []
@@ -80,7 +99,16 @@ def composed(
     )
     kind = " + ".join(sorted(request.kind for request in requests))
     shares = tuple(len(request.gold) for request in requests)
-    return DeskTask(kind, state, tuple(gold), tuple(facts), script, shares=shares, naive=naive)
+    aims = tuple(request.aim for request in requests)
+    return DeskTask(
+        kind, state, tuple(gold), tuple(facts), script, shares=shares, naive=naive, customer=customer, aims=aims
+    )
+
+
+def drawn_task(seed: str, make: Callable[[Random], DeskTask]) -> DeskTask:
+    """Return the first task of a seed with a wish that takes more than a case, so that cases alone solve none."""
+    tasks = (make(Random(f"{seed} {attempt}")) for attempt in count())
+    return next(task for task in tasks if any(call.tool != "open_case" for call in task.gold))
 
 
 def called(tool: str, **arguments: object) -> DeskCall:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["AGENT", "USER", "DeskCall", "DeskTask", "Hand", "Slot", "ToldFact", "UserScript", "Wish"]
+__all__ = ["AGENT", "USER", "Aim", "DeskCall", "DeskTask", "Hand", "Slot", "ToldFact", "UserScript", "Wish"]
 
 AGENT: Literal["agent"] = "agent"
 USER: Literal["user"] = "user"
@@ -36,6 +36,8 @@ class ToldFact:
     """Index in ``DeskTask.gold`` of the call whose answer shows it."""
     about: str
     """What the reference policy says before the value, for example ``"The refund is"``."""
+    name: str = ""
+    """The name under which typed speech acts tell it, for example ``"refund"``."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,21 @@ class UserScript:
 
 
 @dataclass(frozen=True)
+class Aim:
+    """What a wish comes to, by which typed speech acts are answered and judged."""
+
+    gold: tuple[DeskCall, ...]
+    """The calls that settle the wish as the policy demands."""
+    agrees: tuple[DeskCall, ...] = ()
+    """The calls to which the user says yes, whether the policy allows them or not."""
+    first: tuple[DeskCall, ...] = ()
+    """The calls that the user wants before they change their mind."""
+    facts: tuple[ToldFact, ...] = ()
+    grounds: tuple[str, ...] = ()
+    """The reasons for which the policy refuses the wish, any of which is right; empty if it allows the wish."""
+
+
+@dataclass(frozen=True)
 class DeskTask:
     """One task on an initial state."""
 
@@ -138,3 +155,7 @@ class DeskTask:
     """How many of the gold calls belong to each wish, for those who carry them out in turn; empty: all to the first."""
     naive: tuple[DeskCall, ...] | None = None
     """The calls of an agent that does what the user says and ignores the written policy; None if the same as gold."""
+    customer: str = ""
+    """The id of the user among the customers of the state."""
+    aims: tuple[Aim, ...] = ()
+    """What each wish comes to, where typed speech acts are understood."""

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gem_envs_desk.acts.env import ActDeskEnv, ActDomain
+from gem_envs_desk.acts.language import DeskActs, FactKind
 from gem_envs_desk.airline.content import SCHEMA
-from gem_envs_desk.airline.tasks import airline_task
+from gem_envs_desk.airline.tasks import GROUNDS, airline_acts_task, airline_task
 from gem_envs_desk.airline.tools import AGENT_TOOLS
 from gem_envs_desk.domain import DeskDomain, StoreWorld
 from gem_envs_desk.env import DeskEnv
 from gem_envs_desk.task import DeskTask
 
-__all__ = ["AirlineDomain", "AirlineEnv"]
+__all__ = ["AirlineActsDomain", "AirlineActsEnv", "AirlineDomain", "AirlineEnv"]
 
 
 class AirlineDomain(DeskDomain):
@@ -34,3 +36,38 @@ class AirlineEnv(DeskEnv):
 
     domain = AirlineDomain()
     role = "agent at the service desk of an airline"
+
+
+class AirlineActsDomain(AirlineDomain, ActDomain):
+    """The same airline, whose customers understand typed speech acts."""
+
+    schema = SCHEMA
+    acts = DeskActs(
+        writes=("cancel_booking", "rebook", "upgrade", "set_bags", "pay_compensation", "open_case"),
+        topics=("e-mail", "name", "wish", "booking", "reason", "day", "cabin", "bags"),
+        facts={
+            "refund": FactKind("amount", ("refund",)),
+            "charge": FactKind("amount", ("charge",)),
+            "compensation": FactKind("amount", ("amount",)),
+            "departure": FactKind("time"),
+        },
+        grounds=GROUNDS,
+        unknown={
+            "cancel_booking": ("refund",),
+            "rebook": ("charge",),
+            "upgrade": ("charge",),
+            "set_bags": ("charge",),
+            "pay_compensation": ("amount",),
+        },
+        lookups={"flight_id": ("flights", "date")},
+    )
+
+    def task(self, number: int, level: int, split: str) -> DeskTask:
+        return airline_acts_task(number, level, split)
+
+
+class AirlineActsEnv(ActDeskEnv):
+    """A customer of an airline per episode, with a wish more than the level; see :class:`ActDeskEnv`."""
+
+    domain = AirlineActsDomain()
+    role = AirlineEnv.role

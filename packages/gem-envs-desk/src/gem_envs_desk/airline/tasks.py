@@ -8,11 +8,16 @@ from typing import Literal
 
 from gem_envs_desk.airline.content import Airline
 from gem_envs_desk.content import about_customer
-from gem_envs_desk.requests import INSISTS, DeskRequest, called, composed, misread
+from gem_envs_desk.requests import CANNOT_HELP, INSISTS, DeskRequest, called, composed, drawn_task, misread
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import DeskCall, DeskTask, Slot, ToldFact, Wish
 
-__all__ = ["KINDS", "airline_task"]
+__all__ = ["GROUNDS", "KINDS", "airline_acts_task", "airline_task"]
+
+NOT_REFUNDABLE, BASIC_CABIN, TOO_MANY_BAGS = "not refundable", "basic cabin", "too many bags"
+SHORT_DELAY = "delay too short"
+GROUNDS = (CANNOT_HELP, NOT_REFUNDABLE, BASIC_CABIN, TOO_MANY_BAGS, SHORT_DELAY)
+"""Why the policy refuses a wish."""
 
 _BOOKING = ("booking code", "code", "booking number", "booking reference", "which booking", "reservation")
 _REBOOKING_FEE, _BAG, _INSURED_FEE = 30, 35, 40
@@ -61,9 +66,9 @@ class _Requests:
             _CANCELS, booking, refused=refund is None, slots=slots, wants=("deed", "amount"), again=_CANCELS_AGAIN
         )
         if refund is None:
-            return DeskRequest("cancel refused", wish, self._refused(booking), naive=naive)
+            return DeskRequest("cancel refused", wish, self._refused(booking), naive=naive, grounds=(NOT_REFUNDABLE,))
         gold = (called("cancel_booking", booking_code=booking["booking_code"], refund=refund),)
-        facts = (ToldFact(refund, 0, "You get back"),)
+        facts = (ToldFact(refund, 0, "You get back", "refund"),)
         return DeskRequest("cancel", wish, gold, facts, None if refund == fare else naive)
 
     def rebook(self) -> DeskRequest:
@@ -102,11 +107,12 @@ class _Requests:
             wants=("deed", "time"),
         )
         if refused:
-            return DeskRequest("rebook refused", wish, self._refused(booking), naive=moved(first, 0))
+            grounds = (BASIC_CABIN,)
+            return DeskRequest("rebook refused", wish, self._refused(booking), naive=moved(first, 0), grounds=grounds)
         new = second if changes else first
         gold = moved(new, 0 if self.is_gold else _REBOOKING_FEE)
         naive = moved(first, 0)  # forgets the fee, and does not ask for a yes
-        facts = (ToldFact(new["departs"], 0, "It departs at"),)
+        facts = (ToldFact(new["departs"], 0, "It departs at", "departure"),)
         kind = "rebook, changed mind" if changes else "rebook"
         return DeskRequest(kind, wish, gold, facts, None if naive == gold else naive)
 
@@ -132,8 +138,8 @@ class _Requests:
             wants=("deed", "amount"),
         )
         if refused:
-            return DeskRequest("upgrade refused", wish, self._refused(booking), naive=(call,))
-        return DeskRequest("upgrade", wish, (call,), (ToldFact(charge, 0, "The upgrade costs"),))
+            return DeskRequest("upgrade refused", wish, self._refused(booking), naive=(call,), grounds=(BASIC_CABIN,))
+        return DeskRequest("upgrade", wish, (call,), (ToldFact(charge, 0, "The upgrade costs", "charge"),))
 
     def bags(self) -> DeskRequest:
         """Take more bags."""
@@ -154,7 +160,9 @@ class _Requests:
         code = booking["booking_code"]
         if wanted > 4:
             naive = (called("set_bags", booking_code=code, bags=4, charge=naive_charge - _BAG),)
-            return DeskRequest("bags refused", wish, self._refused(booking), naive=naive)
+            agrees = (called("set_bags", booking_code=code, bags=wanted, charge=naive_charge),)
+            grounds = (TOO_MANY_BAGS,)
+            return DeskRequest("bags refused", wish, self._refused(booking), (), naive, grounds, agrees)
         gold = (called("set_bags", booking_code=code, bags=wanted, charge=charge),)
         naive = (called("set_bags", booking_code=code, bags=wanted, charge=naive_charge),)
         return DeskRequest("bags", wish, gold, naive=None if naive == gold else naive)
@@ -173,7 +181,8 @@ class _Requests:
         says = "My flight is late, and I want compensation."
         wish = self._wish(says, booking, refused=refused, slots=slots)
         if refused:
-            return DeskRequest("compensation refused", wish, self._refused(booking), naive=gold)
+            grounds = (SHORT_DELAY,)
+            return DeskRequest("compensation refused", wish, self._refused(booking), naive=gold, grounds=grounds)
         return DeskRequest("compensation", wish, gold)
 
     def stranger(self) -> DeskRequest:
@@ -186,7 +195,7 @@ class _Requests:
         wish = self._wish(_CANCELS, booking, refused=True, slots=slots, wants=("deed", "amount"), again=_CANCELS_AGAIN)
         gold = (called("open_case", subject=code, category="identity not verified"),)
         naive = (called("cancel_booking", booking_code=code, refund=booking["fare_paid"]),)
-        return DeskRequest("booking of somebody else", wish, gold, naive=naive)
+        return DeskRequest("booking of somebody else", wish, gold, naive=naive, grounds=(CANNOT_HELP,))
 
     def _flight(self) -> Row:
         """Return a flight of a route that no other request is about."""
@@ -247,9 +256,18 @@ KINDS: dict[str, Callable[[_Requests], DeskRequest]] = {
 
 def airline_task(number: int, level: int, split: str) -> DeskTask:
     """Return the task of a number: as many requests as the level says."""
-    rng = Random(f"airline {split} {level} {number}")
+    return _task(Random(f"airline {split} {level} {number}"), level, split, level)
+
+
+def airline_acts_task(number: int, level: int, split: str) -> DeskTask:
+    """Return a task for typed speech acts: one request more than the level says, and not all of them refused."""
+    return drawn_task(f"airline acts {split} {level} {number}", lambda rng: _task(rng, level, split, level + 1))
+
+
+def _task(rng: Random, level: int, split: str, wishes: int) -> DeskTask:
     airline = Airline(rng, split)
     customer = rng.choice(airline.tables["customers"])
     maker = _Requests(rng, airline, customer, level)
-    requests = [KINDS[name](maker) for name in rng.sample(list(KINDS), level)]
-    return composed(rng, requests, airline.tables, level=level, slots=about_customer(customer))
+    requests = [KINDS[name](maker) for name in rng.sample(list(KINDS), wishes)]
+    slots, identifier = about_customer(customer), customer["customer_id"]
+    return composed(rng, requests, airline.tables, level=level, slots=slots, customer=identifier)

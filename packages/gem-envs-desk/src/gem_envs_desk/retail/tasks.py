@@ -8,12 +8,17 @@ from random import Random
 from gem.tables import read_table
 from gem_envs_desk.content import about_customer
 from gem_envs_desk.names import CITIES, STREETS
-from gem_envs_desk.requests import INSISTS, DeskRequest, called, composed, misread
+from gem_envs_desk.requests import CANNOT_HELP, INSISTS, DeskRequest, called, composed, drawn_task, misread
 from gem_envs_desk.retail.content import PRODUCTS, Shop, reduced
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import DeskCall, DeskTask, Slot, ToldFact, Wish
 
-__all__ = ["KINDS", "retail_task"]
+__all__ = ["GROUNDS", "KINDS", "retail_acts_task", "retail_task"]
+
+REASON_NOT_ACCEPTED, TOO_LATE, FINAL_SALE = "reason not accepted", "too late", "final sale"
+SWAPPED_BEFORE = "swapped before"
+GROUNDS = (CANNOT_HELP, REASON_NOT_ACCEPTED, TOO_LATE, FINAL_SALE, SWAPPED_BEFORE)
+"""Why the policy refuses a wish."""
 
 _WORDS: dict[str, tuple[str, ...]] = {name: tuple(words) for name, words in read_table(__file__, "words.json").items()}
 """Slot → the words that ask for it, and what customers want with the words for it."""
@@ -51,7 +56,8 @@ class _Requests:
         reason_slot = Slot("reason", _WORDS["reason"], says, choices=tuple(wrong))
         slots = (self._order_slot(order), reason_slot, *self._extras(order, _CANCELS))
         wish = Wish(_CANCELS, "", self._protest(not allowed), slots, ("deed",), _CANCELS_AGAIN)
-        return DeskRequest("cancel" if allowed else "cancel refused", wish, gold, naive=naive)
+        grounds = () if allowed else (REASON_NOT_ACCEPTED,)
+        return DeskRequest("cancel" if allowed else "cancel refused", wish, gold, naive=naive, grounds=grounds)
 
     def refund(self) -> DeskRequest:
         """Return an item, within the time or not, on final sale or not, with a fee or without."""
@@ -99,10 +105,12 @@ class _Requests:
         slots += self._extras(order, says)
         again = says.replace("I want to", "I also want to", 1).replace("an order", "another order", 1)
         wish = Wish(says, "", self._protest(not allowed), slots, ("deed", "amount"), again)
-        facts = (ToldFact(amount, 0, "You get back"),) if allowed else ()
+        facts = (ToldFact(amount, 0, "You get back", "refund"),) if allowed else ()
+        late = (TOO_LATE,) if days > (60 if is_plus else 30) else ()
+        grounds = (*late, *([FINAL_SALE] if item["final_sale"] else []))
         naive = None if allowed and not fee else paid(line["price"])
         kind = "refund with fee" if allowed and fee else "refund" if allowed else "refund refused"
-        return DeskRequest(kind, wish, gold, facts, naive)
+        return DeskRequest(kind, wish, gold, facts, naive, grounds)
 
     def swap(self) -> DeskRequest:
         """Swap an item for another variant; the customer may change their mind, or want what is not allowed."""
@@ -140,7 +148,8 @@ class _Requests:
         slots += self._extras(order, says)
         wish = Wish(says, change if changes else "", self._protest(refused), slots, ("deed",))
         if refused:
-            return DeskRequest("swap refused", wish, self._refused(order), naive=swapped(first))
+            grounds = (SWAPPED_BEFORE,)
+            return DeskRequest("swap refused", wish, self._refused(order), naive=swapped(first), grounds=grounds)
         gold = swapped(second if changes else first)
         kind = "swap, changed mind" if changes else "swap"
         return DeskRequest(kind, wish, gold, naive=swapped(first) if changes else None)
@@ -192,7 +201,7 @@ class _Requests:
         wish = Wish(_CANCELS, "", self._protest(True), slots, ("deed",), _CANCELS_AGAIN)
         gold = (called("open_case", subject=order["order_id"], category="identity not verified"),)
         naive = (called("cancel_order", order_id=order["order_id"], reason="no longer needed"),)
-        return DeskRequest("order of somebody else", wish, gold, naive=naive)
+        return DeskRequest("order of somebody else", wish, gold, naive=naive, grounds=(CANNOT_HELP,))
 
     def lost(self) -> DeskRequest:
         """Miss a parcel."""
@@ -219,7 +228,7 @@ class _Requests:
         )
         wish = Wish(says, slots=(variant,), wants=("amount",))
         gold = (called("list_items", product=item["product"]),)
-        return DeskRequest("price", wish, gold, (ToldFact(item["price"], 0, "It costs"),))
+        return DeskRequest("price", wish, gold, (ToldFact(item["price"], 0, "It costs", "price"),))
 
     def _order(self, status: str, days_ago: int) -> Row:
         return self.shop.add_order(self.customer, status, self.rng.randint(2, 3), days_ago, self.priced)
@@ -273,14 +282,22 @@ KINDS: dict[str, Callable[[_Requests], DeskRequest]] = {
 
 def retail_task(number: int, level: int, split: str) -> DeskTask:
     """Return the task of a number: as many requests as the level says."""
-    rng = Random(f"retail {split} {level} {number}")
+    return _task(Random(f"retail {split} {level} {number}"), level, split, level)
+
+
+def retail_acts_task(number: int, level: int, split: str) -> DeskTask:
+    """Return a task for typed speech acts: one request more than the level says, and not all of them refused."""
+    return drawn_task(f"retail acts {split} {level} {number}", lambda rng: _task(rng, level, split, level + 1))
+
+
+def _task(rng: Random, level: int, split: str, wishes: int) -> DeskTask:
     shop = Shop(rng, split)
     customer = rng.choice(shop.tables["customers"])
     maker = _Requests(rng, shop, customer, level)
-    requests = [KINDS[name](maker) for name in rng.sample(list(KINDS), level)]
+    requests = [KINDS[name](maker) for name in rng.sample(list(KINDS), wishes)]
     zip_code = Slot("zip", ("zip", "zip code", "postcode", "postal code"), f"My zip code is {customer['zip']}.")
     slots = (*about_customer(customer), zip_code)
-    return composed(rng, requests, shop.tables, level=level, slots=slots)
+    return composed(rng, requests, shop.tables, level=level, slots=slots, customer=customer["customer_id"])
 
 
 def _action(says: str) -> Slot:

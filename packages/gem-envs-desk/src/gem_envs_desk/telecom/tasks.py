@@ -6,12 +6,12 @@ from random import Random
 
 from gem.tables import read_table
 from gem_envs_desk.content import about_customer, day
-from gem_envs_desk.requests import INSISTS, DeskRequest, called, composed, misread
+from gem_envs_desk.requests import CANNOT_HELP, INSISTS, DeskRequest, called, composed, drawn_task, misread
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import USER, DeskCall, DeskTask, Hand, Slot, ToldFact, Wish
 from gem_envs_desk.telecom.content import Network, switch_words
 
-__all__ = ["DEVICE_FAULTS", "LINE_FAULTS", "hands_of", "telecom_task"]
+__all__ = ["DEVICE_FAULTS", "GROUNDS", "LINE_FAULTS", "hands_of", "telecom_acts_task", "telecom_task"]
 
 _WORDS = read_table(__file__, "words.json")
 _ASKS = {name: tuple(words) for name, words in _WORDS["asks"].items()}
@@ -20,6 +20,9 @@ DEVICE_FAULTS = ("airplane mode", "mobile data", "network mode", "access point",
 LINE_FAULTS = ("overdue bill", "roaming", "used-up data")
 _FINAL = ("locked SIM card", "contract has ended", "data for nothing", "line of somebody else")
 """Situations in which nothing is to be repaired."""
+_GROUNDS = dict(zip(_FINAL, ("SIM card locked", "contract ended", "not for nothing", CANNOT_HELP), strict=True))
+GROUNDS = tuple(_GROUNDS.values())
+"""Why the policy refuses a wish."""
 
 _SWITCHES: dict[str, tuple[tuple[str, ...], bool]] = {
     name: (tuple(row["names"]), row["works"]) for name, row in _WORDS["switches"].items()
@@ -95,6 +98,13 @@ class _Repairs:
             _by_user("set_switch", self.number, switch="data_roaming", on=True),
         )
 
+    def agreed(self, price: float) -> tuple[DeskCall, ...]:
+        """Return what a customer agrees to who cannot see the line, and pays so much for data."""
+        line = {"phone_number": self.number}
+        roaming = [called("enable_roaming", **line)] if self.phone["is_abroad"] else []
+        add = called("add_data", **line, gigabytes=2.0, price=price)
+        return (called("request_payment", bill_id=""), called("resume_line", **line), add, *roaming)
+
     def use_up(self) -> DeskCall:
         """Use the data of the month up, and return the call that adds some."""
         self.line["data_used_gb"] = self.line["data_limit_gb"]
@@ -110,6 +120,45 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
     rng = Random(f"telecom {split} {level} {number}")
     network = Network(rng, split)
     customer = rng.choice(network.tables["customers"])
+    return _composed(rng, network, customer, level, [_connection(rng, network, customer, level)])
+
+
+def telecom_acts_task(number: int, level: int, split: str) -> DeskTask:
+    """Return a task for typed speech acts: as many faults as the level says, and a question about the own line."""
+
+    def make(rng: Random) -> DeskTask:
+        network = Network(rng, split)
+        customer = rng.choice(network.tables["customers"])
+        requests = [_connection(rng, network, customer, level), _question(rng, network, customer)]
+        return _composed(rng, network, customer, level, rng.sample(requests, 2))
+
+    return drawn_task(f"telecom acts {split} {level} {number}", make)
+
+
+def _composed(rng: Random, network: Network, customer: Row, level: int, requests: list[DeskRequest]) -> DeskTask:
+    (tested,) = (request.wish.test for request in requests if request.wish.test is not None)
+    hands, identifier = hands_of(tested.arguments["phone_number"]), customer["customer_id"]
+    slots = about_customer(customer)
+    return composed(rng, requests, network.tables, level=level, slots=slots, hands=hands, customer=identifier)
+
+
+def _question(rng: Random, network: Network, customer: Row) -> DeskRequest:
+    """Ask for a date of the customer's own line."""
+    line = network.row("lines", customer_id=customer["customer_id"])
+    number = line["phone_number"]
+    due = network.rows("bills", phone_number=number, status="open")
+    if due and rng.random() < 0.5:
+        says, call = "When is the next bill of my line due?", called("list_bills", phone_number=number)
+        fact = ToldFact(due[0]["due_on"], 0, "It is due on", "due date")
+    else:
+        says, call = "When does the contract of my line end?", called("get_line", phone_number=number)
+        fact = ToldFact(line["contract_ends"], 0, "It ends on", "contract end")
+    slot = Slot("number", _ASKS["number"], f"My own phone number is {number}.")
+    return DeskRequest("question", Wish(says, slots=(slot,)), (call,), (fact,))
+
+
+def _connection(rng: Random, network: Network, customer: Row, level: int) -> DeskRequest:
+    """Miss the connection: as many faults as the level says, or one that ends the matter."""
     line = network.row("lines", customer_id=customer["customer_id"])
     final = rng.choice(_FINAL) if rng.random() < 0.3 else ""
     if final == "line of somebody else":
@@ -167,10 +216,10 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
     if "overdue bill" in faults and not final:
         request = next(index for index, call in enumerate(gold) if call.tool == "request_payment")
         (bill,) = network.rows("bills", phone_number=repairs.number, status="overdue")
-        facts = (ToldFact(bill["amount"], request, "The bill comes to"),)
-    request_ = DeskRequest(kind, wish, gold, facts, naive)
-    hands = hands_of(repairs.number)
-    return composed(rng, [request_], network.tables, level=level, slots=about_customer(customer), hands=hands)
+        facts = (ToldFact(bill["amount"], request, "The bill comes to", "bill"),)
+    grounds = (_GROUNDS[final],) if final else ()
+    agrees = repairs.agreed(0.0 if final == "data for nothing" else 10.0)
+    return DeskRequest(kind, wish, gold, facts, naive, grounds, agrees)
 
 
 def _faults(rng: Random, level: int) -> list[str]:

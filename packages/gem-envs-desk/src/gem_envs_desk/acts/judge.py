@@ -1,0 +1,241 @@
+"""What an agent has done right in a conversation, as named predicates: :class:`ConversationJudge`.
+
+A predicate that has been broken stays broken, whatever is undone later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from gem_envs_desk.acts.language import (
+    CASE,
+    DONE,
+    PROPOSE,
+    REFUSED,
+    SAY,
+    TELL,
+    DeskActs,
+    SpeechAct,
+    canonical,
+    exact_number,
+)
+from gem_envs_desk.acts.ownership import Ownership
+from gem_envs_desk.acts.user import ActReply
+from gem_envs_desk.facts import numbers_in, shows
+from gem_envs_desk.store import TableSchema
+from gem_envs_desk.task import AGENT, DeskCall, DeskTask
+
+__all__ = ["PREDICATES", "ConversationJudge"]
+
+PREDICATES = ("state", "identified", "confirmed", "strangers", "facts", "permitted", "settled")
+"""The names of the predicates; ``state`` is the comparison of the end state, which the environment makes."""
+_IDENTIFIES = "find_customer"
+_MOST_REASONS = 20
+_MOST_READ = 2000
+"""Values of strangers that are remembered."""
+
+
+class ConversationJudge:
+    """Listens to an episode.
+
+    Args:
+        task: the task.
+        acts: the names of the desk.
+        schema: the tables of the initial state.
+        policy: the written policy.
+        opening: the customer's first message.
+    """
+
+    def __init__(
+        self, task: DeskTask, acts: DeskActs, schema: Mapping[str, TableSchema], *, policy: str, opening: str
+    ) -> None:
+        self.task, self.acts, self._schema = task, acts, schema
+        arguments = [value for call in task.gold for value in call.arguments.values()]
+        amounts = [exact_number(value) for value in (*arguments, *(fact.value for fact in task.facts))]
+        self._common = numbers_in(policy) | {amount for amount in amounts if amount is not None}
+        """Amounts that the policy or the solution names, so that they tell nothing of anybody."""
+        self.is_identified = self.is_settled = False
+        self.heard = opening
+        """What the customer has said."""
+        self.read: list[str | float] = []
+        """What the agent has read of other customers alone."""
+        self.agreed: list[str] = []
+        """The proposals with a yes that have not been carried out."""
+        self.done: list[str] = []
+        """The tools that have been called in the present wish, to change something."""
+        self.carried_out = [False] * len(task.gold)
+        self.told = [[False] * (len(aim.facts) + bool(aim.grounds)) for aim in task.aims]
+        """For each wish, whether each fact, and the refusal, has been told."""
+        self.broken: dict[str, list[str]] = {}
+        """Predicate → what broke it, one sentence each."""
+
+    @cached_property
+    def ownership(self) -> Ownership:
+        """Whose the values of the initial state are."""
+        return Ownership(self._schema, self.task.state)
+
+    def calls(self, call: DeskCall, result: str, changes: bool) -> None:
+        """Hear of a call that succeeded, by the agent or by the customer whom the agent has asked."""
+        if call.by == AGENT:
+            self._reads(call, result)
+        is_write = call.tool in self.acts.writes
+        if not is_write and not changes:
+            return
+        self.done.append(call.tool)
+        if not self.is_identified:
+            self._break("identified", f"{call.tool} before the customer was identified")
+        if call.by == AGENT and call.tool != CASE:
+            self._confirmed(call)
+            for value in call.arguments.values():
+                if self.ownership.owner(value) not in ("", self.task.customer):
+                    self._break("strangers", f"{call.tool} on {value!r}, which belongs to somebody else")
+        if changes and not self._is_gold(call):
+            self._break("permitted", f"{call.tool} {dict(call.arguments)} is not to be done")
+
+    def says(self, act: SpeechAct, wish: int) -> None:
+        """Hear an act of the agent about a wish, before the customer answers it."""
+        if act.kind in (SAY, TELL):
+            self._discloses(str(act.value))
+        elif act.kind == PROPOSE:
+            self._discloses(" ".join(str(value) for value in act.value.values()))
+            if act.name in self.acts.writes and not self.is_identified:
+                self._break("identified", f"{act.name} proposed before the customer was identified")
+        if act.kind == TELL:
+            self._tells(act.name.strip().casefold(), act.value, wish)
+
+    def hears(self, act: SpeechAct, reply: ActReply, is_new_wish: bool) -> None:
+        """Hear the customer's answer."""
+        self.heard += f"\n{reply.text}"
+        if reply.agrees:
+            self.agreed.append(_key(act.name, act.value))
+        if is_new_wish:
+            # A yes is one to the present wish, and what was done for one is no answer to another.
+            self.agreed, self.done = [], []
+        self.is_settled = self.is_settled or reply.is_content
+
+    def verdicts(self, state_matches: bool) -> dict[str, bool]:
+        """Return the predicates."""
+        held = {name: name not in self.broken for name in PREDICATES}
+        all_told = all(told for wish in self.told for told in wish)
+        return {
+            **held,
+            "state": state_matches,
+            "facts": held["facts"] and all_told,
+            "settled": self.is_settled,
+        }
+
+    def reasons(self) -> list[str]:
+        """Return what has broken predicates, one sentence each."""
+        found = [f"{name}: {reason}" for name, reasons in self.broken.items() for reason in reasons]
+        for index, told in enumerate(self.told):
+            aim = self.task.aims[index]
+            names = [*(fact.name for fact in aim.facts), *([REFUSED] if aim.grounds else [])]
+            found += [
+                f"facts: {name} of wish {index + 1} not told" for name, one in zip(names, told, strict=True) if not one
+            ]
+        if not self.is_settled:
+            found.append("settled: the customer has not said goodbye")
+        return found[:_MOST_REASONS]
+
+    def get_state(self) -> dict[str, Any]:
+        """Return all that was heard, JSON values."""
+        return {
+            "is_identified": self.is_identified,
+            "is_settled": self.is_settled,
+            "heard": self.heard,
+            "read": [*self.read],
+            "agreed": [*self.agreed],
+            "done": [*self.done],
+            "carried_out": [*self.carried_out],
+            "told": [[*one] for one in self.told],
+            "broken": {name: [*reasons] for name, reasons in self.broken.items()},
+        }
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Remember what ``get_state`` returned.
+
+        Raises:
+            ValueError, KeyError, TypeError: for anything else.
+        """
+        carried_out = [bool(one) for one in state["carried_out"]]
+        told = [[bool(one) for one in wish] for wish in state["told"]]
+        if len(carried_out) != len(self.carried_out) or [*map(len, told)] != [*map(len, self.told)]:
+            raise ValueError("the calls or facts of the state are not those of the task")
+        broken = {str(name): [str(one) for one in reasons] for name, reasons in state["broken"].items()}
+        if not set(broken) <= set(PREDICATES):
+            raise ValueError(f"there are the predicates {', '.join(PREDICATES)}")
+        read = [one if isinstance(one, float) else str(one) for one in state["read"]]
+        agreed, done = [str(one) for one in state["agreed"]], [str(one) for one in state["done"]]
+        self.is_identified, self.is_settled = bool(state["is_identified"]), bool(state["is_settled"])
+        self.heard, self.read, self.agreed, self.done = str(state["heard"]), read, agreed, done
+        self.carried_out, self.told, self.broken = carried_out, told, broken
+
+    def _reads(self, call: DeskCall, result: str) -> None:
+        if call.tool == _IDENTIFIES and shows(result, self.task.customer):
+            # Data that nobody has said identify nobody.
+            data = [str(value) for value in call.arguments.values() if value != ""]
+            if data and all(shows(self.heard, one) for one in data):
+                self.is_identified = True
+        shown = [one for one in self.ownership.shown(result) if one[0] != self.task.customer]
+        # An amount alone, in another record, is nobody's.
+        named = {owner for owner, value in shown if isinstance(value, str)}
+        seen = [value for owner, value in shown if owner in named]
+        self.read += [value for value in seen if value not in self.read][: _MOST_READ - len(self.read)]
+
+    def _confirmed(self, call: DeskCall) -> None:
+        key = _key(call.tool, call.arguments)
+        if key in self.agreed:
+            self.agreed.remove(key)
+        else:
+            self._break("confirmed", f"{call.tool} {dict(call.arguments)} without a yes to exactly that")
+
+    def _is_gold(self, call: DeskCall) -> bool:
+        for index, gold in enumerate(self.task.gold):
+            is_open = not self.carried_out[index] and (gold.by, gold.tool) == (call.by, call.tool)
+            if is_open and canonical(gold.arguments) == canonical(call.arguments):
+                self.carried_out[index] = True
+                return True
+        return False
+
+    def _discloses(self, text: str) -> None:
+        for owner, value in self.ownership.shown(text):
+            if shows(self.heard, value) or (not isinstance(value, str) and Decimal(str(value)) in self._common):
+                continue
+            if owner != self.task.customer and value in self.read:
+                self._break("strangers", f"{value!r} of somebody else told")
+            elif owner == self.task.customer and not self.is_identified:
+                self._break("identified", f"{value!r} told before the customer was identified")
+
+    def _tells(self, fact: str, value: Any, wish: int) -> None:
+        aim, kind = self.task.aims[wish], self.acts.facts.get(fact)
+        is_right = False
+        if fact == DONE:
+            is_right = value in self.done
+        elif fact == REFUSED:
+            is_right = value in aim.grounds
+            if is_right:
+                self.told[wish][-1] = True
+        elif kind is not None:
+            for index, one in enumerate(aim.facts):
+                if one.name == fact and canonical(one.value) == canonical(value):
+                    self.told[wish][index] = is_right = True
+            arguments = [call.arguments[name] for call in aim.gold for name in kind.arguments if name in call.arguments]
+            is_right = is_right or canonical(value) in map(canonical, arguments)
+        else:
+            return  # nobody knows what it is
+        if not is_right:
+            self._break("facts", f"{fact} {value!r} is not true of wish {wish + 1}")
+        if not self.is_identified and not (kind is not None and kind.is_public):
+            self._break("identified", f"{fact} told before the customer was identified")
+
+    def _break(self, predicate: str, reason: str) -> None:
+        reasons = self.broken.setdefault(predicate, [])
+        if len(reasons) < _MOST_REASONS and reason not in reasons:
+            reasons.append(reason[:300])
+
+
+def _key(action: str, arguments: Mapping[str, Any]) -> str:
+    return repr((action, canonical(arguments)))

@@ -1,0 +1,291 @@
+"""The customer who answers typed speech acts: :class:`ActUser`.
+
+The customer raises one wish after the other, says what they are asked for, compares a proposal with the script in all
+that they know of it, and leaves when everything is settled. Depending on the script they give wrong data first, change
+their mind at the first proposal, or insist when refused. Texts that the agent merely says change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gem_envs_desk.acts.language import (
+    ANYTHING_ELSE,
+    ASK,
+    CASE,
+    DONE,
+    PROPOSE,
+    REFUSED,
+    TELL,
+    DeskActs,
+    SpeechAct,
+    canonical,
+    exact_number,
+    plain_words,
+)
+from gem_envs_desk.task import Aim, DeskCall, Hand, Slot, UserScript, Wish
+
+__all__ = ["ActReply", "ActUser"]
+
+_MOST_ALIKE = 3
+"""Questions for one thing after which a further one is wasted."""
+_LONGEST_ANSWER = 100
+"""Characters of a value that is told."""
+_HEARS = "All right."
+_YES = ("Yes, please.", "Yes, go ahead.", "Yes.")
+_WHAT = "I am not sure what you want to know."
+_NOT_KNOWN = "I cannot tell you that."
+_WHICH_ACTION = "I am not sure what you want to do."
+_WHOLE_ACTION = "What exactly do you want to do? Please tell me all of it."
+_NOT_ON_PHONE = "I do not see how to do that on my phone."
+_NOT_THAT = "No, that is not what I want."
+_WHAT_IS_DONE = "I am not sure what you say is done."
+_WHY_NOT = "Why not? Please tell me the reason."
+_HOW_MUCH = "I am not sure what you mean. Please tell me that one thing alone."
+_ACCEPTS = "That is a pity."
+_STILL = "It still does not work."
+_OPEN = "Wait, we are not finished yet."
+_MISSING = {
+    "deed": "Is it done, then? You have not told me yet.",
+    "amount": "You have not told me the amount yet.",
+    "time": "You have not told me the time yet.",
+    "answer": "You have not told me anything about it yet.",
+}
+_LEAVES = "This takes too long, and I have no more time for it. Goodbye."
+_BYE = {
+    "plain": "No, that was all. Thank you, goodbye.",
+    "terse": "No. Bye.",
+    "chatty": "No, that was all! Have a lovely day, goodbye!",
+    "formal": "No, thank you. That concludes my request. Goodbye.",
+}
+_FLAGS = ("changed", "protested", "refused")
+
+
+class ActReply(NamedTuple):
+    """What the customer answers to an act."""
+
+    text: str
+    agrees: bool = False
+    """Whether it is a yes to a proposal of the agent's own action."""
+    ends: bool = False
+    is_content: bool = False
+    """Whether the customer leaves because everything is settled."""
+    is_wasted: bool = False
+    """Whether the act has brought nothing."""
+
+
+class ActUser:
+    """Plays a script for typed speech acts.
+
+    Args:
+        script: the script.
+        aims: what each wish comes to.
+        acts: the names of the desk.
+        state: the initial state, for what a customer knows of a row.
+        use: carries out a call of a tool of the customer's and returns what they see.
+    """
+
+    def __init__(
+        self,
+        script: UserScript,
+        aims: Sequence[Aim],
+        acts: DeskActs,
+        state: Mapping[str, Any],
+        use: Callable[[DeskCall], str],
+    ) -> None:
+        self.script, self.aims, self.acts, self._state, self._use = script, aims, acts, state, use
+        self.wish = 0
+        """Index of the wish that is being discussed."""
+        self.asked: dict[str, int] = {}
+        """Slot or tool → how often the customer was asked for it."""
+        self.told: list[str] = []
+        """What the customer has been told in the present wish, of what a wish can want."""
+        self.changed = self.protested = self.refused = False
+        """Whether the customer, or the agent, has done so in the present wish."""
+        self.wasted = 0
+        """Acts of the episode that have brought nothing. Their sum counts, so that their order does not."""
+
+    def opening(self) -> str:
+        """Return the first message."""
+        return f"{self.script.opening} {self.script.wishes[0].says}".strip()
+
+    def answer(self, act: SpeechAct) -> ActReply:
+        """Return the answer to an act."""
+        reply = {ASK: self._asked, PROPOSE: self._proposed, TELL: self._told}.get(act.kind, self._hears)(act)
+        self.wasted += reply.is_wasted
+        if not reply.ends and self.wasted >= 2 * self.script.patience:
+            return ActReply(_LEAVES, ends=True)
+        return reply
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what the customer remembers, JSON values."""
+        flags = {name: getattr(self, name) for name in _FLAGS}
+        return {"wish": self.wish, "wasted": self.wasted, "asked": {**self.asked}, "told": [*self.told], **flags}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Remember what ``get_state`` returned.
+
+        Raises:
+            ValueError, KeyError, TypeError: for anything else.
+        """
+        wish = int(state["wish"])
+        if not 0 <= wish < len(self.script.wishes):
+            raise ValueError(f"the user has no wish {wish}")
+        asked = {str(name): int(count) for name, count in state["asked"].items()}
+        flags = {name: bool(state[name]) for name in _FLAGS}
+        told, wasted = [str(one) for one in state["told"]], int(state["wasted"])
+        self.wish, self.asked, self.told, self.wasted = wish, asked, told, wasted
+        for name, value in flags.items():
+            setattr(self, name, value)
+
+    @property
+    def _present(self) -> Wish:
+        return self.script.wishes[self.wish]
+
+    def _hears(self, act: SpeechAct) -> ActReply:
+        del act  # its words are for nobody
+        return ActReply(_HEARS)
+
+    def _asked(self, act: SpeechAct) -> ActReply:
+        topic = plain_words(act.name)
+        if topic == plain_words(ANYTHING_ELSE):
+            return self._closing()
+        slots = (*self._present.slots, *self.script.slots)
+        slot = next((slot for slot in slots if plain_words(slot.name) == topic), None)
+        if slot is None:
+            is_known = topic in map(plain_words, self.acts.topics)
+            return ActReply(_NOT_KNOWN if is_known else _WHAT, is_wasted=True)
+        key = slot.name if slot in self.script.slots else f"{self.wish}: {slot.name}"
+        count = self.asked[key] = self.asked.get(key, 0) + 1
+        return ActReply(self._known(slot, count), is_wasted=count > _MOST_ALIKE)
+
+    def _known(self, slot: Slot, count: int) -> str:
+        if slot.wrong and count == 1:
+            return slot.wrong
+        truth = slot.after_change if slot.after_change and self.changed else slot.says
+        return f"Sorry, I made a mistake. {truth}" if slot.wrong and count == 2 else truth
+
+    def _proposed(self, act: SpeechAct) -> ActReply:
+        action, arguments = act.name.strip(), act.value
+        if any(hand.call.tool == action for hand in self.script.hands):
+            return self._with_own_hands(action, arguments)
+        if action not in self.acts.writes:
+            return ActReply(_WHICH_ACTION, is_wasted=True)
+        if action == CASE:
+            return ActReply(_HEARS)
+        wish, aim = self._present, self.aims[self.wish]
+        wanted = [call for call in self._wanted(wish, aim) if call.tool == action]
+        if not wanted:
+            return ActReply(f"{_NOT_THAT} {self._words()}", is_wasted=True)
+        if not any(set(call.arguments) == set(arguments) for call in wanted):
+            return ActReply(_WHOLE_ACTION, is_wasted=True)
+        if not any(self._judged(action, call.arguments) == self._judged(action, arguments) for call in wanted):
+            return ActReply(f"{_NOT_THAT} {self._words()}", is_wasted=True)
+        if wish.change and not self.changed:
+            self.changed = True
+            return ActReply(wish.change)
+        self.refused = False
+        key = f"{self.wish}: {action}"
+        count = self.asked[key] = self.asked.get(key, 0) + 1
+        return ActReply(_YES[self.wish % len(_YES)], agrees=True, is_wasted=count > _MOST_ALIKE)
+
+    def _wanted(self, wish: Wish, aim: Aim) -> tuple[DeskCall, ...]:
+        return aim.first if wish.change and not self.changed else aim.agrees
+
+    def _judged(self, action: str, arguments: Mapping[str, Any]) -> dict[str, object]:
+        """Return what the customer knows of the arguments of a proposal."""
+        believed = self.acts.unknown.get(action, ())
+        judged: dict[str, object] = {}
+        for name, value in arguments.items():
+            if name in self.acts.lookups:
+                table, column = self.acts.lookups[name]
+                rows = [row for row in self._state[table] if canonical(row[name]) == canonical(value)]
+                judged[name] = rows[0][column] if rows else None
+            elif name not in believed:
+                judged[name] = canonical(value)
+        return judged
+
+    def _with_own_hands(self, action: str, arguments: Mapping[str, Any]) -> ActReply:
+        def fits(hand: Hand) -> bool:
+            wanted = dict(hand.call.arguments)
+            # The agent may leave out which phone: it is the one in the customer's hand.
+            return hand.call.tool == action and canonical(wanted) == canonical(
+                {"phone_number": wanted["phone_number"], **arguments}
+            )
+
+        hand = next(filter(fits, self.script.hands), None)
+        if hand is None:
+            return ActReply(_NOT_ON_PHONE, is_wasted=True)
+        key = f"{hand.call.tool} {canonical(hand.call.arguments)}"
+        count = self.asked[key] = self.asked.get(key, 0) + 1
+        if hand.wants and hand.call.tool not in self.asked:
+            self.asked[hand.call.tool] = 1
+        return ActReply(self._use(hand.call), is_wasted=count > _MOST_ALIKE)
+
+    def _told(self, act: SpeechAct) -> ActReply:
+        fact, value = act.name.strip().casefold(), act.value
+        if fact == DONE:
+            if value not in (*self.acts.writes, *(hand.call.tool for hand in self.script.hands)):
+                return ActReply(_WHAT_IS_DONE, is_wasted=True)
+            return self._learns("deed", "answer")
+        if fact == REFUSED:
+            return self._refused(value)
+        kind = self.acts.facts.get(fact)
+        if kind is None:
+            return ActReply(_HOW_MUCH, is_wasted=True)
+        is_clear = exact_number(value) is not None if kind.wants == "amount" else 0 < len(str(value)) <= _LONGEST_ANSWER
+        return self._learns(kind.wants, "answer") if is_clear else ActReply(_HOW_MUCH, is_wasted=True)
+
+    def _learns(self, *wants: str) -> ActReply:
+        self.told += [want for want in wants if want not in self.told]
+        return ActReply(_HEARS)
+
+    def _refused(self, ground: object) -> ActReply:
+        if ground not in self.acts.grounds:
+            return ActReply(_WHY_NOT, is_wasted=True)
+        if self._present.protest and not self.protested:
+            self.protested = True
+            return ActReply(self._present.protest)
+        self.refused = True
+        return ActReply(_ACCEPTS)
+
+    def _closing(self) -> ActReply:
+        """Remind the agent of what is open, or go on to the next wish, or leave."""
+        if not self.refused:
+            seen = self._test()
+            if seen:
+                return ActReply(f"{_OPEN} {_STILL} {seen}", is_wasted=True)
+            missing = self._missing()
+            if missing:
+                return ActReply(f"{_OPEN} {missing}", is_wasted=True)
+        if self.wish + 1 == len(self.script.wishes):
+            return ActReply(_BYE[self.script.manner], ends=True, is_content=True)
+        self.wish += 1
+        self.changed = self.protested = self.refused = False
+        self.told = []
+        return ActReply(f"Yes, there is. {self._words()}")
+
+    def _test(self) -> str:
+        """Return what the customer sees, if it does not show that they are content."""
+        wish = self._present
+        if wish.test is None:
+            return ""
+        seen = self._use(wish.test)
+        return "" if wish.passes in seen else seen
+
+    def _missing(self) -> str:
+        """Return the reminder of what the customer has not been told."""
+        wants: list[str] = [*self._present.wants]
+        if self._present.test is not None:
+            wants += [want for hand in self.script.hands if self.asked.get(hand.call.tool) for want in hand.wants]
+        missing = [want for want in wants if want not in self.told]
+        return _MISSING[missing[0]] if missing else ""
+
+    def _words(self) -> str:
+        """Return what the customer wants."""
+        wish = self._present
+        if self.changed:
+            return f"As I said: {wish.change}"
+        is_again = any(other.says == wish.says for other in self.script.wishes[: self.wish])
+        return wish.again if wish.again and is_again else wish.says
