@@ -21,8 +21,8 @@ from gem_hub.site.write import write_site
 from gem_hub_client.config import hub_at
 from gem_hub_client.errors import HubError
 from gem_hub_client.pages import verified_page
-from gem_hub_client.registry.addresses import registry_of
 from gem_hub_client.registry.credentials import Login, reading_login, remember
+from gem_hub_client.registry.token_scope import registry_of
 
 HUB = "/private/acme"
 SECRET = "zebra-worlds"

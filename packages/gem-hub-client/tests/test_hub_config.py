@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_hub_client.cli.group import hub_command
-from gem_hub_client.config import OFFICIAL, cache_root, config_file, hub_at, hubs, use
+from gem_hub_client.config import OFFICIAL, hub_at, hubs, use
 from gem_hub_client.errors import HubError
+from gem_hub_client.folders import cache_root, config_file
 from gem_hub_client.names import checked_name, is_name, page_path, short_name
 
 if TYPE_CHECKING:

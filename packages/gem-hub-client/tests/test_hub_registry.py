@@ -20,11 +20,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_hub_client.cli.group import hub_command
-from gem_hub_client.config import config_file, hub_at, use
+from gem_hub_client.config import hub_at, use
 from gem_hub_client.errors import HubError
-from gem_hub_client.registry.addresses import check_safe, default_registry, is_loopback, registry_address
+from gem_hub_client.folders import config_file
+from gem_hub_client.registry.addresses import default_registry, registry_address
 from gem_hub_client.registry.client import RegistryClient, RegistryRefusal
 from gem_hub_client.registry.credentials import Login, credentials_file, forget, login_of, logins, remember
+from gem_hub_client.registry.token_scope import check_safe, is_loopback
 from gem_hub_client.registry.uploading import read_wheel, upload
 
 pytestmark = pytest.mark.usefixtures("own_folders")

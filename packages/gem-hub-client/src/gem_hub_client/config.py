@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from gem_hub_client.atomic_file import write_whole
 from gem_hub_client.errors import HubError
+from gem_hub_client.folders import cache_root, config_file
 from gem_hub_client.names import ROOT_PATH, TIMESTAMP_PATH
 from gem_hub_client.official import MIRROR, published_address, snapshot_folder
 
@@ -28,8 +28,6 @@ __all__ = [
     "OFFICIAL",
     "VARIABLE",
     "Hub",
-    "cache_root",
-    "config_file",
     "hub_at",
     "hubs",
     "published_hub",
@@ -175,24 +173,6 @@ def use(chosen: Iterable[Hub]) -> Path:
     except OSError as error:
         raise HubError(f"{target}: cannot be written: {error.strerror or error}") from error
     return target
-
-
-def config_file() -> Path:
-    """Return the path of the file to which ``gem hub use`` writes the chosen hubs."""
-    return _folder("XDG_CONFIG_HOME", "APPDATA", "Library/Application Support", ".config") / "hubs.json"
-
-
-def cache_root() -> Path:
-    """Return the folder that holds one folder of cached data for each hub."""
-    return _folder("XDG_CACHE_HOME", "LOCALAPPDATA", "Library/Caches", ".cache") / "hub"
-
-
-def _folder(xdg: str, windows: str, mac: str, other: str) -> Path:
-    if chosen := os.environ.get(xdg):
-        return Path(chosen) / "gem"
-    if os.name == "nt" and (chosen := os.environ.get(windows)):
-        return Path(chosen) / "gem"
-    return Path(os.path.expanduser("~")) / (mac if sys.platform == "darwin" else other) / "gem"  # noqa: PTH111  # no HOME is no error here
 
 
 def _configured() -> list[str]:

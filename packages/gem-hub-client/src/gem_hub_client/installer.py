@@ -21,8 +21,8 @@ from pathlib import Path
 from shutil import which
 
 from gem_hub_client.errors import HubError
-from gem_hub_client.registry.addresses import registry_of
 from gem_hub_client.registry.credentials import logins, reading_login
+from gem_hub_client.registry.token_scope import registry_of
 from gem_hub_client.resolve import Choice
 
 __all__ = ["Installer", "find_installer", "find_locker", "pinned_line"]

@@ -18,7 +18,7 @@ from gem_hub_client.installed import core_version
 from gem_hub_client.installer import Installer, pinned_line
 from gem_hub_client.lock_file import LockedPackage, read_lock_file
 from gem_hub_client.package_index import PackageIndex
-from gem_hub_client.registry.addresses import registry_of
+from gem_hub_client.registry.token_scope import registry_of
 from gem_hub_client.resolve import Choice, Resolution, requirement, resolve
 from gem_hub_client.trust.records import check_recorded
 

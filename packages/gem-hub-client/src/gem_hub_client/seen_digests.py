@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from gem_hub_client.atomic_file import write_whole
-from gem_hub_client.config import Hub, cache_root
+from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
+from gem_hub_client.folders import cache_root
 
 __all__ = ["check_digests", "forget_digests"]
 

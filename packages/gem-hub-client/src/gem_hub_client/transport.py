@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from gem_hub_client.errors import HubError, MissingFileError
-from gem_hub_client.registry.addresses import registry_of
+from gem_hub_client.registry.token_scope import registry_of
 from gem_hub_client.sanitize import sanitize
 
 __all__ = ["FolderSource", "HubSource", "Reply", "Validators", "WebSource"]

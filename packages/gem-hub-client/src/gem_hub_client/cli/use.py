@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import click
 
 from gem_hub_client.cli.output import json_option, note, print_json
-from gem_hub_client.config import OFFICIAL, VARIABLE, Hub, config_file, hub_at, hubs, use
+from gem_hub_client.config import OFFICIAL, VARIABLE, Hub, hub_at, hubs, use
 from gem_hub_client.errors import HubError
+from gem_hub_client.folders import config_file
 
 __all__ = ["use_command"]
 

@@ -1,18 +1,14 @@
-"""Addresses of registries, in one spelling each, and where a token may go."""
+"""Addresses of registries, in one spelling each."""
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from urllib.parse import urlsplit
 
 from gem_hub_client.config import Hub, hub_at, hubs
 from gem_hub_client.errors import HubError
+from gem_hub_client.registry.token_scope import check_safe
 
-__all__ = ["check_safe", "default_registry", "is_loopback", "registry_address", "registry_of"]
-
-_PRIVATE = re.compile(r"(https?://[^/?#@\\]+/(?:[^?#@\\]*/)??)private/[a-z0-9-]+/.*")
-"""The first such folder in an address counts, and no user name may stand in front of the host."""
+__all__ = ["default_registry", "registry_address"]
 
 _PORTS = {"https": 443, "http": 80}
 
@@ -41,35 +37,6 @@ def default_registry() -> str | None:
 
     known = [*logins()]
     return known[0] if len(known) == 1 else None
-
-
-def registry_of(address: str) -> str:
-    """Return the registry whose tokens open an address below an organisation's private hub; empty for any other.
-
-    Args:
-        address: of a hub or of a file in it; ``https://hub.example/private/acme/…`` belongs to ``https://hub.example/``.
-    """
-    match = _PRIVATE.fullmatch(address)
-    return match[1] if match is not None else ""
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine itself."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def check_safe(address: str) -> None:
-    """Refuse an address at which others could read a token.
-
-    Raises:
-        HubError: if it is neither https nor on this machine.
-    """
-    parts = urlsplit(address)
-    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
-        raise HubError(f"{address} is not encrypted, so no token is sent there; use https://")
 
 
 def _normalized(hub: Hub) -> str:

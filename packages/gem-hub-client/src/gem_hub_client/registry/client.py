@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gem_hub_client.errors import HubError
-from gem_hub_client.registry.addresses import check_safe
+from gem_hub_client.registry.token_scope import check_safe
 from gem_hub_client.sanitize import sanitize
 
 __all__ = ["RegistryClient", "RegistryRefusal", "opener"]

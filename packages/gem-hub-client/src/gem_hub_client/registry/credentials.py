@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from gem_hub_client.config import config_file
 from gem_hub_client.errors import HubError
+from gem_hub_client.folders import config_file
 from gem_hub_client.locking import exclusive
-from gem_hub_client.registry.addresses import check_safe, registry_of
+from gem_hub_client.registry.token_scope import check_safe, registry_of
 
 __all__ = ["Login", "credentials_file", "forget", "login_of", "logins", "prepare", "reading_login", "remember"]
 

@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from gem_hub_client.config import config_file
 from gem_hub_client.errors import HubError
+from gem_hub_client.folders import config_file
 from gem_hub_client.results.record import PAYLOAD_LIMIT, ResultError, ResultRecord, read_payload
 from gem_hub_client.trust.ed25519 import verify_signature
 from gem_hub_client.trust.statements import PAYLOAD_TYPE, pre_authentication

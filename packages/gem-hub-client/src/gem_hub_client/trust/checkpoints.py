@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from gem_hub_client.config import Hub, config_file, hub_at
+from gem_hub_client.config import Hub, hub_at
 from gem_hub_client.errors import HubError, TrustError
+from gem_hub_client.folders import config_file
 from gem_hub_client.trust.log import CHECKPOINT, LogReader, checkpoint_text, follow_log
 from gem_hub_client.trust.merkle import tree_hash
 from gem_hub_client.trust.metadata import MetaFile, TrustedRoot, known_targets, read_targets

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from gem_hub_client.atomic_file import write_whole
-from gem_hub_client.config import Hub, config_file
+from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError, TrustError
+from gem_hub_client.folders import config_file
 from gem_hub_client.trust.metadata import TrustedRoot, known_root
 
 __all__ = ["Pin", "forget_pin", "new_pin", "pin_path", "read_pin", "write_pin"]

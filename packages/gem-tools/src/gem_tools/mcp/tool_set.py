@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gem.errors import ToolError
 from gem_tools.mcp.errors import MCPServerError
@@ -13,14 +13,36 @@ if TYPE_CHECKING:
     from gem.core import Env
     from gem_tools.mcp.config import ServerConfig
     from gem_tools.mcp.listing import OfferedTool
-    from gem_tools.mcp.server_tool import MCPServerTool
-    from gem_tools.mcp.tool import MCPTool
 
-__all__ = ["ToolSet"]
+__all__ = ["ListedTool", "ToolSet", "ToolSource"]
+
+
+class ListedTool(Protocol):
+    """A tool of an environment that is of a server's list."""
+
+    name: str
+    offer: OfferedTool
+
+    def check(self) -> None: ...
+
+    def leave(self) -> None:
+        """Be a tool of no set any more."""
+
+
+class ToolSource(Protocol):
+    """What lists the tools of servers and makes them."""
+
+    def offered(self) -> tuple[list[OfferedTool], dict[ServerConfig, int]]:
+        """Return what the servers offer now, and the revision of each one's list."""
+
+    def tool_of(self, offer: OfferedTool, tool_set: ToolSet) -> ListedTool:
+        """Make a tool."""
 
 
 class ToolSet:
-    """The tools that an :class:`MCPTool` has made for one environment. A deep copy is that of another environment.
+    """The tools that were made for one environment by :class:`~gem_tools.mcp.tool.MCPTool`, or what else lists tools.
+
+    A deep copy is that of another environment.
 
     A server may change its tools at any time, and says so. The tools of an episode stay as they are to its end, and the
     next episode begins with those of then.
@@ -30,7 +52,7 @@ class ToolSet:
         revisions: the revision of each server's list when the tools were made.
     """
 
-    def __init__(self, source: MCPTool, revisions: dict[ServerConfig, int]) -> None:
+    def __init__(self, source: ToolSource, revisions: dict[ServerConfig, int]) -> None:
         self._source = source
         self._revisions = revisions
         self._env: weakref.ref[Env[Any, Any]] | None = None
@@ -59,7 +81,7 @@ class ToolSet:
                 self._replace(env, offers)
 
     def _replace(self, env: Any, offers: list[OfferedTool]) -> None:
-        mine: list[MCPServerTool] = [tool for tool in env.tools if getattr(tool, "tool_set", None) is self]
+        mine: list[ListedTool] = [tool for tool in env.tools if getattr(tool, "tool_set", None) is self]
         if not mine or [tool.offer for tool in mine] == offers:
             return
         kept = {tool.name: tool for tool in mine if tool.offer in offers}
