@@ -233,6 +233,7 @@ def check(found: list[Any], expected: list[Any], run: Run) -> None:
                 assert repr(one) == repr(other), (turn, part, run.specs[index].id)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow(reason="every game plays in every mode; that is the promise")
 @pytest.mark.parametrize(("mode", "setting"), [("thread", 0), ("process", 1), ("auto", 2), ("server", 0)])
 def test_every_mode_gives_the_results_of_sync_mode(mode: str, setting: int) -> None:

@@ -175,6 +175,7 @@ def test_an_edit_of_a_readme_or_a_manifest_touches_no_other_file(checkout: Check
     assert snapshot_in(by_sdist) == files == checkout.derived("again")
 
 
+@pytest.mark.nightly
 def test_a_checkout_is_searched_as_it_is_now(checkout: Checkout) -> None:
     """In a checkout the client derives the snapshot once, and again after each change of its sources."""
     assert checkout.search("zugzwang") == []

@@ -158,7 +158,7 @@ def test_a_plugin_pins_the_minor_version_of_gem_core(name: str, wheels: dict[str
     ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_wheel_works_alone(name: str, tmp_path: Path, make_linked_environment: Callable[..., Path]) -> None:
     """Every module of a package imports where nothing is but the wheel and what it declares, in fitting versions."""

@@ -107,7 +107,7 @@ def test_what_the_tabulator_misses_is_noticed(opened: Any, tmp_path: Path) -> No
         look.clicked_only(opened, look.tab_stops(opened))
 
 
-@pytest.mark.slow(reason="Sphinx builds two pages, and a browser shows them")
+@pytest.mark.nightly
 def test_an_environment_page_is_fit_for_phones_and_keyboards(
     opened: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

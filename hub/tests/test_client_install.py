@@ -161,6 +161,7 @@ def test_a_dry_run_changes_nothing(quick_machine: Machine, quick_hub: Path) -> N
     assert quick_machine.installed() == {}
 
 
+@pytest.mark.nightly
 def test_another_file_of_the_same_version_is_replaced(machine: Machine, hub: Path, store: Store) -> None:
     """What is installed from elsewhere in the same version is installed again from the hub's file."""
     other = make_wheel(machine.index, "toy-envs", "0.1.0", readme="Built by somebody else.")
@@ -171,6 +172,7 @@ def test_another_file_of_the_same_version_is_replaced(machine: Machine, hub: Pat
     assert machine.installed()["toy-envs"]["sha256"] == digest(store, "toy-envs", "0.1.0")
 
 
+@pytest.mark.nightly
 def test_an_installed_dependency_that_fits_stays(
     quick_machine: Machine, quick_hub: Path, store: Store, wheel: MakeWheel
 ) -> None:

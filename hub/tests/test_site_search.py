@@ -256,7 +256,7 @@ def test_pages_and_command_rank_alike(files: str, share: float, tmp_path: Path) 
     assert sum(same) / len(same) > share, [q.text for q, s in zip(queries, same, strict=True) if not s]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_index_is_one_file_while_it_is_small() -> None:
     """Up to the limit there is one file to load, beyond it none is larger, however many packages there are."""
     small = pages(world())

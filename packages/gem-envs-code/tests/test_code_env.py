@@ -58,6 +58,7 @@ def dataset(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path if request.param == "folder" else tmp_path / names[0]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("env_id", PUBLISHED)
 def test_every_published_id_runs_on_a_local_copy(env_id: str, dataset: Path) -> None:
     """Right answers get 1.0, those to other problems 0.0."""

@@ -71,6 +71,7 @@ def test_a_verdict_does_not_depend_on_the_trainers_own_environment(tmp_path: Pat
     assert "'pluggy', which is not installed" in without["('pluggy',)"]
 
 
+@pytest.mark.nightly
 def test_libraries_are_named_in_the_question_and_bring_their_own() -> None:
     """A library comes with all that it depends on, and nothing else does."""
     with CodeEnv(dataset=SUM, libraries=["pydantic"]) as env:

@@ -99,7 +99,7 @@ def test_questions_and_tests_of_a_version_stay_as_they_are() -> None:
     assert hashlib.sha256(known.encode()).hexdigest() == digest
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_other_seeds_draw_other_tests() -> None:
     """So that a generator can be tested on more than what it will be used for."""
     for problem in all_problems():

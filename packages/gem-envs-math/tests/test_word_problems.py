@@ -721,7 +721,7 @@ def test_no_constant_answer_pays(level: str) -> None:
     assert answers.most_common(1)[0][1] < 30, answers.most_common(3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_there_are_more_than_sixty_kinds() -> None:
     """The kinds that come up are those that have a solver, and there are more than sixty."""
     kinds = {made(level, seed).kind for level in KINDS for seed in range(1500)}

@@ -72,7 +72,7 @@ def test_every_needed_article_is_needed_and_no_other_one_is(level: str) -> None:
             assert worked_out(row["question"], [one for one in needed if one is not missing]) is None
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.nightly
 @pytest.mark.parametrize("level", LEVELS)
 def test_no_article_has_the_answer_together_with_what_the_question_names(level: str) -> None:
     """Of all 10,000, read as plain text; so one search for the words of the question cannot find the answer."""
@@ -256,6 +256,7 @@ def test_the_tag_that_ends_last_counts(text: str, action: SearchAction | None) -
     assert SearchActionForm().read(text) == action
 
 
+@pytest.mark.nightly
 @given(st.text(alphabet=st.sampled_from("<>/searchanwevidmo 12\n\ud800")))
 def test_any_text_is_survived(text: str) -> None:
     """And earns nothing."""

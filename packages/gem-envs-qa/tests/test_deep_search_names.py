@@ -63,7 +63,7 @@ def test_the_ranking_is_that_of_an_index_over_the_renamed_articles() -> None:
         assert [(hit.id, hit.score, names.told(hit.contents)) for hit in found] == expected
 
 
-@pytest.mark.slow(reason="the first test makes the world of 10,000 articles and its index")
+@pytest.mark.nightly
 @pytest.mark.parametrize("names", ["world", "episode"])
 def test_an_environment_shows_what_the_engine_finds(names: str) -> None:
     """The articles in the engine's order, those of the world as they were written, in every page."""

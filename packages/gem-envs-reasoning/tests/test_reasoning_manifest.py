@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parents[1]
 WRITER = PACKAGE / "tools" / "write_manifest.py"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(
     importlib.util.find_spec("pycosat") is None,
     reason="pycosat could not be had, and importing all of the library needs it",

@@ -223,6 +223,7 @@ def test_a_policy_backs_the_page_up(poisoned_run: Callable[[str], RunFolder], vi
     page.errors.clear()  # the breaches above, which are meant
 
 
+@pytest.mark.nightly
 def test_huge_texts_are_cut(tmp_path: Path, make_config: Callable[..., RunConfig], view: View) -> None:
     """A text of 10 MB is shown in parts, so that the page stays small and quick."""
     huge = "0123456789" * 1_000_000

@@ -130,6 +130,7 @@ def install(site: Any) -> None:
     )
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow(reason="every clause, also those that start processes")
 @pytest.mark.parametrize(
     ("variant", "processes"),

@@ -140,6 +140,7 @@ def namespace(new_engine: Callable[[], NamespaceEngine]) -> NamespaceEngine:
     return new_engine()
 
 
+@pytest.mark.nightly
 def test_a_docker_engine_that_restarts(private_docker: PrivateDocker, tmp_path: Path) -> None:
     """The episode is truncated with an error, and the next one works with the same engine object."""
     engine = DockerEngine(private_docker.url)

@@ -45,6 +45,7 @@ def finish(engine: Engine, folder: Path, command: str) -> dict[str, object]:
     return {**info, "reward": reward}
 
 
+@pytest.mark.nightly
 @pytest.mark.only_engine("docker", "namespace")
 @pytest.mark.every_engine
 def test_a_tree_too_deep_to_name_is_no_error_of_the_engine(engine: Engine, task_folder: Path) -> None:

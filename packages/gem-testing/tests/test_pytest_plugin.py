@@ -146,7 +146,7 @@ def test_a_session_that_does_not_use_it_pays_nothing(project: Project) -> None:
     assert "gem" not in done.stdout.partition("collected")[2]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_can_be_switched_off(project: Project) -> None:
     """With -p no:gem there is neither option nor fixture, nor is gem imported."""
     project.write("test_modules.py", "import sys\ndef test_it():\n    assert 'gem' not in sys.modules\n")

@@ -308,7 +308,7 @@ def test_output_without_end_ends_the_server_and_the_next_call_works(hostile: Hos
     assert called(tools["echo"], text="next").text == "next"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_lines_that_are_no_messages_do_not_disturb(hostile: Hostile, capfd: pytest.CaptureFixture[str]) -> None:
     """Nor do 20,000 notifications, nor megabytes of error output; nothing of it is printed."""
     tools = tools_of(hostile, "garbage", execution_timeout=300.0)  # reading it all takes a busy machine long

@@ -177,7 +177,7 @@ def test_an_episode_through_stdio_is_the_one_that_is_played_at_home(served: Any)
     assert played(call, seed=8) == local_episode(8)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "env_id", ["game:GuessTheNumber-v0-easy", pytest.param("game:Minesweeper-v0-easy", marks=pytest.mark.nightly)]
 )
@@ -293,7 +293,7 @@ def test_an_environment_is_closed_with_its_session(served: Any) -> None:
         listener.close()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_http_without_a_session_is_told_to_open_one(served: Any) -> None:
     """A client of the newest protocol that does not ask first gets an error, not another's episode."""
     from mcp import Client, MCPError
@@ -325,7 +325,7 @@ def test_the_tools_of_the_environment_are_offered_too(served: Any) -> None:
         assert answer.data["info"]["use_tool"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_argument_that_a_tool_does_not_take_is_refused(served: Any) -> None:
     """As its schema says; the call is not carried out, and a tool that takes anything still does."""
     reset, step = MCPTool(configured(served, "served:Countdown-v0", "--seed", "7"))
