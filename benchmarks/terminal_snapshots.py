@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from gem_terminal.engines import Container
     from gem_terminal.engines.namespace import NamespaceEngine
 
+_WRITE = 'perl -e \'mkdir "/many"; for (1 .. 2000) {{ open F, ">", "/many/$_"; print F "x" x {size} }}\''
 CHANGES = {
     "nothing": ":",
-    "2,000 small files": "mkdir /many; cd /many; for i in $(seq 2000); do echo $i > $i; done",
+    "2,000 small files": _WRITE.format(size=10),
     "200 MB in one file": "head -c 200M /dev/urandom > /big",
-    "200 MB in 2,000 files": "mkdir /many; cd /many; for i in $(seq 2000); do head -c 100K /dev/urandom > $i; done",
-    "10,000 small files": "mkdir /many; cd /many; seq 10000 | xargs touch",
+    "200 MB in 2,000 files": _WRITE.format(size=100_000),
 }
-CHAIN_ON = "200 MB in 2,000 files"
-SNAPSHOTS, BRANCHES, CHAIN, PART = 3, 10, 50, 10
+CHAIN_ON = "2,000 small files"
+SNAPSHOTS, BRANCHES, CHAIN, PART = 2, 6, 50, 10
 MEMORY, DISK = 4 << 30, 1 << 30
 
 

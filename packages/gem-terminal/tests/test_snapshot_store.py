@@ -13,10 +13,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gem_terminal import TerminalEnv
+from gem_terminal.cli.snapshots import snapshots_command
 from gem_terminal.engines import Engine
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.namespace import NamespaceEngine, saved_files
@@ -253,6 +255,25 @@ def test_docker_keeps_the_image_of_a_stored_snapshot(env: TerminalEnv, store: Sn
     image = json.loads((store.folder / "entries" / digest).read_text())["record"]["image"]
     assert store.discard(unused_for=0.0, engines={"docker": engine}) == 1
     assert image not in {each.id for each in engine.client.images.list(all=True)}
+
+
+@pytest.mark.only_engine("namespace")
+def test_the_command_lists_and_discards(env: TerminalEnv, store: SnapshotStore) -> None:
+    """By digest and by age, as a table and as JSON; an age without a unit is refused."""
+
+    def run(*arguments: str, code: int = 0) -> str:
+        done = CliRunner().invoke(snapshots_command, ["--store", str(store.folder), *arguments])
+        assert done.exit_code == code, done.output
+        return done.output
+
+    with env.snapshot() as snapshot:
+        digest = store.save(snapshot, env.engine)
+    assert "30 is no age" in run("--unused-for", "30", code=2).replace("'", "")
+    assert digest in run("--unused-for", "30d")
+    (entry,) = json.loads(run("--json"))["snapshots"]
+    assert (entry["digest"], entry["task"]) == (digest, "task")
+    assert "0 snapshots" in run("--discard", digest)
+    assert json.loads(run("--json", "--unused-for", "0h")) == {"removed": 0, "snapshots": []}
 
 
 def copy_with(entries: object) -> int:

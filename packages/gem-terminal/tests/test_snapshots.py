@@ -118,13 +118,18 @@ def check_chain(engine: Engine, start: Callable[[], Container], *scripts: str) -
         assert isinstance(snapshot, NamespaceSnapshot)
         snapshot.size = small.disk or 0
         assert tree(opened.enter_context(engine.restore(snapshot, small)), *PLACES) == expected
-        with start() as fresh:
-            changes = container.changes(PLACES)
-            for path in sorted(changes.removed):
-                shell(fresh, 'rm -rf "$1"', path)
-            for folder, archive in changes.archives:
-                fresh.put(archive, folder)
-            assert contents(fresh) == contents(container)
+        check_changes(start, container)
+
+
+def check_changes(start: Callable[[], Container], container: Container) -> None:
+    """Make the changes of a container in a fresh one, and compare what both have."""
+    with start() as fresh:
+        found = container.changes(PLACES)
+        for path in sorted(found.removed):
+            shell(fresh, 'rm -rf "$1"', path)
+        for folder, archive in found.archives:
+            fresh.put(archive, folder)
+        assert contents(fresh) == contents(container)
 
 
 def contents(container: Container) -> list[list[bytes]]:
@@ -252,6 +257,25 @@ def test_programs_see_no_difference_in_a_branch(engine: Engine, start: Callable[
                 )
             assert shell(branch, "tail -1 /w/d") == b"2\n"
         assert shell(container, "cat /w/a/b/c") == b"1\n"
+
+
+@pytest.mark.only_engine("namespace")
+def test_moved_folders_are_changes_with_all_their_content(engine: Engine, start: Callable[[], Container]) -> None:
+    """Those of the image, of a snapshot and of both, moved once, twice or with a part taken out, for the tests."""
+    move = "perl -e 'rename($ARGV[0], $ARGV[1]) or die $!' "
+    with start() as container:
+        shell(container, "mkdir -p /w/a/b /w/s/t; echo 1 > /w/a/b/c; echo 2 > /w/s/t/u; echo 3 > /etc/skel/new")
+        with container.snapshot() as snapshot, engine.restore(snapshot, LIMITS) as branch:
+            shell(
+                branch,
+                f"{move} /usr/share/base-files /w/files; {move} /etc/skel /w/skel; {move} /w/a /w/z; rm /w/z/b/c",
+            )
+            check_changes(start, branch)
+            with branch.snapshot() as later, engine.restore(later, LIMITS) as last:
+                shell(
+                    last, f"{move} /w/files /w/s/again; {move} /w/s/t /w/t; echo 4 >> /w/t/u; {move} /w/skel /etc/skel"
+                )
+                check_changes(start, last)
 
 
 @pytest.mark.slow(reason="ten containers")

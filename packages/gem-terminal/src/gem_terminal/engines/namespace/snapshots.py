@@ -104,7 +104,8 @@ class NamespaceSnapshot(ContainerSnapshot):
         return found
 
     def close(self) -> None:
-        self._closing()
+        with self._making:  # another thread may be making the other form
+            self._closing()
 
 
 class SharedFolders(NamedTuple):
