@@ -53,6 +53,19 @@ class Answer(unittest.TestCase):
         with open("/app/answer.txt") as file:
             self.assertEqual(colorsys.rgb_to_hsv(0, 0, int(file.read())), (2 / 3, 1, int(ANSWER)))
 """
+C_TEST = """#include <assert.h>
+#include <stdio.h>
+#include <sys/types.h>
+int main(void) {
+    int found = 0;
+    FILE *file = fopen("/app/answer.txt", "r");
+    assert(file && fscanf(file, "%d", &found) == 1 && found == 42);
+}
+"""
+PERL_TEST = """use strict;
+open(my $file, '<', '/app/answer.txt') or die;
+die unless <$file> == 42;
+"""
 GO_TEST = """package lib
 
 import (
@@ -85,6 +98,8 @@ IMAGE = {
 }
 TESTS = {
     "test_answer.py": PYTHON_TEST,
+    "answer.c": C_TEST,
+    "answer.t": PERL_TEST,
     "answer_test.go": GO_TEST,
     "answer.test.js": "require('check')(require('fs').readFileSync('/app/answer.txt', 'utf8'), '42\\n')\n",
 }
@@ -97,6 +112,8 @@ COMMANDS = {
     "git": "git status --porcelain; git diff; git fetch -q origin; git log -1; grep -qx 42 answer.txt",
     "make": "make -s check",
     "shell": "./check.sh",
+    "cc": "gcc -I/app -I/app/lib -o /tmp/answer /tests/answer.c && /tmp/answer",
+    "perl": "perl -I/app/lib /tests/answer.t",
     "go": "cp /tests/answer_test.go lib/ && GOPROXY=off GOCACHE=/tmp/go go test ./lib/",
     "node": "cp /tests/answer.test.js . && node --test answer.test.js",
     "npm": "npm test",

@@ -15,6 +15,8 @@ from gem_terminal.task import Task
 from gem_terminal.verdicts import git_configuration
 from gem_terminal.verdicts.carried_kinds import (
     FileKind,
+    is_library_folder,
+    is_library_source,
     is_reserved,
     is_start_up,
     is_test_folder,
@@ -260,8 +262,8 @@ class CarryRules:
         is_new = str(path) not in trees.image
         if kind is FileKind.OTHER:
             goal = _goal(path.parent, member.linkname) if member.issym() else None
-            leads_to_folder = goal is not None and trees.has_folder(goal) and not is_test_folder(path.name)
-            return is_mentioned or leads_to_folder
+            is_looked_up = is_test_folder(path.name) or is_library_folder(path.name)
+            return is_mentioned or (goal is not None and trees.has_folder(goal) and not is_looked_up)
         if kind is FileKind.PROGRAM and not (is_new or is_mentioned):
             return False
         if kind is not FileKind.DATA and is_test_source(PurePosixPath(*inner)):  # a library comes before a source
@@ -296,14 +298,17 @@ class CarryRules:
         return folder if name in self.modules else None
 
     def _shadows(self, path: PurePosixPath, trees: _Trees) -> bool:
-        """Return whether a new file would be imported in place of a library's module.
+        """Return whether a new file would be taken in place of one of a library.
 
-        That is so in any folder that is on the search path, which the tests decide. Modules inside packages have longer
-        names: a folder is a package if the image says so, or if it is new and no link leads to it.
+        For a module of Python that is so in any folder that is on the search path, which the tests decide. Modules
+        inside packages have longer names: a folder is a package if the image says so, or if it is new and no link leads
+        to it.
         """
-        folder = self._shadowing(path)
-        if folder is None or str(path) in trees.image:
+        if str(path) in trees.image:
             return False
+        folder = self._shadowing(path)
+        if folder is None:
+            return is_library_source(path)
         begin = folder / "__init__.py"
         is_new_package = (
             begin in trees.types

@@ -25,6 +25,8 @@ else:
 __all__ = [
     "FileKind",
     "RepositoryPath",
+    "is_library_folder",
+    "is_library_source",
     "is_reserved",
     "is_start_up",
     "is_test_folder",
@@ -61,6 +63,8 @@ class _Table(NamedTuple):
     start_up: re.Pattern[str]
     tests: frozenset[str]
     modules: frozenset[str]
+    libraries: re.Pattern[str]
+    library_folders: frozenset[str]
     repository_files: frozenset[str]
     repository_folders: tuple[str, ...]
     worktree: frozenset[str]
@@ -77,6 +81,8 @@ def _table() -> _Table:
         _patterns(reserved["start_up"]),
         frozenset(reserved["tests"].split()),
         frozenset([*reserved["modules"].split(), *reserved["absent_modules"].split()]),
+        re.compile(f"(?:.*/)?(?:{'|'.join(map(_ending, reserved['libraries'].split()))})"),
+        frozenset(part for path in reserved["libraries"].split() for part in path.split("/")[:-1]) - {"lib"},
         frozenset(repository["files"].split()),
         tuple(repository["folders"].split()),
         frozenset(repository["worktree"].split()),
@@ -113,6 +119,21 @@ def _fits(parts: Sequence[str], patterns: re.Pattern[str]) -> bool:
 def _patterns(*listed: str) -> re.Pattern[str]:
     """Return an expression for the names that fit one of some patterns of the shell."""
     return re.compile("|".join(translate(pattern) for some in listed for pattern in some.split()))
+
+
+def _ending(pattern: str) -> str:
+    """Return an expression for the end of a path: ``*`` stands for a part of a name, ``**`` for any folders too."""
+    return "".join({"**": ".*", "*": "[^/]*"}.get(part, re.escape(part)) for part in re.split(r"(\*\*?)", pattern))
+
+
+def is_library_source(path: PurePosixPath) -> bool:
+    """Return whether a compiler or interpreter would take a new source file in place of one of its library."""
+    return _table().libraries.fullmatch(str(path)) is not None
+
+
+def is_library_folder(name: str) -> bool:
+    """Return whether files of a library lie in a folder of this name."""
+    return name in _table().library_folders
 
 
 def is_test_folder(name: str) -> bool:
