@@ -47,15 +47,19 @@ def write_record(folder: Path, record: IndexRecord, known: Mapping[str, Any] | N
         stamp = _stamp(path)
         files[path.name] = {"stamp": stamp, "sha256": by_stamp.get(tuple(stamp)) or _digest(path)}
     content = {"version": record.version, "corpus": record.corpus, "size": record.size, "files": files}
+    text = json.dumps(content)
     part = folder / f"{_NAME}.part"
-    part.write_text(json.dumps(content))
+    part.write_text(json.dumps({"record": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}))
     part.replace(folder / _NAME)
 
 
 def read_record(folder: Path) -> tuple[IndexRecord, dict[str, Any]] | None:
     """Return the record of an index and its noted files; None if it has none or a file is not as it was written."""
     try:
-        content = json.loads((folder / _NAME).read_bytes())
+        outer = json.loads((folder / _NAME).read_bytes())
+        if hashlib.sha256(outer["record"].encode()).hexdigest() != outer["sha256"]:
+            return None
+        content = json.loads(outer["record"])
         record = IndexRecord(content["version"], content["corpus"], content["size"])
         files: dict[str, Any] = content["files"]
         present = {path.name: _stamp(path) for path in _files(folder)}
