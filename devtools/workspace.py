@@ -18,7 +18,7 @@ CONCERNS = (
         ("test_dev.py", "test_ci.py", "test_strangers.py", "test_touched.py"),
     ),
     (re.compile(r"\.github/.*"), ("test_ci.py", "test_dev.py", "test_packages.py")),
-    (re.compile(r"hub/(official_index\.py|index/.*)"), ("test_official_index.py", "test_documents.py")),
+    (re.compile(r"hub/(official_index\.py|(index|results)/.*)"), ("test_official_index.py", "test_documents.py")),
     (re.compile(r"changelog\.d/.*"), ("test_changelog.py",)),
     (re.compile(r"CONTRIBUTING\.md"), ("test_contributing.py", "test_documents.py", "test_dev.py")),
     (

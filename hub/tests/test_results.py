@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from hub_command import gem_hub
 from registry_server import RunningRegistry, running_registry
 from signed_results import NAME, OWNER, code_record, made_result, new_key, signed_event, toy_release
-from toy_hub import contents, synthetic_release
+from toy_hub import Killed, contents, synthetic_release
 
 from gem.registry import spec
 from gem_eval.runs import evaluate_sync
@@ -117,6 +117,23 @@ def _edit_event(hub: Path, old: bytes, new: bytes) -> None:
 def _swap_events(hub: Path) -> None:
     first, second = sorted((hub / "events" / NAME).glob("*-result.json"))
     first.write_bytes(second.read_bytes())
+
+
+def test_a_killed_publication_of_a_result_is_completed(hub: Store, tmp_path: Path) -> None:
+    """A result whose record was written before the kill, and no page yet, is there after the next change."""
+    store, key = Store(hub.folder), new_key(tmp_path, "bob")
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "_derive", die)
+        with pytest.raises(Killed):
+            store.add_result(signed_event(made_result("bob", key, SCORES), key), None)
+    assert hub.rebuild(check=True)
+    publish(hub, tmp_path, OWNER)
+    assert listed(hub) == [("bob", "unreviewed"), (OWNER, "admitted")]
+    assert hub.rebuild(check=True) == []
 
 
 MIRRORS: dict[str, tuple[Callable[[Path], object], str]] = {

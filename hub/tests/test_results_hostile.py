@@ -215,6 +215,15 @@ def test_an_event_says_of_a_result_what_the_result_says(
         check_result(signed_event(made_result("bob", key, SCORES), key, **changes), toy_package())
 
 
+@pytest.mark.parametrize("changes", [{"wheel": "d" * 64}, {"filename": "toy_envs-0.1.0-py2-none-any.whl"}])
+def test_a_result_of_another_wheel_cannot_be_published_for_this_one(changes: dict[str, Any], key: PublisherKey) -> None:
+    """What was signed for one file is not a result of another, whatever the event says."""
+    record = made_result("bob", key, SCORES)
+    event = signed_event(replace(record, **changes), key, sha256=record.wheel)
+    with pytest.raises(HubRefusal, match="run it with the published wheel"):
+        check_result(event, toy_package())
+
+
 def test_an_honest_signature_by_somebody_else_is_refused(key: PublisherKey, other_key: PublisherKey) -> None:
     """After the first result of an account, no other key speaks for it, and its key speaks for nobody else."""
     package = toy_package()

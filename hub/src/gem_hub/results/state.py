@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gem_hub.events import Result, ResultDecision
+from gem_hub.events import Owner, Result, ResultDecision
 from gem_hub.package import WheelPackage
 
 __all__ = ["ResultState", "StatedResult", "episodes_path", "results_of"]
@@ -66,23 +66,28 @@ def results_of(package: WheelPackage) -> list[StatedResult]:
 
 def _results(package: WheelPackage) -> Iterator[StatedResult]:
     decisions: dict[str, ResultDecision] = {}
-    for event in package.events:
+    owners = {package.records[0].publisher} if package.records else set()
+    by_owners: set[str] = set()
+    for event in package.events:  # once, in order: a rebuild asks after each change
         if isinstance(event, ResultDecision):
             earlier = decisions.get(event.result)
             if earlier is None or earlier.action != "withdraw":  # a withdrawal is final
                 decisions[event.result] = event
+        elif isinstance(event, Owner):
+            (owners.add if event.action == "add" else owners.discard)(event.owner)
+        elif isinstance(event, Result) and event.by in owners:
+            by_owners.add(event.id)
     for event in package.events:
         if not isinstance(event, Result):
             continue
         decision = decisions.get(event.id)
-        state: ResultState = "unreviewed"
-        by = reason = ""
-        if decision is not None:
-            state = "admitted" if decision.action == "admit" else "withdrawn"
-            by, reason = decision.by, decision.reason if state == "withdrawn" else ""
-        elif event.by in package.at(event.serial).owners:
-            state, by = "admitted", event.by
-        yield StatedResult(event, state, by, reason)
+        if decision is None:
+            is_own = event.id in by_owners
+            yield StatedResult(event, "admitted" if is_own else "unreviewed", event.by if is_own else "", "")
+        elif decision.action == "admit":
+            yield StatedResult(event, "admitted", decision.by, "")
+        else:
+            yield StatedResult(event, "withdrawn", decision.by, decision.reason)
 
 
 def episodes_path(sha256: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ _MOST_ROWS = 100
 _WIDTH, _HEIGHT = 560, 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 16, 14, 38
 """Pixels around the drawing, for the axes and their words."""
+_LETTER = 6
+"""Pixels of a letter of a name, at most on average."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,11 @@ class PlotPoint:
     """Where its interval ends below; the same as ``y`` without one. The same holds for ``high``."""
     high: float
     is_reviewed: bool
+
+    @property
+    def anchor(self) -> str:
+        """The side of its name that is at the point: where the name has room to its right, its start."""
+        return "start" if self.x + len(self.label) * _LETTER < _WIDTH - _RIGHT else "end"
 
 
 @dataclass(frozen=True)
@@ -246,9 +254,10 @@ def _plot(entries: Sequence[Mapping[str, Any]], quantity: str) -> Plot | None:
     def y(value: float) -> float:
         return round(_HEIGHT - _BOTTOM - (value - low) / (high - low) * (_HEIGHT - _BOTTOM - _TOP), 1)
 
+    labels = _labels(scored)
     points, lines = [], []
     for entry in scored:
-        label, (below, above) = entry["model"] or entry["agent"], _ends(entry["estimate"])
+        label, (below, above) = labels[entry["id"]], _ends(entry["estimate"])
         place = y(entry["estimate"]["value"])
         if entry[quantity]:
             points.append(
@@ -264,6 +273,16 @@ def _plot(entries: Sequence[Mapping[str, Any]], quantity: str) -> Plot | None:
         x_ticks=[(x(10.0**power), _power(power)) for power in range(first, last + 1, step)],
         y_ticks=[(y(low + share * (high - low)), _number(low + share * (high - low))) for share in (0.0, 0.5, 1.0)],
     )
+
+
+def _labels(entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the names of results in a plot, with the harness where several results have one name."""
+    names = {entry["id"]: entry["model"] or entry["agent"] for entry in entries}
+    counts = Counter(names.values())
+    return {
+        entry["id"]: f"{name}, {entry['harness']}" if counts[name := names[entry["id"]]] > 1 else name
+        for entry in entries
+    }
 
 
 def _ends(estimate: Mapping[str, Any]) -> tuple[float, float]:
