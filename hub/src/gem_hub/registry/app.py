@@ -31,6 +31,7 @@ from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.tokens import TOKEN
 from gem_hub.registry.trusted_publishing.routes import publisher_routes
 from gem_hub.registry.uploads import upload_routes
+from gem_hub.registry.webhooks.routes import webhook_routes
 from gem_hub.static_answers import StaticAnswer, StaticAnswers
 from gem_hub_client.errors import HubError
 
@@ -56,6 +57,7 @@ def registry_app(
             *package_routes(services),
             *organisation_routes(services),
             *operator_routes(services),
+            *webhook_routes(services),
             private_route(PrivateHubs(services, _private_app)),
         ],
         StaticAnswers(services.store.files, services.fallback),
