@@ -17,6 +17,7 @@ from gem_hub.registry.recovery import recover
 from gem_hub.registry.server import listen, registry_server
 from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.settings import RegistrySettings
+from gem_hub.registry.webhooks.sender import WebhookSender
 from gem_hub.signing.renewal import SignatureRenewal
 from gem_hub.site.refresh import SiteRefresher
 from gem_hub.storage import PRIVATE
@@ -69,6 +70,7 @@ def _serve(services: RegistryServices, listener: socket.socket, host: str, certi
     try:
         with (
             SignatureRenewal(services.store, lambda what: click.secho(what, fg="red", err=True)),
+            WebhookSender(services, lambda what: click.secho(what, dim=True, err=True)),
             SiteRefresher(services.store, lambda what: click.secho(what, fg="red", err=True)),
             suppress(KeyboardInterrupt),  # an interrupt is the normal end, which uvicorn passes on
         ):

@@ -32,6 +32,7 @@ from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.tokens import TOKEN
 from gem_hub.registry.trusted_publishing.routes import publisher_routes
 from gem_hub.registry.uploads import upload_routes
+from gem_hub.registry.webhooks.routes import webhook_routes
 from gem_hub.static_answers import StaticAnswer, StaticAnswers
 from gem_hub_client.errors import HubError
 
@@ -58,6 +59,7 @@ def registry_app(
             *organisation_routes(services),
             *result_routes(services),
             *operator_routes(services),
+            *webhook_routes(services),
             private_route(PrivateHubs(services, _private_app)),
         ],
         StaticAnswers(services.store.files, services.fallback),

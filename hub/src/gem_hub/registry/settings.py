@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -33,6 +34,10 @@ def _origin(value: str) -> str:
     if value and (parts.scheme != "https" or not parts.hostname or "@" in parts.netloc or parts.path.strip("/")):
         raise ValueError(f"address is {value!r}; write https://HOST, since identity tokens and uploads need TLS")
     return f"https://{parts.netloc.lower().removesuffix(':443')}" if value else ""
+
+
+def _network(value: str) -> str:
+    return str(ipaddress.ip_network(value))
 
 
 class Quotas(Strict):
@@ -79,6 +84,8 @@ class RegistrySettings(Strict):
     """The ``simple/`` folder of the public index, in which new names are looked up; empty for none."""
     downloads: bool = True
     """Whether downloads are counted, without anything about the clients; see :mod:`gem_hub.registry.downloads`."""
+    webhook_networks: list[Annotated[str, AfterValidator(_network)]] = Field(default_factory=list)
+    """Networks that webhooks may be sent to although they are not public, such as ``"10.1.0.0/16"``; with http as well."""
     conformance: bool = True
     """Whether this process runs the conformance kit on what is published."""
     conformance_seconds: Annotated[float, Field(ge=1, le=86400)] = 1800.0

@@ -36,6 +36,7 @@ COMMANDS = {
     "owner": "gem_hub_client.cli.remote_changes:owner_command",
     "report": "gem_hub_client.cli.remote_changes:report_command",
     "downloads": "gem_hub_client.cli.downloads:downloads_command",
+    "webhooks": "gem_hub_client.cli.webhooks:webhooks_command",
     "org": "gem_hub_client.cli.org:org_command",
     "tokens": "gem_hub_client.cli.tokens:tokens_command",
     "publishers": "gem_hub_client.cli.publishers:publishers_command",
