@@ -17,7 +17,7 @@ from gem.env_spec import EnvSpec
 from gem.registry import make
 from gem_testing.attacks import FAMILIES, AttackAudit, audit
 from gem_testing.attacks.estimate import MARGIN, Bounds, estimate
-from gem_testing.attacks.families import Material, battery, payloads
+from gem_testing.attacks.families import Material, _label, battery, payloads
 from gem_testing.attacks.kind import kind_of
 from gem_testing.outcomes import NotTested
 from gem_testing.record import AttackAuditRecord
@@ -185,6 +185,23 @@ def test_an_audit_is_a_function_of_its_seeds_and_fits_the_record() -> None:
     record = AttackAuditRecord.model_validate(written)
     assert [attack.name for attack in record.results] == [result.name for result in first.results]
     json.dumps(written, ensure_ascii=False).encode("utf-8")
+
+
+def test_attacks_for_which_no_time_is_left_are_said_not_to_be_played() -> None:
+    """They are listed with the reason, and neither withstood nor paid."""
+    found = audit(spec_of("Sound"), seeds=2, further=2, seconds=1e-9)
+    (late,) = {(result.outcome, result.earned, result.message.partition(";")[0]) for result in found.results}
+    assert late == ("not played", None, "the time was over")
+    AttackAuditRecord.model_validate(json.loads(json.dumps(asdict(found))))
+
+
+@given(st.text())
+def test_a_label_is_short_and_printable_whatever_an_action_holds(text: str) -> None:
+    """It fits into a record, a line of a terminal, and a cell of a table."""
+    for action in (text, text * 100, {"content": text}, [text]):
+        label = _label(action)
+        assert len(label) <= 100
+        assert label.isprintable()
 
 
 @given(
