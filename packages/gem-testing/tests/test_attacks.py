@@ -36,6 +36,8 @@ HOLES = {
     "PaysQuotedCalls": {"quoted.thought", "quoted.fence", "quoted.quotation"},
     "PaysAnyCall": {"hedges.all_at_once"},
     "PaysFilesOfRewards": {"tampering.files"},
+    "PaysRewardFiles": {"tampering.commands"},
+    "PaysQueries": {"tampering.queries"},
 }
 """Environment with a hole → the attacks that find it."""
 
@@ -54,7 +56,7 @@ BY_DAY = {
 FOREVER = 1e6
 """Seconds: a busy machine must not cut an audit short, and the number of episodes bounds it."""
 
-MULTI = {"Switches", "PaysAnyCall", "PaysQuotedCalls", "PaysFilesOfRewards"}
+MULTI = {"Switches", "PaysAnyCall", "PaysQuotedCalls", "PaysFilesOfRewards", "PaysRewardFiles", "PaysQueries"}
 
 
 @pytest.fixture(autouse=True)

@@ -233,6 +233,33 @@ class PaysFilesOfRewards(Switches):
         return observation, max(reward, float("reward.txt" in self.calls(action))), *rest  # type: ignore[return-value]
 
 
+class PaysRewardFiles(Switches):
+    """Takes commands between tags, and believes the file of a reward that one of them writes."""
+
+    tool_schemas = ()
+
+    def calls(self, action: Any) -> list[Any]:
+        found = re.findall(r"\A<bash>(.*)</bash>\Z", action_text(action) or "", re.DOTALL)
+        return [self.colour if "> /logs/verifier/reward.txt" in command else command for command in found]
+
+    def sample_random_action(self) -> str:
+        return "<bash>ls</bash>"
+
+    def gold(self) -> str:
+        return f"<bash>{self.colour}</bash>"
+
+
+class PaysQueries(PaysRewardFiles):
+    """Takes statements between tags, and believes the table of answers that one of them makes."""
+
+    def calls(self, action: Any) -> list[Any]:
+        found = re.findall(r"\A<sql>(.*)</sql>\Z", action_text(action) or "", re.DOTALL)
+        return [self.colour if text.startswith("CREATE TABLE answer") else text.rpartition(" ")[2] for text in found]
+
+    def gold(self) -> str:
+        return f"<sql>SELECT light FROM {self.colour}</sql>"
+
+
 class GoldPolicy(Policy[Any, Any]):
     """Gives the right action."""
 
