@@ -117,6 +117,16 @@ def test_a_sound_environment_withstands_every_attack(name: str) -> None:
     assert found.reference.mean == 1.0
 
 
+def test_the_further_seeds_decide_by_the_lower_end_of_their_interval() -> None:
+    """What earns more than the bound in a few episodes by chance seems to pay, and is not said to pay."""
+    found = audit(spec_of("PaysRefusalsRarely"), seeds=8, further=12, seconds=FOREVER)
+    (result,) = [result for result in found.results if result.name == "nothing.refusal"]
+    assert (result.outcome, result.further) == ("withstood", True)
+    assert result.earned is not None
+    assert result.bound is not None
+    assert result.earned.low < result.bound < result.earned.mean
+
+
 @pytest.mark.parametrize(
     ("name", "attack", "said"),
     [("PaysNan", "constants.fixed", "paid nan"), ("FallsOverSurrogates", "malformed.unicode", "UnicodeEncodeError")],

@@ -102,6 +102,13 @@ class PaysRefusals(Sound):
         return float("don't know" in (action_text(action) or "")) or super().paid(action)
 
 
+class PaysRefusalsRarely(PaysRefusals):
+    """Pays for not knowing, in one question of some seven."""
+
+    def paid(self, action: Any) -> float:
+        return super().paid(action) if self.left % 7 == 0 else Sound.paid(self, action)
+
+
 class PaysAlmostNothing(Sound):
     """Pays a copy less than the margin."""
 
