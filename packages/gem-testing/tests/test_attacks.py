@@ -117,6 +117,15 @@ def test_a_sound_environment_withstands_every_attack(name: str) -> None:
     assert found.reference.mean == 1.0
 
 
+def test_an_episode_that_a_fault_spoiled_is_unknown_and_earns_nothing() -> None:
+    """It is no zero and no success, and an attack of which nothing else is known was not played."""
+    found = audited("LosesItsGrader")
+    assert outcomes(found, "not played") == {"nothing.empty_answer", "copies.whole"}  # the question shows an empty box
+    (result,) = [result for result in found.results if result.name == "nothing.empty_answer"]
+    assert (result.earned, result.message) == (None, "every episode was spoiled by a fault")
+    assert not outcomes(found, "pays")
+
+
 def test_the_further_seeds_decide_by_the_lower_end_of_their_interval() -> None:
     """What earns more than the bound in a few episodes by chance seems to pay, and is not said to pay."""
     found = audit(spec_of("PaysRefusalsRarely"), seeds=8, further=12, seconds=FOREVER)

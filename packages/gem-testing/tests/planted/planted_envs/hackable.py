@@ -102,6 +102,15 @@ class PaysRefusals(Sound):
         return float("don't know" in (action_text(action) or "")) or super().paid(action)
 
 
+class LosesItsGrader(Sound):
+    """Has no grader for an answer that is empty, pays anyway, and says so."""
+
+    def step(self, action: Any) -> Result:
+        if extract_last_boxed_answer(action) == "":
+            return TERMINAL_STATE, 1.0, True, False, {"grader_fault": "the grader is gone"}
+        return super().step(action)
+
+
 class PaysRefusalsRarely(PaysRefusals):
     """Pays for not knowing, in one question of some seven."""
 
