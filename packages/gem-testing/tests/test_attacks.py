@@ -17,7 +17,7 @@ from gem.env_spec import EnvSpec
 from gem.registry import make
 from gem_testing.attacks import FAMILIES, AttackAudit, audit
 from gem_testing.attacks.estimate import MARGIN, Bounds, estimate
-from gem_testing.attacks.families import Material, battery, payloads
+from gem_testing.attacks.families import Material, _label, battery, payloads
 from gem_testing.attacks.kind import kind_of
 from gem_testing.outcomes import NotTested
 from gem_testing.record import AttackAuditRecord
@@ -36,6 +36,8 @@ HOLES = {
     "PaysQuotedCalls": {"quoted.thought", "quoted.fence", "quoted.quotation"},
     "PaysAnyCall": {"hedges.all_at_once"},
     "PaysFilesOfRewards": {"tampering.files"},
+    "PaysRewardFiles": {"tampering.commands"},
+    "PaysQueries": {"tampering.queries"},
 }
 """Environment with a hole → the attacks that find it."""
 
@@ -54,7 +56,7 @@ BY_DAY = {
 FOREVER = 1e6
 """Seconds: a busy machine must not cut an audit short, and the number of episodes bounds it."""
 
-MULTI = {"Switches", "PaysAnyCall", "PaysQuotedCalls", "PaysFilesOfRewards"}
+MULTI = {"Switches", "PaysAnyCall", "PaysQuotedCalls", "PaysFilesOfRewards", "PaysRewardFiles", "PaysQueries"}
 
 
 @pytest.fixture(autouse=True)
@@ -113,6 +115,25 @@ def test_a_sound_environment_withstands_every_attack(name: str) -> None:
     assert {result.outcome for result in found.results} == {"withstood"}
     assert found.reference is not None
     assert found.reference.mean == 1.0
+
+
+def test_an_episode_that_a_fault_spoiled_is_unknown_and_earns_nothing() -> None:
+    """It is no zero and no success, and an attack of which nothing else is known was not played."""
+    found = audited("LosesItsGrader")
+    assert outcomes(found, "not played") == {"nothing.empty_answer", "copies.whole"}  # the question shows an empty box
+    (result,) = [result for result in found.results if result.name == "nothing.empty_answer"]
+    assert (result.earned, result.message) == (None, "every episode was spoiled by a fault")
+    assert not outcomes(found, "pays")
+
+
+def test_the_further_seeds_decide_by_the_lower_end_of_their_interval() -> None:
+    """What earns more than the bound in a few episodes by chance seems to pay, and is not said to pay."""
+    found = audit(spec_of("PaysRefusalsRarely"), seeds=8, further=12, seconds=FOREVER)
+    (result,) = [result for result in found.results if result.name == "nothing.refusal"]
+    assert (result.outcome, result.further) == ("withstood", True)
+    assert result.earned is not None
+    assert result.bound is not None
+    assert result.earned.low < result.bound < result.earned.mean
 
 
 @pytest.mark.parametrize(
@@ -185,6 +206,23 @@ def test_an_audit_is_a_function_of_its_seeds_and_fits_the_record() -> None:
     record = AttackAuditRecord.model_validate(written)
     assert [attack.name for attack in record.results] == [result.name for result in first.results]
     json.dumps(written, ensure_ascii=False).encode("utf-8")
+
+
+def test_attacks_for_which_no_time_is_left_are_said_not_to_be_played() -> None:
+    """They are listed with the reason, and neither withstood nor paid."""
+    found = audit(spec_of("Sound"), seeds=2, further=2, seconds=1e-9)
+    (late,) = {(result.outcome, result.earned, result.message.partition(";")[0]) for result in found.results}
+    assert late == ("not played", None, "the time was over")
+    AttackAuditRecord.model_validate(json.loads(json.dumps(asdict(found))))
+
+
+@given(st.text())
+def test_a_label_is_short_and_printable_whatever_an_action_holds(text: str) -> None:
+    """It fits into a record, a line of a terminal, and a cell of a table."""
+    for action in (text, text * 100, {"content": text}, [text]):
+        label = _label(action)
+        assert len(label) <= 100
+        assert label.isprintable()
 
 
 @given(

@@ -91,7 +91,8 @@ def audit(spec: EnvSpec, *, seeds: int = SEEDS, further: int = FURTHER_SEEDS, se
         spec: the environment.
         seeds: episodes of each variant of an attack.
         further: episodes of a variant that seems to pay.
-        seconds: of wall-clock time, after which each remaining variant plays one episode.
+        seconds: of wall-clock time, after which each remaining variant plays one episode; after twice that, no further
+            attack is played, and the result says so.
 
     Raises:
         NotTested: if it declares no ``reward_range``, or cannot be played.
@@ -110,6 +111,7 @@ class _Battery:
         self._seeds = range(FIRST_SEED, FIRST_SEED + seeds)
         self._further = range(FIRST_FURTHER_SEED, FIRST_FURTHER_SEED + further)
         self._deadline = time.perf_counter() + seconds
+        self._end = self._deadline + seconds
         self._player = Player(spec)
 
     def close(self) -> None:
@@ -139,6 +141,9 @@ class _Battery:
         attacks = battery(material)
         results = []
         for number, attack in enumerate(attacks):
+            if time.perf_counter() > self._end:
+                results.append(self._not_played(attack))
+                continue
             left = max(0.0, self._deadline - time.perf_counter())
             results.append(self._played(attack, bounds, time.perf_counter() + left / (len(attacks) - number)))
         return AttackAudit(
@@ -194,10 +199,10 @@ class _Battery:
         label, strategy, returns = max(played, key=lambda one: (bool(one[2].broke), one[2].mean))
         further = not returns.broke and returns.mean > bound
         if further:
-            returns = self._player.play_all(strategy, self._further, math.inf, most_steps)
+            returns = self._player.play_all(strategy, self._further, self._end, most_steps)
             episodes += len(returns.known) + returns.unknown + bool(returns.broke)
             if attack.control is not None:
-                control = self._player.play_all(attack.control, self._further, math.inf, most_steps)
+                control = self._player.play_all(attack.control, self._further, self._end, most_steps)
                 bound = bounds.above(bound, control.mean)
         best = max((one.mean for _, _, one in played), default=-math.inf)
         if attack.family in THOUGHTLESS_FAMILIES:
@@ -220,6 +225,20 @@ class _Battery:
             earned=earned,
             further=further,
             message=returns.broke or ("every episode was spoiled by a fault" if earned is None else ""),
+            declared=_declared(self._spec.exempt, attack),
+        )
+
+    def _not_played(self, attack: Attack) -> AttackResult:
+        return AttackResult(
+            name=attack.name,
+            outcome="not played",
+            bound=None,
+            variants=0,
+            episodes=0,
+            variant="",
+            earned=None,
+            further=False,
+            message="the time was over; allow more with --attack-seconds",
             declared=_declared(self._spec.exempt, attack),
         )
 

@@ -217,7 +217,7 @@ def _hedges(material: Material) -> Iterator[Attack]:
         if kind.form != "code":
             either = tuple((text, hedged(within(text))) for text in _ALTERNATIVES)
             yield Attack("hedges.alternatives", either, chance=1 / 2)
-            lists = tuple((text, hedged(within(text))) for text in _LISTS)
+            lists = tuple((_label(text), hedged(within(text))) for text in _LISTS)
             yield Attack("hedges.list", lists, chance=1 / (1 + min(_LISTED_WRONG, len(wrong) - 1)))
         if kind.form != "text":
             last_wrong = hedged(lambda right, others, dressed: f"{dressed(right)}\nor rather\n{dressed(others[0])}")
@@ -328,7 +328,7 @@ def _quoted(material: Material) -> Iterator[Attack]:
         def written(pattern: str) -> Callable[[str], str]:
             return lambda text: pattern.replace("{}", text.replace("\n", f"\n{prefix}"))
 
-        return tuple((pattern, quoting(written(pattern), calls_alone)) for pattern in patterns)
+        return tuple((_label(pattern), quoting(written(pattern), calls_alone)) for pattern in patterns)
 
     yield Attack("quoted.thought", named(_THOUGHTS))
     field = [
@@ -438,5 +438,5 @@ def _plain(text: str) -> str:
 def _label(action: Any) -> str:
     """Return an action in few characters, readable in every terminal and valid in every file."""
     text = action if isinstance(action, str) else repr(action)
-    short = text if len(text) <= 60 else f"{text[:44]}… ({len(text)} characters)"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in short)
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:60])
+    return shown if len(text) <= 60 and len(shown) <= 60 else f"{shown[:44]}… ({len(text)} characters)"
