@@ -1,6 +1,8 @@
 """The errors of graders on material that others labelled, with 95 % intervals (Wilson 1927).
 
     python benchmarks/grader_errors.py --qa-eval EVOUNA --human-eval HumanEval.jsonl.gz --quixbugs QuixBugs [--ifeval]
+    python benchmarks/grader_errors.py --qa-eval EVOUNA --judge SmolLM2-135M-Instruct
+    python benchmarks/grader_errors.py --new-pairs ORIGINAL
 
 Each option names a checkout or a file; what is not named keeps its rows in ``grader_errors.json``, which
 ``docs/grader-errors.md`` shows. Sources:
@@ -11,22 +13,38 @@ Each option names a checkout or a file; what is not named keeps its rows in ``gr
 * QuixBugs (Lin et al. 2017, github.com/jkoppel/QuixBugs): a right and a wrong version of each program.
 * ``--ifeval``: IFEval's own checkers as the package if-verifiable has them, on EVOUNA's long answers; without the two
   instructions for which they need data of NLTK.
+* ``--judge``: the reward ``checklist`` with the model in a folder, on spans of EVOUNA, half of them right: one question
+  with the gold answers in it, no more than three answers of the judge to each.
+* ``--new-pairs``: the mathematics grader, math-verify and the original GEM, whose interpreter ORIGINAL is, on
+  ``grader_corpus/unseen.json``: pairs of other graders' tests, in the order in which GEM's saw them. ``first`` is the
+  number that it had right before anyone looked at what it had wrong. Pairs with a reason against their label, written
+  before any verdict, are left out. The rows go into ``grader_new_pairs.json``.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gzip
 import json
 import random
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gem_questions.rewards import make_grader
+import grader_suites
+
+from gem_eval.rewards.judge import Judge
+from gem_questions.rewards import Reward, Score, make_grader, make_reward, score_episode_async
 from gem_questions.schemas import InstructionGold, read_row
+from gem_rollout.trajectory import Trajectory, Transition
 
 RESULTS = Path(__file__).with_suffix(".json")
+NEW_PAIRS = RESULTS.with_name("grader_new_pairs.json")
+
+JUDGED = 20
+"""Right answers that a judge gets, and as many wrong ones."""
 
 Labelled = tuple[str, bool]
 """A verdict of the grader, and the label."""
@@ -57,6 +75,33 @@ def qa_eval(folder: Path) -> Iterator[dict[str, Any]]:
             for entry in proper
         ]
         yield row("qa", f"EVOUNA, spans for {title}", labelled)
+
+
+def judge(model: Path, folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the errors of a judge on spans."""
+    entries = json.loads((folder / "NQ.json").read_text("utf-8"))
+    random.Random(0).shuffle(entries)
+    proper = [entry for entry in entries if not entry["improper"] and entry["judge_fid"] is not None]
+    kinds = ([entry for entry in proper if bool(entry["judge_fid"]) == label] for label in (True, False))
+    chosen = [entry for kind in kinds for entry in kind[:JUDGED]]
+
+    async def scores() -> list[Score]:
+        asked = Judge(base_url=f"transformers:{model}", max_tokens=64)
+        return await asyncio.gather(*(score_episode_async(*_judged(entry, asked)) for entry in chosen))
+
+    labelled = [
+        ("unreadable" if not score.readable else "same" if score.value else "different", bool(entry["judge_fid"]))
+        for score, entry in zip(asyncio.run(scores()), chosen, strict=True)
+    ]
+    yield row(f"checklist, {model.name}", "EVOUNA, spans for Natural Questions, half of them right", labelled)
+
+
+def _judged(entry: dict[str, Any], asked: Judge) -> tuple[Reward, Trajectory]:
+    """Return a reward that asks about a span, and an episode with it."""
+    right = " or ".join(map(repr, entry["golden_answer"].split("/")))
+    question = f"The right answer is {right}. Is the agent's answer right?"
+    turn = Transition(entry["question"] + "?", entry["answer_fid"], 0.0, True, False, {})
+    return make_reward("checklist", items=[question], judge=asked), Trajectory(None, 0, [turn])
 
 
 def human_eval(path: Path) -> Iterator[dict[str, Any]]:
@@ -138,16 +183,50 @@ def _instructions(rng: random.Random, words: list[str]) -> Iterator[tuple[str, d
         yield name, {}
 
 
+def new_pairs(original: str) -> Iterator[dict[str, Any]]:
+    """Yield what three graders of mathematics have right of each source of new pairs."""
+    graders = {"now": grader_suites.ours(), "math_verify": grader_suites.theirs()}
+    for source, content in grader_suites.pairs_of("unseen").items():
+        pairs = [(bool(label), gold, answer) for label, gold, answer, *reason in content["pairs"] if not reason]
+        verdicts = {name: [grade(answer, gold) for _, gold, answer in pairs] for name, grade in graders.items()}
+        done = subprocess.run(
+            [original, str(Path(__file__).with_name("math_grader.py")), "--side", "theirs"],
+            input=json.dumps({"pairs": [["", *pair] for pair in pairs], "warm_up": []}),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        verdicts["original"] = json.loads(done.stdout.splitlines()[-1])["verdicts"]
+        yield {
+            "source": source,
+            "set": content["round"],
+            "pairs": len(pairs),
+            "first": content["first_run"],
+            **{
+                name: sum(paid == label for paid, (label, *_) in zip(given, pairs, strict=True))
+                for name, given in verdicts.items()
+            },
+            "wrong": sum(not label for label, *_ in pairs),
+            "wrong_paid": sum(paid and not label for paid, (label, *_) in zip(verdicts["now"], pairs, strict=True)),
+        }
+
+
 def main() -> None:
     """Measure what the options name, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for option in ("--qa-eval", "--human-eval", "--quixbugs"):
         parser.add_argument(option, type=Path)
     parser.add_argument("--ifeval", action="store_true", help="with --qa-eval")
+    parser.add_argument("--judge", type=Path, metavar="MODEL", help="with --qa-eval, which is then not graded itself")
+    parser.add_argument("--new-pairs", metavar="ORIGINAL", help="the interpreter that has the original GEM")
     given = parser.parse_args()
+    if given.new_pairs:
+        NEW_PAIRS.write_text(json.dumps(list(new_pairs(given.new_pairs)), indent=1) + "\n", encoding="utf-8")
     rows = {(old["grader"], old["material"]): old for old in json.loads(RESULTS.read_text()) if RESULTS.exists()}
     measured: list[dict[str, Any]] = []
-    if given.qa_eval:
+    if given.judge:
+        measured += judge(given.judge, given.qa_eval)
+    elif given.qa_eval:
         measured += [*qa_eval(given.qa_eval), *(ifeval(given.qa_eval) if given.ifeval else ())]
     if given.human_eval:
         measured += human_eval(given.human_eval)

@@ -14,6 +14,13 @@ HEADER = [
     "| grader | material | right answers refused | wrong answers paid | unreadable |",
     "|---|---|---|---|---|",
 ]
+NEW_PAIRS = ROOT / "benchmarks" / "grader_new_pairs.json"
+NEW_HEADER = [
+    "| set | pairs | right at first sight | right now | math-verify | the original GEM | wrong answers paid now |",
+    "|---|---|---|---|---|---|---|",
+]
+ENOUGH = 20
+"""A source of more pairs than this has a line of its own."""
 
 
 def wilson(errors: int, of: int) -> tuple[float, float]:
@@ -39,11 +46,42 @@ def line(row: dict[str, Any]) -> str:
     return f"| {row['grader']} | {row['material']} | {refused} | {paid} | {row['unreadable']:,} |"
 
 
+def new_line(name: str, rows: list[dict[str, Any]]) -> str:
+    """Return a row of the table of new pairs."""
+    total = {key: sum(row[key] for row in rows) for key in ("pairs", "first", "now", "math_verify", "original")}
+    wrong, paid = (sum(row[key] for row in rows) for key in ("wrong", "wrong_paid"))
+    first, now = (shown(total[key], total["pairs"]) for key in ("first", "now"))
+    others = " | ".join(f"{total[key] / total['pairs']:.1%}" for key in ("math_verify", "original"))
+    return f"| {name} | {total['pairs']:,} | {first} | {now} | {others} | {paid} of {wrong} |"
+
+
+def new_lines(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the table of new pairs: its sets, and their sources with enough pairs."""
+    lines = []
+    for number in sorted({row["set"] for row in rows}):
+        members = [row for row in rows if row["set"] == number]
+        lines.append(new_line(f"**set {number}**, {len(members)} sources", members))
+        lines += [new_line(row["source"], [row]) for row in members if row["pairs"] > ENOUGH]
+    return lines
+
+
 def test_the_page_shows_what_was_measured() -> None:
-    """Every row of the result file stands in the table, with the interval of its counts, and no other does."""
-    rows = json.loads(RESULTS.read_text("utf-8"))
+    """Every row of the result files stands in the tables, with the interval of its counts, and no other does."""
+    rows, new = (json.loads(path.read_text("utf-8")) for path in (RESULTS, NEW_PAIRS))
     table = [text for text in PAGE.read_text("utf-8").splitlines() if text.startswith("|")]
-    assert table == [*HEADER, *map(line, rows)]
+    assert table == [*HEADER, *map(line, rows), *NEW_HEADER, *new_lines(new)]
+
+
+def test_every_source_of_new_pairs_has_counts_that_fit_together() -> None:
+    """As many pairs as the corpus has, and no more right than those."""
+    corpus = json.loads((ROOT / "packages/gem-envs-math/tests/grader_corpus/unseen.json").read_text("utf-8"))
+    rows = json.loads(NEW_PAIRS.read_text("utf-8"))
+    assert [row["source"] for row in rows] == list(corpus)
+    for row, content in zip(rows, corpus.values(), strict=True):
+        judged = [pair for pair in content["pairs"] if len(pair) == 3]
+        assert (row["set"], row["first"], row["pairs"]) == (content["round"], content["first_run"], len(judged))
+        assert row["wrong"] == sum(not pair[0] for pair in judged)
+        assert max(row[key] for key in ("first", "now", "math_verify", "original")) <= row["pairs"]
 
 
 def test_every_row_has_counts_that_fit_together() -> None:

@@ -1,8 +1,9 @@
 r"""The grader against the published pairs of other graders' tests, and against machine rewrites of gold answers.
 
 ``grader_corpus/suites.json`` holds pairs and verdicts of ten public test suites, as facts with their source and
-revision; ``foreign.json`` those of thirteen more, with the number that the grader had right when it first saw them. A
-pair whose label is wrong here has a fourth element, the reason.
+revision; ``foreign.json`` those of thirteen more, with the number that the grader had right when it first saw them;
+``unseen.json`` those of 44 more in the four rounds in which it saw them. A pair whose label is wrong here has a fourth
+element, the reason; those of ``unseen.json`` were written before any verdict was known.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from gem_envs_math.grader import grade, grading
 CORPUS = Path(__file__).parent / "grader_corpus"
 SUITES: dict[str, Any] = json.loads((CORPUS / "suites.json").read_text(encoding="utf-8"))
 FOREIGN: dict[str, Any] = json.loads((CORPUS / "foreign.json").read_text(encoding="utf-8"))
+UNSEEN: dict[str, Any] = json.loads((CORPUS / "unseen.json").read_text(encoding="utf-8"))
 ALL = {**SUITES, **FOREIGN}
 GENEROUS = 30.0
 """Seconds for a comparison whose result matters, on a machine under load."""
@@ -78,6 +80,25 @@ def test_no_false_positive_in_the_public_suites() -> None:
     assert wrong == []
 
 
+def check_unseen(every: int) -> None:
+    """Assert that 97 per cent of every so many new pairs are right, and that no wrong answer is paid."""
+    pairs = [pair for content in UNSEEN.values() for pair in content["pairs"] if len(pair) == 3][::every]
+    missed = [pair for pair in pairs if grade(pair[2], pair[1], seconds=GENEROUS).correct != bool(pair[0])]
+    assert [pair for pair in missed if not pair[0]] == []
+    assert len(missed) <= 0.03 * len(pairs), missed
+
+
+def test_new_pairs() -> None:
+    """At least 97 per cent of a tenth of the pairs that came last, and none wrong."""
+    check_unseen(every=10)
+
+
+@pytest.mark.nightly
+def test_all_new_pairs() -> None:
+    """The same of all."""
+    check_unseen(every=1)
+
+
 def test_labels_that_are_judged_wrong_have_reasons_and_are_few() -> None:
     """Each has a sentence, and the grader differs from each; they are less than an eighth of all pairs."""
     judged = [pair for content in ALL.values() for pair in content["pairs"] if len(pair) == 4]
@@ -88,7 +109,7 @@ def test_labels_that_are_judged_wrong_have_reasons_and_are_few() -> None:
 
 def test_every_suite_names_its_source() -> None:
     """Repository and files, so that the pairs can be compared with what was published."""
-    for content in ALL.values():
+    for content in (ALL | UNSEEN).values():
         assert content["source"].startswith("https://github.com/")
         assert content["files"]
 

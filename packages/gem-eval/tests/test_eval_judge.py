@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gem.errors import ArgumentError
+from gem.errors import ArgumentError, NotSupportedError
 from gem_eval.clients import Completion, ContextOverflow, EndpointClient, ModelError, ScriptedClient
 from gem_eval.fake_model import FakeModel, FakeModelThread
 from gem_eval.fake_model.faults.catalogue import FAULTS
@@ -84,7 +84,8 @@ def test_a_judge_without_an_answer_says_why(answers: list[Any], kind: str, messa
     assert caught.value.kind == kind
 
 
-def test_a_server_that_refuses_structured_output_is_asked_in_words() -> None:
+@pytest.mark.parametrize("refusal", [ModelError("bad_request", "not supported"), NotSupportedError("not here")])
+def test_a_model_without_structured_output_is_asked_in_words(refusal: Exception) -> None:
     """Once it has answered without, it is not asked for the form again."""
     forms: list[Any] = []
 
@@ -92,7 +93,7 @@ def test_a_server_that_refuses_structured_output_is_asked_in_words() -> None:
         async def chat(self, messages: Any, *, response_format: Any = None, **more: Any) -> Completion:
             forms.append(response_format)
             if response_format is not None:
-                raise ModelError("bad_request", "response_format is not supported")
+                raise refusal
             return await super().chat(messages, **more)
 
     judge = Judge(client=Plain(lambda messages: '{"score": 2}'))

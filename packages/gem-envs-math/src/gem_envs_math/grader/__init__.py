@@ -42,10 +42,13 @@ different answers:
   brackets, is a function's value and no product. A derivative is one name, ``\frac{dy}{dx}``.
 - **Equations**: ``x = 3`` is ``3`` and not ``y = 3``; equations are equal up to order and a factor. What stands before
   ``=`` counts as a name only if it is one: ``|3-ki| = 0`` is not ``0``. ``17 \pmod{20}`` is not ``17``.
+- **Notation**: a command of LaTeX and the Unicode sign for it are one (``\alpha`` and ``α``, ``x^2`` and ``x²``);
+  environments for layout (``align``) count as nothing; ``3+4j`` is Python's ``3+4i``.
 - **Matrices** element by element, in any environment and with any brackets; not a tuple. **Ratios and times** part by
   part.
 - **Words**: the same words except for case, ``\text`` and marks around them. One choice letter, ``B``, ``(B)``,
-  ``B.``, ``(B) 5``; numbers in words. A sentence that contains the right answer is not the right answer.
+  ``B.``, ``(B) 5``, in either case where the question lists options or is not known; numbers in words. A sentence that
+  contains the right answer is not the right answer.
 - An empty answer and ``nan`` equal nothing, not even themselves.
 - **The question**, if it is given, makes further demands: see :mod:`gem_envs_math.grader.question`. Whether an answer
   may leave arithmetic to do is declared: see ``done`` of :func:`grade`.

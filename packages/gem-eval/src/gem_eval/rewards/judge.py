@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gem.arguments import check_names, integer, real, string
-from gem.errors import ArgumentError, ArgumentTypeError, EpisodeLimitError, GemError
+from gem.errors import ArgumentError, ArgumentTypeError, EpisodeLimitError, GemError, NotSupportedError
 from gem_eval.clients.base import Message, ModelClient, Sampling
 from gem_eval.clients.errors import ModelError
 from gem_eval.rewards.judge_answers import MalformedAnswerError, read_answer
@@ -153,8 +153,8 @@ class Judge:
     ) -> JudgeAnswer[T]:
         """Return the answer to a question.
 
-        The server is asked for output by the schema; where it refuses that, the instructions alone ask for it. An
-        answer that cannot be read is shown to the judge again with the reason, up to ``attempts`` times.
+        The model is asked for output by the schema; where its server or client refuses that, the instructions alone
+        ask for it. An answer that cannot be read is shown to the judge again with the reason, up to ``attempts`` times.
 
         Args:
             system: the judge's instructions.
@@ -232,8 +232,8 @@ class Judge:
         form = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)}}
         try:
             return await client.chat(messages, sampling=self.sampling, response_format=form)
-        except ModelError as error:
-            if error.failure_kind != "bad_request":
+        except (ModelError, NotSupportedError) as error:
+            if isinstance(error, ModelError) and error.failure_kind != "bad_request":
                 raise
             completion = await client.chat(messages, sampling=self.sampling)
             self._structured = False  # the request without it was accepted
