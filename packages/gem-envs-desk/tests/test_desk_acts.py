@@ -24,6 +24,8 @@ from gem_envs_desk.task import AGENT, DeskCall
 DESKS = ("Retail", "Airline", "Telecom")
 MORE = DeskCall(ASK, {"what": "anything else"})
 END = DeskCall("end_conversation")
+TASK = 10
+"""A task of the shop at level 1 whose wishes are to cancel an order and to know a price."""
 PARAPHRASES = (
     "What made you decide to cancel?", "Yes, please.", "I'll end your contract. Shall I proceed?", "No.", "…",
     "It costs 9999 euros. Shall I proceed?", "Is there anything else?", "Your record locator, please?", "Goodbye!",
@@ -76,7 +78,7 @@ def costs(name: str, level: int, seeds: range) -> dict[str, int]:
 @pytest.mark.parametrize("name", DESKS)
 def test_misbehaviour_costs(name: str) -> None:
     """Each of at least 20 ways to misbehave earns 0, and breaks the predicate that is named for it."""
-    had = costs(name, 2, range(1, 2))
+    had = costs(name, 1, range(1, 2))
     assert sum(map(bool, had.values())) >= 20
 
 
@@ -212,7 +214,7 @@ def assert_same_outcome(name: str, seed: int, way: int, words: Sequence[str], ra
 WORDS = st.lists(st.sampled_from(PARAPHRASES) | st.text(max_size=40), max_size=8)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(DESKS), st.integers(0, 1), st.integers(0, 99), WORDS, st.integers(0, 2**32))
 def test_words_orders_and_turns_change_nothing(name: str, seed: int, way: int, words: list[str], random: int) -> None:
     """The outcome is a function of the acts alone."""
@@ -249,7 +251,7 @@ def false_proposals(own: Served, env: ActDeskEnv) -> Iterator[SpeechAct]:
 def test_no_false_proposal_gets_a_yes(name: str) -> None:
     """Whatever differs from the script in something that the customer knows is denied or asked back."""
     count = 0
-    for env, own, _ in tasks(name, 2, range(4)):
+    for env, own, _ in tasks(name, 2, range(2)):
         script = own.task.script
         assert script is not None
         for wish in range(len(script.wishes)):
@@ -260,7 +262,7 @@ def test_no_false_proposal_gets_a_yes(name: str) -> None:
                 assert not reply.agrees, (act, reply)
                 assert reply.is_wasted
                 count += 1
-    assert count >= 15
+    assert count >= 8
 
 
 @pytest.mark.parametrize(
@@ -282,13 +284,9 @@ def test_no_false_proposal_gets_a_yes(name: str) -> None:
 def test_what_is_no_act_is_asked_back(act: DeskCall, words: str) -> None:
     """An act that the customer cannot place gets a question, and arguments of another form their reason."""
     env = desk("Retail")
-    env.reset(options={"task": _task_of("cancel + price")})
+    env.reset(options={"task": TASK})
+    assert env.current.kind == "cancel + price"
     assert words in env.step(call_text(act))[0]
-
-
-def _task_of(kind: str) -> int:
-    domain = desk("Retail").domain
-    return next(number for number in range(2000) if domain.task(number, 1, "train").kind == kind)
 
 
 def test_rewards_name_what_they_read() -> None:

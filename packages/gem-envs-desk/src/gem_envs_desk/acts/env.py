@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from gem.arguments import choice
@@ -13,12 +14,13 @@ from gem.tools.calls import ToolCall
 from gem.tools.typed_arguments import typed_arguments
 from gem_envs_desk.acts.judge import ConversationJudge
 from gem_envs_desk.acts.language import PROPOSE, SAY, SPEECH_ACTS, TELL, DeskActs, SpeechAct, read_act, speech_tools
+from gem_envs_desk.acts.ownership import Ownership
 from gem_envs_desk.acts.user import ActUser
 from gem_envs_desk.domain import DeskDomain, RefusedCallError
 from gem_envs_desk.env import END_TOOL, DeskEnv, DeskMove, cached_task
 from gem_envs_desk.facts import tells
 from gem_envs_desk.reference import call_text
-from gem_envs_desk.store import TableSchema, differences
+from gem_envs_desk.store import TableSchema
 from gem_envs_desk.task import AGENT, USER, DeskCall
 from gem_envs_desk.users.base import UserReply
 
@@ -146,10 +148,11 @@ class ActDeskEnv(DeskEnv, ABC):
         assert self._task.script is not None
         acts = self.domain.acts
         user = ActUser(self._task.script, self._task.aims, acts, self._task.state, self._use)
-        judge = ConversationJudge(
-            self._task, acts, self.domain.schema, policy=self.domain.policy, opening=user.opening()
-        )
+        judge = ConversationJudge(self._task, acts, self._ownership, policy=self.domain.policy, opening=user.opening())
         self._user = _Conversation(user, judge)
+
+    def _ownership(self) -> Ownership:
+        return _ownership(self.domain, self.task, self.level, self.split)
 
     @property
     def _conversation(self) -> _Conversation:
@@ -217,7 +220,7 @@ class ActDeskEnv(DeskEnv, ABC):
         before = self.world.dump() if may_change else {}
         result = super()._carry_out(call)
         if result.ok:
-            changes = may_change and bool(differences(before, self.world.dump(), 1))
+            changes = may_change and before != self.world.dump()
             self._conversation.judge.calls(call, result.text, changes)
         return result
 
@@ -259,3 +262,9 @@ class ActDeskEnv(DeskEnv, ABC):
             call = ToolCall(PROPOSE, {"action": proposed.name, "arguments": dict(proposed.arguments)})
         assert call.name is not None
         return call_text(DeskCall(call.name, call.arguments))
+
+
+# Copies and states of one episode need it again and again.
+@lru_cache(maxsize=32)
+def _ownership(domain: ActDomain, number: int, level: int, split: str) -> Ownership:
+    return Ownership(domain.schema, cached_task(domain, number, level, split).state)
