@@ -20,7 +20,7 @@ from gem_tools.mcp.errors import MCPServerError
 from gem_tools.mcp.process import silence_inherited
 
 if TYPE_CHECKING:
-    from gem_tools.mcp.users import SessionGroup
+    from gem_tools.mcp.session_group import SessionGroup
 
 __all__ = ["Host", "host", "is_running"]
 

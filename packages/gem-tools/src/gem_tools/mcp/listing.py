@@ -14,7 +14,8 @@ from gem_tools.mcp.config import ServerConfig
 from gem_tools.mcp.connection import RetryPolicy
 from gem_tools.mcp.names import public_names
 from gem_tools.mcp.placeholders import for_episode, has_values
-from gem_tools.mcp.users import ConnectionUser, SessionGroup
+from gem_tools.mcp.session_group import SessionGroup
+from gem_tools.mcp.users import ConnectionUser
 
 if TYPE_CHECKING:
     from gem_tools.mcp.session import Offerings

@@ -13,7 +13,8 @@ from gem_tools.mcp.errors import MCPServerError
 from gem_tools.mcp.listing import OfferedTool
 from gem_tools.mcp.placeholders import for_episode, has_values
 from gem_tools.mcp.results import prompt_list, prompt_result, resource_list, resource_result, tool_result
-from gem_tools.mcp.users import ConnectionUser, SessionGroup
+from gem_tools.mcp.session_group import SessionGroup
+from gem_tools.mcp.users import ConnectionUser
 
 if TYPE_CHECKING:
     from gem.core import Env

@@ -15,9 +15,10 @@ from gem_tools.mcp.listing import Extras, OfferedTool, list_offers
 from gem_tools.mcp.placeholders import has_values
 from gem_tools.mcp.results import prompt_messages
 from gem_tools.mcp.server_tool import MCPServerTool
+from gem_tools.mcp.session_group import SessionGroup
 from gem_tools.mcp.simulated_user import Answers, check_source
 from gem_tools.mcp.tool_set import ToolSet
-from gem_tools.mcp.users import ConnectionUser, SessionGroup
+from gem_tools.mcp.users import ConnectionUser
 
 if TYPE_CHECKING:
     from typing_extensions import Self

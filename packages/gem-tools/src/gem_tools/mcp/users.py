@@ -1,4 +1,4 @@
-"""The users of connections: tools that share a session, and what each of them holds."""
+"""The users of connections, and what each of them holds."""
 
 from __future__ import annotations
 
@@ -9,30 +9,11 @@ from gem_processes.shared_resource import ResourceHandle
 from gem_tools.mcp.config import ServerConfig
 from gem_tools.mcp.connection import ServerConnection
 from gem_tools.mcp.host import Host, host, is_running
-from gem_tools.mcp.simulated_user import Answers, SimulatedUser
+from gem_tools.mcp.session_group import SessionGroup
 
-__all__ = ["ConnectionUser", "SessionGroup"]
+__all__ = ["ConnectionUser"]
 
 T = TypeVar("T")
-
-
-class SessionGroup:
-    """Tools with their own sessions, one with each server. A deep copy is another group.
-
-    Args:
-        answers: answers the questions of these servers; None for sessions without a user.
-    """
-
-    def __init__(self, answers: Answers | None = None) -> None:
-        self.used: set[ServerConfig] = set()
-        """The servers called in this episode."""
-        self.user = None if answers is None else SimulatedUser(answers)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> SessionGroup:
-        return SessionGroup(*self.__reduce__()[1])
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return SessionGroup, (None if self.user is None else self.user.source,)
 
 
 class ConnectionUser:
