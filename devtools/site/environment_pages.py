@@ -73,7 +73,7 @@ def _page(view: PackageView, environment: BaseEnvironment, found: Played) -> Ite
     yield "| | |"
     yield "|---|---|"
     yield f"| listed in | [all environments](/{FOLDER}/index.md) |"
-    yield f"| package | [{view.name}](/packages/{view.name}.md), {_inline(view.licence)} |"
+    yield f"| package | [{view.name}](/packages/{view.name}.md), {_inline(view.release.licence)} |"
     yield f"| install | `pip install {view.name}` |"
     yield f"| variants | {', '.join(f'`-{name}`' for name in environment.variants) or 'none'} |"
     yield f"| turns | {environment.turns} |"

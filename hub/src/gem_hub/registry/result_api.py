@@ -11,6 +11,7 @@ from pydantic import Field, JsonValue, ValidationError
 from starlette.routing import Route
 
 from gem_hub.events import Reason, Result, ResultDecision
+from gem_hub.package import WheelPackage
 from gem_hub.records import Digest, Strict, VersionText, reasons
 from gem_hub.registry.api import ApiCall, api_route
 from gem_hub.registry.problems import Problem
@@ -57,7 +58,7 @@ def _publish(call: ApiCall) -> dict[str, Any]:
         packed = base64.b64decode(sent.episodes, validate=True) if sent.episodes else None
         event = Result(
             name=package.name,
-            by=credential.account,
+            by=_acting(call, credential.account, package),
             version=sent.version,
             sha256=sent.sha256,
             envelope=sent.envelope,
@@ -66,12 +67,16 @@ def _publish(call: ApiCall) -> dict[str, Any]:
         raise Problem(HTTPStatus.BAD_REQUEST, f"this is no result: {reasons(error)[:1000]}") from error
     call.services.store.add_result(event, packed)
     call.log("package.result", f"{package.name} {sent.version}", result=event.id)
-    state = "admitted" if credential.account in package.owners else "unreviewed"
+    state = "admitted" if event.by in package.owners else "unreviewed"
     return {"name": package.name, "id": event.id, "state": state}
 
 
 def _decide(call: ApiCall, action: str) -> dict[str, Any]:
-    call.needs("manage")
-    call.existing()
+    by = _acting(call, call.needs("manage").account, call.existing())
     result = call.request.path_params["id"]
-    return call.add_event(ResultDecision, result=result, action=action, reason=call.read(_Decision).reason)
+    return call.add_event(ResultDecision, by, result=result, action=action, reason=call.read(_Decision).reason)
+
+
+def _acting(call: ApiCall, account: str, package: WheelPackage) -> str:
+    """Return the account, or the organisation that owns the package if the account speaks for it on results."""
+    return call.services.organisations.acting_for(account, package.owners, "results") or account

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 __all__ = ["ACTS", "ROLES", "Act", "Role", "may"]
 
 Role = Literal["owner", "maintainer", "member"]
-Act = Literal["read", "publish", "yank", "deprecate", "owners", "invite", "role", "remove"]
+Act = Literal["read", "publish", "yank", "deprecate", "results", "owners", "invite", "role", "remove"]
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -16,12 +16,14 @@ ACTS: dict[Act, tuple[Role, ...]] = {
     "publish": ("owner", "maintainer"),
     "yank": ("owner", "maintainer"),
     "deprecate": ("owner", "maintainer"),
+    "results": ("owner", "maintainer"),
     "owners": ("owner",),
     "invite": ("owner",),
     "role": ("owner",),
     "remove": ("owner",),
 }
-"""Act → the roles that may do it. ``read`` is of private packages, ``owners`` changes the owners and the trusted
+"""Act → the roles that may do it. ``read`` is of private packages, ``results`` admits what others publish about
+a package, ``owners`` changes the owners and the trusted
 publishers of a package, and the last three change the organisation itself. Everybody may leave but the last owner."""
 
 

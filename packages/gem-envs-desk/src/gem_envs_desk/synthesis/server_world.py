@@ -43,7 +43,8 @@ class LiveServer:
         from gem_tools.mcp.config import read_config
         from gem_tools.mcp.connection import RetryPolicy
         from gem_tools.mcp.placeholders import for_episode
-        from gem_tools.mcp.users import ConnectionUser, SessionGroup
+        from gem_tools.mcp.session_group import SessionGroup
+        from gem_tools.mcp.users import ConnectionUser
 
         self._folder = tempfile.mkdtemp(prefix="gem-server-")
         self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
