@@ -173,3 +173,11 @@ def running_registry(
         server.should_exit = True
         thread.join()
         services.close()
+
+
+def join(registry: RunningRegistry, organisation: str, account: str, role: str, by: str) -> None:
+    """Make an account a member in the way that members take."""
+    path = f"/api/v1/organisations/{organisation}"
+    client = registry.account(account)
+    assert registry.account(by).send("PUT", f"{path}/members/{account}", {"role": role}).json["outcome"] == "invited"
+    assert client.send("POST", f"{path}/membership").json["role"] == role

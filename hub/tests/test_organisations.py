@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from registry_server import Answer, RegistryClient, RunningRegistry, running_registry, toy_wheel
+from registry_server import Answer, RegistryClient, RunningRegistry, join, running_registry, toy_wheel
 
 from gem_hub.policy import FILE_NAME
 from gem_hub.registry.organisations.organisations import INVITATION_SECONDS, Organisations
@@ -21,14 +21,6 @@ from gem_hub.registry.problems import Problem
 
 ORG = "/api/v1/organisations/acme"
 PACKAGE = "/api/v1/packages/acme-envs"
-
-
-def join(registry: RunningRegistry, organisation: str, account: str, role: str, by: str) -> None:
-    """Make an account a member in the way that members take."""
-    path = f"/api/v1/organisations/{organisation}"
-    client = registry.account(account)
-    assert registry.account(by).send("PUT", f"{path}/members/{account}", {"role": role}).json["outcome"] == "invited"
-    assert client.send("POST", f"{path}/membership").json["role"] == role
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from hub_command import gem_hub
-from registry_server import RunningRegistry, running_registry
+from registry_server import RunningRegistry, join, running_registry
 from signed_results import NAME, OWNER, code_record, made_result, new_key, signed_event, toy_release
 from toy_hub import Killed, contents, synthetic_release
 
@@ -238,6 +238,30 @@ def test_a_stranger_publishes_a_result_that_others_check(
         packed = store.files.read(path)
         assert sha256(gzip.decompress(packed or b"")).hexdigest() == one.event.predicate["raw_sha256"]
         assert game_registry.stranger.send("GET", f"/{path}").fields["Content-Type"] == "application/gzip"
+
+
+@pytest.mark.slow
+def test_an_organisation_decides_through_those_whose_role_allows_it(tmp_path: Path) -> None:
+    """Of the organisation that owns a package a maintainer admits results in its name, and a member or stranger none."""
+    with running_registry(tmp_path / "hub") as registry:
+        store, key = registry.services.store, new_key(tmp_path, "bob")
+        _, metadata = synthetic_release(NAME, "0.1.0", publisher=OWNER)
+        release = toy_release()
+        store.publish(release, None, metadata)
+        store.add_event(code_record(release))
+        result = signed_event(made_result("bob", key, [1.0, 0.0, 1.0]), key)
+        store.add_result(result, None)
+        alice = registry.account(OWNER)
+        assert alice.send("POST", "/api/v1/organisations", {"name": "acme"}).status == 201
+        for account, role in (("mona", "maintainer"), ("milo", "member")):
+            join(registry, "acme", account, role, OWNER)
+        assert alice.send("PUT", f"/api/v1/packages/{NAME}/owners/acme").status == 200
+        assert alice.send("DELETE", f"/api/v1/packages/{NAME}/owners/{OWNER}").status == 200
+        path = f"/api/v1/packages/{NAME}/results/{result.id}/admission"
+        statuses = {who: registry.account(who).send("PUT", path, {}).status for who in ("milo", "bob", "mona")}
+        assert statuses == {"milo": 409, "bob": 409, "mona": 200}
+        (stated,) = results_of(store.existing(NAME))
+        assert (stated.state, store.existing(NAME).events[-1].by) == ("admitted", "acme")
 
 
 @pytest.mark.parametrize(
