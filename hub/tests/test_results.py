@@ -23,6 +23,8 @@ from gem_eval.runs import evaluate_sync
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Conformance, Result, ResultDecision
 from gem_hub.results.state import episodes_path, results_of
+from gem_hub.signing import online, roots
+from gem_hub.signing.keys import create_key
 from gem_hub.store import Store
 from gem_hub_client.cli.group import hub_command
 from gem_hub_client.config import hub_at
@@ -170,6 +172,25 @@ def test_verify_checks_every_result(hub: Store, tmp_path: Path) -> None:
     done = CliRunner().invoke(hub_command, ["verify", str(hub.folder)])
     assert done.exit_code == 1
     assert "is not what the package's page promises" in done.output
+
+
+def test_the_log_of_a_signed_hub_has_its_results(hub: Store, tmp_path: Path) -> None:
+    """An operator who replaces a result, derives all pages anew and signs them is found by the log."""
+    key = create_key(tmp_path / "root.pem")
+    root = roots.first_root([key.public_key], 1, online.new_online_key(hub.files), 30)
+    roots.sign_root(root, [key])
+    hub.install_root(1, roots.dumped(root))
+    publish(hub, tmp_path, "bob")
+    verified = CliRunner().invoke(hub_command, ["verify", str(hub.folder)])
+    assert verified.exit_code == 0, verified.output
+    (path,) = (hub.folder / "events" / NAME).glob("*-result.json")
+    event = Result.model_validate_json(path.read_bytes())
+    path.write_bytes(event.model_copy(update={"created": "2030-01-01T00:00:00Z"}).to_bytes())
+    hub.rebuild()
+    hub.sign()
+    verified = CliRunner().invoke(hub_command, ["verify", str(hub.folder)])
+    assert verified.exit_code == 1
+    assert "log" in verified.output
 
 
 def test_a_hub_cannot_make_up_a_result(hub: Store, tmp_path: Path) -> None:
