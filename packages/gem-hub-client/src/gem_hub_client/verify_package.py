@@ -204,7 +204,8 @@ def _check_results(served: ServedHub, found: VerifiedPage, log: RecordLog | None
             pass
         for path in (entry["path"] for entry in found.page.get("results", ())):
             content = served.read(path, EVENT_LIMIT)
-            if log is not None and content is not None:
+            # A package without a release has its results beside its page, and no events.
+            if log is not None and content is not None and path.startswith("events/"):
                 log.check_event(path, content)
     except HubError as error:
         served.problems.append(sanitize(str(error)))
