@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,10 +17,11 @@ GOOD = [1.0] * 10 + [0.0] * 2
 POOR = [0.0] * 11 + [1.0]
 
 
-@pytest.fixture
-def package(tmp_path: Path) -> WheelPackage:
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> WheelPackage:
     """A package with results of two harnesses, one of a stranger, one on other seeds and one that was withdrawn."""
-    alice, bob = new_key(tmp_path, "alice"), new_key(tmp_path, "bob")
+    folder = tmp_path_factory.mktemp("keys")
+    alice, bob = new_key(folder, "alice"), new_key(folder, "bob")
     results = [
         signed_event(made_result(OWNER, alice, GOOD, model="great-model", salt="1"), alice),
         signed_event(made_result(OWNER, alice, POOR, model="great-model", harness="other-loop", salt="2"), alice),

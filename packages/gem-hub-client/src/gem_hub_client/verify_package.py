@@ -16,7 +16,7 @@ from gem_hub_client.errors import HubError
 from gem_hub_client.names import page_path
 from gem_hub_client.pages import PAGE_LIMIT, VerifiedPage, page_contradictions
 from gem_hub_client.releases import IndexedRelease, file_path, read_release
-from gem_hub_client.results.listed import read_results
+from gem_hub_client.results.listed import EVENT_LIMIT, read_results
 from gem_hub_client.sanitize import sanitize
 from gem_hub_client.simple import JSON_TYPE, UNSAID_IN_HTML, Link, SimplePage, kind_of, read_html, read_json
 from gem_hub_client.trust.statements import contradiction, counts_of, read_statement
@@ -141,11 +141,7 @@ def _check(
     if versions != sorted(versions, key=Version, reverse=True):
         served.problem(path, "does not list the newest release first")
     _check_statements(served, path, page)
-    try:
-        for _ in read_results(VerifiedPage(served.hub, line, page, "")):
-            pass
-    except HubError as error:
-        served.problems.append(sanitize(str(error)))
+    _check_results(served, VerifiedPage(served.hub, line, page, ""), log)
     quarantined = page["status"] == "quarantined"
     releases: list[tuple[IndexedRelease, dict[str, Any]]] = []
     for entry in page["releases"]:
@@ -199,6 +195,20 @@ def _check_statements(served: ServedHub, path: str, page: dict[str, Any]) -> Non
             f"{page['name']}: {replaced} statements on conformance are signed with a key that the hub has replaced "
             "since; its operator can run: gem hub check --outdated"
         )
+
+
+def _check_results(served: ServedHub, found: VerifiedPage, log: RecordLog | None) -> None:
+    """Check that each result is the one that the page promises, signed by its publisher, and in the log."""
+    try:
+        for _ in read_results(found):
+            pass
+        for path in (entry["path"] for entry in found.page.get("results", ())):
+            content = served.read(path, EVENT_LIMIT)
+            # A package without a release has its results beside its page, and no events.
+            if log is not None and content is not None and path.startswith("events/"):
+                log.check_event(path, content)
+    except HubError as error:
+        served.problems.append(sanitize(str(error)))
 
 
 def _check_simple(served: ServedHub, page: dict[str, Any], entries: list[dict[str, Any]], quarantined: bool) -> None:

@@ -27,9 +27,10 @@ from gem_hub_client.results.envelope import open_envelope
 from gem_hub_client.results.record import ResultRecord, result_id
 from gem_hub_client.sanitize import sanitize
 
-__all__ = ["HubResult", "read_episodes", "read_results"]
+__all__ = ["EVENT_LIMIT", "HubResult", "read_episodes", "read_results"]
 
-_EVENT_LIMIT = 2_000_000
+EVENT_LIMIT = 2_000_000
+"""Bytes of a result's file."""
 _PACKED_LIMIT = 4 * 2**20
 _EPISODES_LIMIT = 64 * 2**20
 _STATES = ("admitted", "unreviewed", "withdrawn")
@@ -129,7 +130,7 @@ def _content(hub: Hub, path: str, digest: str) -> bytes:
             content = kept.read_bytes()
             if sha256(content).hexdigest() == digest:
                 return content
-    content = hub.source.read(path, _EVENT_LIMIT).content or b""
+    content = hub.source.read(path, EVENT_LIMIT).content or b""
     if hub.remote and kept is not None and sha256(content).hexdigest() == digest:
         with suppress(OSError):
             kept.parent.mkdir(parents=True, exist_ok=True)

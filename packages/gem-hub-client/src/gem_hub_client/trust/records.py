@@ -54,6 +54,21 @@ class RecordLog:
             raise TrustError(f"{self.hub.name}: {path} is no record of {name} {version}: {error!r}") from error
         self._reader.check_entry(self._edge, serial - 1, content)
 
+    def check_event(self, path: str, content: bytes) -> None:
+        """Check that the file of an event is in the log as it is here.
+
+        Raises:
+            TrustError: if it is not, or is no event.
+            HubError: if the log cannot be read.
+        """
+        try:
+            serial = json.loads(content)["serial"]
+            if type(serial) is not int or serial < 1:
+                raise ValueError(f"its serial is {serial!r}")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise TrustError(f"{self.hub.name}: {path} is no event: {error!r}") from error
+        self._reader.check_entry(self._edge, serial - 1, content)
+
 
 def check_recorded(releases: Iterable[IndexedRelease]) -> None:
     """Check that releases stand in the logs of their hubs; those of a hub without a log pass.
