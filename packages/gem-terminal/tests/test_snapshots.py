@@ -278,7 +278,7 @@ def test_moved_folders_are_changes_with_all_their_content(engine: Engine, start:
                 check_changes(start, last)
 
 
-@pytest.mark.slow(reason="ten containers")
+@pytest.mark.nightly
 @pytest.mark.only_engine("namespace")
 def test_a_chain_has_few_layers_and_few_copies(engine: Engine, start: Callable[[], Container]) -> None:
     """However long it is: layers grow from one to the next, and large files stay where they are."""
