@@ -102,7 +102,7 @@ def output_of(process: subprocess.Popen[str]) -> str:
     return out
 
 
-@pytest.mark.slow(reason="another process imports gem and starts an engine")
+@pytest.mark.nightly
 @pytest.mark.every_engine
 def test_another_process_restores_what_this_one_stored(env: TerminalEnv, store: SnapshotStore, tmp_path: Path) -> None:
     """Files, folder and variables, after the container and the snapshot here are gone; then nothing is kept of it."""

@@ -20,7 +20,7 @@ from gem_terminal import TerminalEnv
 from gem_terminal.engines import Container, Engine
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.docker.images import LABEL
-from gem_terminal.engines.namespace import saved_files
+from gem_terminal.engines.namespace import saved_files, shared_folders
 from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot, SharedFolders
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
@@ -278,7 +278,7 @@ def test_moved_folders_are_changes_with_all_their_content(engine: Engine, start:
                 check_changes(start, last)
 
 
-@pytest.mark.slow(reason="ten containers")
+@pytest.mark.nightly
 @pytest.mark.only_engine("namespace")
 def test_a_chain_has_few_layers_and_few_copies(engine: Engine, start: Callable[[], Container]) -> None:
     """However long it is: layers grow from one to the next, and large files stay where they are."""
@@ -358,17 +358,21 @@ def test_attributes_and_marks_are_copied(tmp_path: Path) -> None:
         copy = os.memfd_create("copy")
         opened.callback(os.close, copy)
         saved_files.save(folder, copy)
+        (tmp_path / "layer").mkdir()
+        shared_folders._fill(str(tmp_path / "layer"), folder, [], [])
         (source / "folder/file").write_text("later")
         saved_files.restore(copy, str(target))
         table = {entry.path: entry for entry in saved_files.table_of(copy)}
         assert saved_files.SavedContent(copy, table["folder/file"]).read(100_000) == b"x" * 70_000
-    assert (target / "folder/file").read_bytes() == b"x" * 70_000
-    assert os.getxattr(target / "folder/file", "user.colour") == b"red\0"
-    assert (target / "holes").read_bytes() == (source / "holes").read_bytes()
-    assert (target / "holes").stat().st_blocks == (source / "holes").stat().st_blocks
+    for made in (target, tmp_path / "layer/files"):
+        assert (made / "folder/file").read_bytes() == b"x" * 70_000
+        assert os.getxattr(made / "folder/file", "user.colour") == b"red\0"
+        assert (made / "holes").read_bytes() == (source / "holes").read_bytes()
+        assert (made / "holes").stat().st_blocks == (source / "holes").stat().st_blocks
+        if is_root:
+            assert os.getxattr(made / "folder", saved_files.MARK_REPLACED) == b"y"
+            assert (made / "deleted").stat().st_rdev == 0
     if is_root:
-        assert os.getxattr(target / "folder", saved_files.MARK_REPLACED) == b"y"
-        assert (target / "deleted").stat().st_rdev == 0
         assert [path for path, entry in table.items() if saved_files.is_mark_of_deletion(entry)] == ["deleted"]
 
 
