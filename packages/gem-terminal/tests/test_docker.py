@@ -66,6 +66,15 @@ def test_a_size_that_the_engine_tells_is_enough(
     assert output(container, "rm /huge*; echo on") == "on\n"
 
 
+def test_changes_may_take_longer_than_other_answers(
+    container: DockerContainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine walks through all files of the image for them, so an answer that is late is none that is missing."""
+    output(container, "touch /new")
+    monkeypatch.setattr(container._client.api, "timeout", 1e-4)
+    assert "/new" in container.changes(["/nothing"]).changed
+
+
 def test_what_is_counted_inside_is_what_is_counted_outside(container: DockerContainer) -> None:
     """Where the control groups cannot be seen, the container is asked for them."""
     output(container, "head -c 1G /dev/zero | tail -c 1G; for i in $(seq 100); do sleep 5 & done")

@@ -58,6 +58,8 @@ _EARLY = 1 << 20
 """The largest output in bytes that is buffered while input is written."""
 _LOOKS = 0.25
 """Seconds without output before the first question to the engine whether the process runs; doubled each time."""
+_WALKS_IN = 600.0
+"""Seconds for the engine to walk through all files of a container and its image: 30 for a gigabyte, if it is busy."""
 _ENDS_IN = 3.0
 """Seconds to wait for the last output of an ended process, enough for a busy engine."""
 
@@ -280,13 +282,15 @@ class DockerContainer(Container):
             self.kill_all()
 
     def changes(self, folders: Iterable[str], *, most: int = 1 << 30) -> FileChanges:
-        try:
-            with engine_errors(f"container {self.id[:12]} tells no changes"):
-                found = self._client.api.diff(self.id) or []
-        except EngineError as error:
-            if _TOO_DEEP in str(error):
-                raise ContentError(f"container {self.id[:12]} has folders too deep to be told") from error
-            raise
+        api = self._client.api
+        with engine_errors(f"container {self.id[:12]} tells no changes"):
+            where = api._url("/containers/{0}/changes", self.id)  # type: ignore[attr-defined]  # as the SDK does
+            answer = api.get(where, timeout=_WALKS_IN)
+            if not answer.ok:
+                if _TOO_DEEP in answer.text:
+                    raise ContentError(f"container {self.id[:12]} has folders too deep to be told")
+                raise EngineError(f"container {self.id[:12]} tells no changes: {answer.text[-300:].strip()}")
+            found = answer.json() or []
         removed = tuple(each["Path"] for each in found if each["Kind"] == _DELETED)
         changed = frozenset(each["Path"] for each in found if each["Kind"] != _DELETED)
         differences = FileChanges((), removed, changed)
