@@ -289,6 +289,7 @@ def test_a_hundred_small_additions_keep_an_index_in_few_parts(tmp_path: Path) ->
     assert index.search("n42", 1)[0].contents == "oslo n42"
 
 
+@pytest.mark.nightly
 @given(
     seed=st.integers(min_value=0, max_value=2**32 - 1),
     count=st.sampled_from([1, 5, 130, 700]),

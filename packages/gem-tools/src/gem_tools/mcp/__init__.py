@@ -13,8 +13,8 @@ Read in this order: ``config.py`` and ``placeholders.py`` (the servers, and what
 ``message_flow.py`` (the transports), ``pending.py``, ``tool_calls.py``, ``schema_check.py`` and ``simulated_user.py``
 (requests, their progress, tasks and questions), ``session.py`` and ``connection.py`` (a session with a server, and its
 renewal), ``host.py`` and ``users.py`` (the thread of all sessions, and who uses them), ``listing.py``,
-``server_tool.py`` and ``tool_set.py`` (the tools of servers), ``tool.py`` (the interface for trainers); ``episodes.py``, ``serve.py`` and ``command.py`` serve
-environments. The ``mcp`` SDK loads on first use.
+``server_tool.py`` and ``tool_set.py`` (the tools of servers), ``tool.py`` (the interface for trainers);
+``episodes.py``, ``serve.py`` and ``command.py`` serve environments. The ``mcp`` SDK loads on first use.
 """
 
 from __future__ import annotations
