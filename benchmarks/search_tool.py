@@ -1,7 +1,7 @@
 """Measures the search tool: writing an index, searching it, starting again, and the server under load.
 
     python benchmarks/search_tool.py [--documents 100000] [--rounds 5] [--original PYTHON] [--only index,server,client]
-    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/search_tool.py --only dense
+    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 python benchmarks/search_tool.py --only dense,grown
 
 The corpus is made here: documents of 40 words, and a title of two, from 50,000 words whose frequencies follow Zipf's
 law; queries are five such words, so that most contain words of nearly every document. CPU seconds are those
@@ -348,6 +348,51 @@ def dense_table(documents: int, rounds: int, folder: Path) -> Iterator[str]:
         )
 
 
+def grown_table(corpus: Path, folder: Path, rounds: int) -> Iterator[str]:
+    """Yield the table of what it costs to open an index after ten documents were added to a corpus."""
+    from gem_tools.search import open_index
+
+    measured: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    documents = corpus.read_bytes().count(b"\n")
+    for engine in ("bm25", "dense"):
+        for number in range(rounds):
+            path, root = folder / f"grown-{engine}-{number}.jsonl", folder / f"grown-{engine}-{number}"
+            path.write_bytes(corpus.read_bytes())
+            embedder = None if engine == "bm25" else _Letters()
+            for what in ("made from scratch", "after 10 more documents"):
+                wall, cpu = time.perf_counter(), time.process_time()
+                index = open_index(path, engine, embedder, root)
+                taken = time.perf_counter() - wall, time.process_time() - cpu
+                measured.setdefault((engine, what), []).append(taken)
+                with path.open("a", encoding="utf-8") as file:
+                    for more in range(10):
+                        file.write(json.dumps({"id": f"more{more}", "contents": f'"more"\nnew {more}'}) + "\n")
+            assert len(index) == documents + 10
+    yield f"| an index over {documents:,} documents | CPU (range of {rounds} rounds) | wall |"
+    yield "|---|---|---|"
+    for (engine, what), times in measured.items():
+        walls, cpus = zip(*times, strict=True)
+        spread = f"{min(cpus):.2f} … {max(cpus):.2f}"
+        yield f"| {engine}, {what} | {statistics.median(cpus):.2f} s ({spread}) | {statistics.median(walls):.2f} s |"
+
+
+class _Letters:
+    """An embedding of 384 dimensions that costs next to nothing."""
+
+    name = "letters"
+
+    def embed_queries(self, texts: Sequence[str]) -> Any:
+        import numpy as np
+
+        rows = np.zeros((len(texts), 384), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            data = np.frombuffer(text.encode()[:384], dtype=np.uint8)
+            row[: len(data)] = data
+        return rows
+
+    embed_passages = embed_queries
+
+
 def main() -> None:
     """Measure the chosen parts and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -369,6 +414,7 @@ def main() -> None:
             "server": lambda: server_table(corpus, index, options.seconds),
             "client": lambda: client_table(corpus, index, options.original, options.rounds),
             "dense": lambda: dense_table(options.documents, options.rounds, vectors),
+            "grown": lambda: grown_table(corpus, folder, options.rounds),
         }
         for part in parts:
             for line in tables[part]():

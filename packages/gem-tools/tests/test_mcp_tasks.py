@@ -52,7 +52,7 @@ def test_a_task_without_end_is_cancelled_at_its_time_limit(version: str, tmp_pat
 
 
 @every_version_at_night
-@pytest.mark.parametrize("tool", ["dig", "work"])
+@pytest.mark.parametrize("tool", ["work", pytest.param("dig", marks=pytest.mark.nightly)])
 def test_a_call_that_shows_that_it_goes_on_may_last_longer(version: str, tool: str, tmp_path: Path) -> None:
     """Longer than a silent one, that is: each sign begins the time of silence anew."""
     patient = Asking(version, tmp_path, execution_timeout=5.0, longest_execution=60.0)
@@ -186,6 +186,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.nightly
 @given(schema=SCHEMAS, value=VALUES)
 def test_a_value_fits_a_schema_as_the_library_says(schema: Any, value: Any) -> None:
     """The schemas of the list are checked here, and by the usual rules."""

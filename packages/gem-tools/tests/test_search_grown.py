@@ -177,6 +177,16 @@ def test_a_corpus_that_changed_otherwise_is_indexed_anew(grown: tuple[Path, Path
     )
 
 
+def test_a_line_that_another_one_was_joined_to_is_no_document(grown: tuple[Path, Path]) -> None:
+    """The beginning of a corpus that is known ends with a line, not in one."""
+    corpus, root = grown
+    corpus.write_bytes(corpus.read_bytes().rstrip(b"\n"))
+    opened("dense", corpus, root)
+    append(corpus, lines(["market"], start=2))
+    with pytest.raises(CorpusError, match="corpus.jsonl:2: not JSON"):
+        opened("dense", corpus, root)
+
+
 def test_a_compressed_corpus_grows_too(tmp_path: Path) -> None:
     """A further member of the archive is more of the same file."""
     corpus, root, embedder = tmp_path / "corpus.jsonl.gz", tmp_path / "root", Letters()
@@ -289,6 +299,7 @@ def test_a_hundred_small_additions_keep_an_index_in_few_parts(tmp_path: Path) ->
     assert index.search("n42", 1)[0].contents == "oslo n42"
 
 
+@pytest.mark.nightly
 @given(
     seed=st.integers(min_value=0, max_value=2**32 - 1),
     count=st.sampled_from([1, 5, 130, 700]),
