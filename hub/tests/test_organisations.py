@@ -273,6 +273,7 @@ def test_one_owner_is_always_left(club: Organisations) -> None:
     refused(HTTPStatus.CONFLICT, club.remove, "club", "cleo", "cleo")
 
 
+@pytest.mark.nightly(reason="a race, again and again")
 def test_two_owners_cannot_leave_at_once(club: Organisations) -> None:
     """Of two owners who leave in the same moment one stays, again and again."""
     club.invite("club", "ben", "owner", "ann")
@@ -299,6 +300,7 @@ def test_two_owners_cannot_leave_at_once(club: Organisations) -> None:
         club.accept("club", gone)
 
 
+@pytest.mark.nightly(reason="a server and seven commands; the routes are tested above")
 def test_the_commands_lead_from_an_empty_organisation_to_a_member(
     registry: RunningRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

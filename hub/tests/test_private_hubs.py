@@ -169,6 +169,7 @@ def test_a_private_package_is_in_no_file_that_is_served(registry: RunningRegistr
         assert milo.send("GET", path).status == 404, "the public hub does not depend on who asks"
 
 
+@pytest.mark.nightly(reason="two more publications")
 def test_the_same_name_can_be_published_publicly(registry: RunningRegistry, tmp_path: Path) -> None:
     """A refusal would tell that a private package has the name; the two have nothing to do with each other."""
     assert upload(registry.account("mona"), toy_wheel(tmp_path, "yak-worlds")).status == 200
@@ -178,10 +179,9 @@ def test_the_same_name_can_be_published_publicly(registry: RunningRegistry, tmp_
     assert [one["version"] for one in versions] == ["0.1.0"]
 
 
-READERS = {"olga": "owner", "mona": "maintainer", "milo": "member"}
-
-
-@pytest.mark.parametrize("who", READERS)
+@pytest.mark.parametrize(
+    "who", [pytest.param("olga", marks=pytest.mark.nightly(reason="may do what mona may")), "mona", "milo"]
+)
 def test_members_read_and_do_what_their_role_allows(registry: RunningRegistry, tmp_path: Path, who: str) -> None:
     """All members read everything, in answers that no shared cache keeps; the lowest role changes nothing."""
     client, may = registry.account(who), who != "milo"
