@@ -137,6 +137,7 @@ def test_an_outsider_cannot_tell_a_private_hub_from_none(
         assert shown(there, "acme") == shown(nowhere, "nobodys-lab"), path
 
 
+@pytest.mark.nightly(reason="ten uploads")
 def test_an_outsider_uploads_nothing(
     registry: RunningRegistry, outsiders: dict[str, RegistryClient], tmp_path: Path
 ) -> None:
@@ -180,7 +181,12 @@ def test_the_same_name_can_be_published_publicly(registry: RunningRegistry, tmp_
 
 
 @pytest.mark.parametrize(
-    "who", [pytest.param("olga", marks=pytest.mark.nightly(reason="may do what mona may")), "mona", "milo"]
+    "who",
+    [
+        pytest.param("olga", marks=pytest.mark.nightly(reason="may do what mona may")),
+        pytest.param("mona", marks=pytest.mark.nightly(reason="publishes")),
+        "milo",
+    ],
 )
 def test_members_read_and_do_what_their_role_allows(registry: RunningRegistry, tmp_path: Path, who: str) -> None:
     """All members read everything, in answers that no shared cache keeps; the lowest role changes nothing."""
@@ -201,6 +207,7 @@ def test_members_read_and_do_what_their_role_allows(registry: RunningRegistry, t
         assert client.send(method, f"{HUB}{path}", {"reason": "x"}).status in (404, 405), path
 
 
+@pytest.mark.nightly(reason="three more uploads")
 def test_a_token_that_only_publishes_uploads_and_reads_nothing(registry: RunningRegistry, tmp_path: Path) -> None:
     """What a workflow needs is enough for it; limited to a package, it uploads no other."""
     client = registry.account("mona", scopes=["publish"], packages=[SECRET])
@@ -229,6 +236,7 @@ def test_who_leaves_reads_nothing_from_the_next_request_on(registry: RunningRegi
     assert lea.send("GET", f"{HUB}/root.json").status == 404
 
 
+@pytest.mark.nightly(reason="a whole client")
 @pytest.mark.usefixtures("own_folders")
 def test_the_client_reads_a_private_hub_with_its_login(registry: RunningRegistry) -> None:
     """Reading is that of any hub; without the login there is nothing, and the advice says what is needed."""
