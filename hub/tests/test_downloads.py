@@ -154,6 +154,7 @@ def test_no_request_breaks_the_counter(target: str, agent: str) -> None:
     counter.saw(f"/files/00/{'0' * 64}/{target}.whl", 200, f"pip/1{agent}", "10.0.0.1")
 
 
+@pytest.mark.nightly(reason="two servers; what they count is tested above")
 @pytest.mark.parametrize("counts", [True, False])
 def test_a_registry_counts_and_shows(tmp_path: Path, clock: Clock, counts: bool) -> None:
     """The command shows what clients have fetched over HTTP, with the switch off nothing; HEAD does not count."""

@@ -87,6 +87,9 @@ ACTIONS: dict[str, Callable[[RunningRegistry, RegistryClient, Path], Answer]] = 
     "remove": remove,
     "quarantine": sends("PUT", f"{PACKAGE}/quarantine", WHY),
 }
+MAIN = ("see members", "publish", "yank", "add an owner", "invite", "change a role")
+"""One act for each line of the table of roles, which the main tier tests."""
+
 COLUMNS = ("olga", "oleg", "mona", "milo", "niels", "sven", "")
 """Two owners, the maintainer, the member, the owner of another organisation, an account, and nobody."""
 ALLOWED: dict[str, tuple[int, ...]] = {
@@ -106,7 +109,13 @@ ALLOWED: dict[str, tuple[int, ...]] = {
 }
 
 
-@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize(
+    "action",
+    [
+        name if name in MAIN else pytest.param(name, marks=pytest.mark.nightly(reason="the other acts"))
+        for name in ACTIONS
+    ],
+)
 def test_each_role_may_do_what_the_table_says(registry: RunningRegistry, tmp_path: Path, action: str) -> None:
     """Each role, the neighbour, the stranger and nobody get the status of the table for each act."""
     got = []
@@ -125,6 +134,7 @@ def test_every_act_has_owners_and_no_unknown_role() -> None:
         assert not may(None, act)
 
 
+@pytest.mark.nightly(reason="a publication and a rebuild")
 def test_what_a_member_does_is_the_organisations(registry: RunningRegistry, tmp_path: Path) -> None:
     """Release and event name the organisation, the audit log the member, and a rebuild admits all of it."""
     version = f"0.3.{next(NUMBERS)}"
@@ -164,6 +174,7 @@ def test_limited_tokens_have_no_say(registry: RunningRegistry) -> None:
         assert client.send("POST", "/api/v1/organisations", {"name": "new-org"}).status == 403
 
 
+@pytest.mark.nightly(reason="three more publications")
 def test_a_disabled_organisation_or_member_does_nothing(registry: RunningRegistry, tmp_path: Path) -> None:
     """Whoever is disabled loses the rights at once; another member keeps them."""
     join(registry, "acme", "dora", "owner", "olga")
@@ -265,6 +276,7 @@ def test_one_owner_is_always_left(club: Organisations) -> None:
     refused(HTTPStatus.CONFLICT, club.remove, "club", "cleo", "cleo")
 
 
+@pytest.mark.nightly(reason="a race, again and again")
 def test_two_owners_cannot_leave_at_once(club: Organisations) -> None:
     """Of two owners who leave in the same moment one stays, again and again."""
     club.invite("club", "ben", "owner", "ann")
@@ -291,6 +303,7 @@ def test_two_owners_cannot_leave_at_once(club: Organisations) -> None:
         club.accept("club", gone)
 
 
+@pytest.mark.nightly(reason="a server and seven commands; the routes are tested above")
 def test_the_commands_lead_from_an_empty_organisation_to_a_member(
     registry: RunningRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,6 +137,7 @@ def test_an_outsider_cannot_tell_a_private_hub_from_none(
         assert shown(there, "acme") == shown(nowhere, "nobodys-lab"), path
 
 
+@pytest.mark.nightly(reason="ten uploads")
 def test_an_outsider_uploads_nothing(
     registry: RunningRegistry, outsiders: dict[str, RegistryClient], tmp_path: Path
 ) -> None:
@@ -169,6 +170,7 @@ def test_a_private_package_is_in_no_file_that_is_served(registry: RunningRegistr
         assert milo.send("GET", path).status == 404, "the public hub does not depend on who asks"
 
 
+@pytest.mark.nightly(reason="two more publications")
 def test_the_same_name_can_be_published_publicly(registry: RunningRegistry, tmp_path: Path) -> None:
     """A refusal would tell that a private package has the name; the two have nothing to do with each other."""
     assert upload(registry.account("mona"), toy_wheel(tmp_path, "yak-worlds")).status == 200
@@ -178,10 +180,14 @@ def test_the_same_name_can_be_published_publicly(registry: RunningRegistry, tmp_
     assert [one["version"] for one in versions] == ["0.1.0"]
 
 
-READERS = {"olga": "owner", "mona": "maintainer", "milo": "member"}
-
-
-@pytest.mark.parametrize("who", READERS)
+@pytest.mark.parametrize(
+    "who",
+    [
+        pytest.param("olga", marks=pytest.mark.nightly(reason="may do what mona may")),
+        pytest.param("mona", marks=pytest.mark.nightly(reason="publishes")),
+        "milo",
+    ],
+)
 def test_members_read_and_do_what_their_role_allows(registry: RunningRegistry, tmp_path: Path, who: str) -> None:
     """All members read everything, in answers that no shared cache keeps; the lowest role changes nothing."""
     client, may = registry.account(who), who != "milo"
@@ -201,6 +207,7 @@ def test_members_read_and_do_what_their_role_allows(registry: RunningRegistry, t
         assert client.send(method, f"{HUB}{path}", {"reason": "x"}).status in (404, 405), path
 
 
+@pytest.mark.nightly(reason="three more uploads")
 def test_a_token_that_only_publishes_uploads_and_reads_nothing(registry: RunningRegistry, tmp_path: Path) -> None:
     """What a workflow needs is enough for it; limited to a package, it uploads no other."""
     client = registry.account("mona", scopes=["publish"], packages=[SECRET])
@@ -229,6 +236,7 @@ def test_who_leaves_reads_nothing_from_the_next_request_on(registry: RunningRegi
     assert lea.send("GET", f"{HUB}/root.json").status == 404
 
 
+@pytest.mark.nightly(reason="a whole client")
 @pytest.mark.usefixtures("own_folders")
 def test_the_client_reads_a_private_hub_with_its_login(registry: RunningRegistry) -> None:
     """Reading is that of any hub; without the login there is nothing, and the advice says what is needed."""

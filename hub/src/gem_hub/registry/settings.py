@@ -85,7 +85,7 @@ class RegistrySettings(Strict):
     downloads: bool = True
     """Whether downloads are counted, without anything about the clients; see :mod:`gem_hub.registry.downloads`."""
     webhook_networks: list[Annotated[str, AfterValidator(_network)]] = Field(default_factory=list)
-    """Networks that webhooks may be sent to although they are not public, such as ``"10.1.0.0/16"``; with http as well."""
+    """Networks that webhooks may be sent to although they are not public, such as ``"10.1.0.0/16"``; also by http."""
     conformance: bool = True
     """Whether this process runs the conformance kit on what is published."""
     conformance_seconds: Annotated[float, Field(ge=1, le=86400)] = 1800.0

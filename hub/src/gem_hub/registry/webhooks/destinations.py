@@ -1,8 +1,8 @@
 """To which addresses a registry sends anything: public ones, and those that its operator allows.
 
 A user names the host, so a request to it is a way into the operator's own network (SSRF). What is allowed is listed
-here, rather than what is not. The addresses of a host are looked up once, all of them must be allowed, and the connection
-goes to one of just these: a name that changes its meaning in between leads nowhere.
+here, rather than what is not. The addresses of a host are looked up once, all of them must be allowed, and the
+connection goes to one of just these: a name that changes its meaning in between leads nowhere.
 """
 
 from __future__ import annotations
