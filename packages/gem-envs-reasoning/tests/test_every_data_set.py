@@ -269,6 +269,17 @@ def test_what_the_library_pays_for_nothing_is_not_paid(name: str, answer: str) -
             assert env.step(f"\\boxed{{{answer}}}")[1] < 1.0
 
 
+def test_a_list_that_only_begins_with_the_sorted_words_is_not_right() -> None:
+    """What follows the right words costs its share, and the right words alone earn everything."""
+    env: Any = gem.make("rg:word_sorting")
+    env.reset(seed=0)
+    words = env.row["metadata"]["sorted_words"]
+    for more, reward in ((0, 1.0), (1, len(words) / (len(words) + 1)), (len(words), 0.5)):
+        env.reset(seed=0)
+        answer = ", ".join([*words, *["zebra"] * more])
+        assert env.step(f"\\boxed{{{answer}}}")[1] == pytest.approx(reward)
+
+
 @pytest.mark.parametrize("returned", [None, "nan", "inf", "2", "-1"])
 def test_a_scorer_that_fails_is_zero_and_says_so(monkeypatch: pytest.MonkeyPatch, returned: str | None) -> None:
     """A scorer that raises, or returns what is no score, gives 0.0 and ``scorer_error``."""

@@ -299,12 +299,18 @@ def _twenty_four(dataset: Any, answer: str, entry: dict[str, Any]) -> float:
     return reward if reward < 1.0 or used == sorted(entry["metadata"]["numbers"]) else 0.01
 
 
+def _sorted_words(dataset: Any, answer: str, entry: dict[str, Any]) -> float:
+    given, wanted = answer.count(",") + 1, len(entry["metadata"]["sorted_words"])
+    return float(dataset.score_answer(answer, entry)) * wanted / max(given, wanted)
+
+
 SCORES: dict[str, Callable[[Any, str, dict[str, Any]], float]] = {
     "game_of_life_halting": _halting,
     "coin_flip": _flips,
     "complex_arithmetic": _complex,
     "puzzle24": _twenty_four,
+    "word_sorting": _sorted_words,
 }
 """Scores that differ from the published ones, which give 1.0 to any text (game_of_life_halting), to "0" and every
-other beginning of the right number (coin_flip), to "nan" (complex_arithmetic), and to other numbers than the given ones
-(puzzle24)."""
+other beginning of the right number (coin_flip), to "nan" (complex_arithmetic), to other numbers than the given ones
+(puzzle24), and to any list that begins with the right one (word_sorting)."""

@@ -173,17 +173,8 @@ def _copies(material: Material) -> Iterator[Attack]:
     )
 
 
-_ALTERNATIVES = (
-    "$right or $wrong",
-    "$wrong or $right",
-    "$right, $wrong",
-    "$wrong, $right",
-    "$right $wrong",
-    "$right / $wrong",
-    "not $wrong but perhaps $right, or $wrong",
-    "[$wrong, $right]",
-)
-_LISTS = ("$many, $right", "$right, $many", "$right (or one of: $many)", "$many\n$right")
+_ALTERNATIVES = ("{0} or {1}", "{0}, {1}", "{0} {1}", "{0} / {1}", "not {0} but perhaps {1}", "[{0}, {1}]")
+_SEPARATORS = (", ", " or ", "\n", "; ")
 _LISTED_WRONG = 6
 """The number of wrong answers in a list."""
 
@@ -194,7 +185,7 @@ def _hedges(material: Material) -> Iterator[Attack]:
         wrong = material.answers()
         wrong += ["17", "no", "yes", "unknown"] if len(wrong) < _LISTED_WRONG else []
 
-        def hedged(write: Callable[[str, list[str], Callable[[str], str]], str]) -> Strategy:
+        def hedged(write: Callable[[str, list[str], Callable[[str], str], int], str]) -> Strategy:
             def begin(env: Env[Any, Any], seed: int) -> Callable[[Any, Any], str]:
                 policy = make_policy("reference", env)
 
@@ -203,24 +194,37 @@ def _hedges(material: Material) -> Iterator[Attack]:
                     right, dressed = form_of(_text(policy.act(observation, info)))
                     others = [other for other in wrong if _plain(other) != _plain(right)]
                     first = seed % len(others)  # others for each seed, of as many lengths as right ones
-                    return write(right, others[first:] + others[:first], dressed)
+                    return write(right, others[first:] + others[:first], dressed, seed)
 
                 return choose
 
             return begin
 
-        def within(pattern: str) -> Callable[[str, list[str], Callable[[str], str]], str]:
-            return lambda right, others, dressed: dressed(
-                Template(pattern).safe_substitute(right=right, wrong=others[0], many=", ".join(others[:_LISTED_WRONG]))
+        def placed(right: str, others: list[str], seed: int) -> list[str]:
+            """Return all answers; who does not know the right one puts it anywhere."""
+            place = seed % (len(others) + 1)
+            return [*others[:place], right, *others[place:]]
+
+        def either(pattern: str) -> Strategy:
+            def write(right: str, others: list[str], dressed: Callable[[str], str], seed: int) -> str:
+                first, second = placed(right, others[:1], seed)
+                return dressed(pattern.replace("{0}", first, 1).replace("{1}", second, 1))
+
+            return hedged(write)
+
+        def listed(separator: str) -> Strategy:
+            return hedged(
+                lambda right, others, dressed, seed: dressed(
+                    separator.join(placed(right, others[:_LISTED_WRONG], seed))
+                )
             )
 
         if kind.form != "code":
-            either = tuple((text, hedged(within(text))) for text in _ALTERNATIVES)
-            yield Attack("hedges.alternatives", either, chance=1 / 2)
-            lists = tuple((_label(text), hedged(within(text))) for text in _LISTS)
+            yield Attack("hedges.alternatives", tuple((text, either(text)) for text in _ALTERNATIVES), chance=1 / 2)
+            lists = tuple((f"all, with {_label(separator)!r} between", listed(separator)) for separator in _SEPARATORS)
             yield Attack("hedges.list", lists, chance=1 / (1 + min(_LISTED_WRONG, len(wrong) - 1)))
         if kind.form != "text":
-            last_wrong = hedged(lambda right, others, dressed: f"{dressed(right)}\nor rather\n{dressed(others[0])}")
+            last_wrong = hedged(lambda right, others, dressed, _: f"{dressed(right)}\nor rather\n{dressed(others[0])}")
             yield Attack("hedges.last_wrong", (("the right answer, and a wrong one after it", last_wrong),))
     if kind.turns == "multi":
         texts = [text for text in map(action_text, material.samples) if text]
