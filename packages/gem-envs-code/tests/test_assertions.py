@@ -385,6 +385,16 @@ FOREIGN = {
         "        add('a', 1)\n",
         "test_info": [{"function_name": "add", "function_declaration": "def add(a, b):"}],
     },
+    "KodCode with fixtures": {
+        "question": "Add, of numbers alone.",
+        "solution": "def add(a, b): …",
+        "test": "import pytest\nfrom solution import add\n\n@pytest.fixture(scope='module')\ndef one():\n    return 1\n"
+        "@pytest.fixture\ndef pair(one):\n    yield one, add(one, 1)\n    raise ValueError\n\n"
+        "@pytest.mark.parametrize('b', [2, 0])\ndef test_add(one, pair, b):\n    assert pair == (1, 2)\n"
+        "    assert add(one, b) == 1 + b\n\nclass TestText:\n    def test_text(self, one):\n"
+        "        with pytest.raises(TypeError):\n            add('a', one)\n",
+        "test_info": [{"function_name": "add", "function_declaration": "def add(a, b):"}],
+    },
     "BigCodeBench": {
         "complete_prompt": "def add(a, b):\n",
         "instruct_prompt": "Write add, of numbers alone.",

@@ -400,6 +400,18 @@ def test_a_held_back_label_is_an_error(row: dict[str, Any], message: str) -> Non
     [
         ("from solution import add\nimport os\ndef test_a(): assert add(1, 2) == 3", "more with the program .*: os"),
         ("from solution import add\ndef test_a(capsys): assert add(1, 2) == 3", ": capsys"),
+        (
+            "from solution import add\nimport pytest\n@pytest.fixture\ndef a(tmp_path): pass\ndef test_a(a): pass",
+            "tmp_path",
+        ),
+        (
+            "from solution import add\nimport pytest\n@pytest.fixture(params=[1])\ndef a(): pass\ndef test_a(a): pass",
+            ": a",
+        ),
+        (
+            "import solution\nimport pytest\n@pytest.fixture(autouse=True)\ndef a(): pass\ndef test_a(): pass",
+            "fixture a",
+        ),
         ("from solution import add\nfrom unittest.mock import patch\ndef test_a(): pass", "patch, unittest.mock"),
         ("from solution import add\n@patch('x.y')\ndef test_a(m): pass", "patch"),
         ("from solution import add\nimport random\ndef test_a(): random.seed(1)", ": seed"),

@@ -2,7 +2,7 @@
 
 Both read one JSON object from standard input, write one to standard output, and know how values go as JSON. The program
 of the assertions brings what tests import besides the standard library: the module ``solution`` with the functions
-under test, and of ``pytest`` the names ``raises``, ``approx``, ``mark``, ``param`` and ``fail``.
+under test, and of ``pytest`` the names ``raises``, ``approx``, ``mark``, ``param``, ``fixture`` and ``fail``.
 """
 
 from __future__ import annotations
@@ -277,6 +277,10 @@ class _Mark:
             return run
         return around
 
+def _fixture(made=None, **_):
+    # The values of fixtures are made and passed by the source of a test.
+    return (lambda function: function) if made is None else made
+
 class _Row:
     def __init__(self, *values, **_):
         self.values = values
@@ -315,7 +319,7 @@ _names = {"__name__": "solution", "__builtins__": __builtins__, "run_unittest": 
 random.seed(0)
 _callers = {name: _caller(name) for name in _given["names"]}
 _module("solution", __all__=list(_callers), **_callers)
-_module("pytest", raises=_raises, approx=_Approx, mark=_Mark(), param=_Row, fail=_fail)
+_module("pytest", raises=_raises, approx=_Approx, mark=_Mark(), param=_Row, fail=_fail, fixture=_fixture)
 exec(compile(_given["setup"], "setup.py", "exec"), _names)
 _CLASSES = _classes(_names)
 _names.update(_callers)

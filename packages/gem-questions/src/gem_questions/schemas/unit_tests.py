@@ -21,7 +21,8 @@ def cases_of(row: Mapping[str, Any], source: str) -> list[str]:
     """Return one source for each test function and test method of a module of tests for pytest or unittest.
 
     Such tests run apart from the program and see of it what functions return and raise. A test that relies on anything
-    else that both would share, such as files, patches, captured output or a fixture, would judge right programs wrong.
+    else that both would share, such as files, patches, captured output or a fixture of pytest's own, would judge right
+    programs wrong. Fixtures of the module that return or yield a value are called before the test.
 
     Raises:
         DatasetError: if there are no tests, or some rely on more.
@@ -33,16 +34,23 @@ def cases_of(row: Mapping[str, Any], source: str) -> list[str]:
             f"{row_name(row)} has tests that share more with the program than its results: {', '.join(shared)}; they "
             "cannot be judged apart from it, so remove the row"
         )
-    cases = []
+    cases, fixtures = [], _value_fixtures(tree)
+
+    def called(test: ast.FunctionDef, function: str) -> str:
+        lines: dict[str, str] = {}
+        given = _passed(test, fixtures, lines)
+        return "\n".join([source, "", *lines.values(), f"{function}({given})"])
+
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
-            cases.append(f"{source}\n\n{node.name}()")
+            cases.append(called(node, node.name))
         elif isinstance(node, ast.ClassDef):
-            methods = [inner.name for inner in node.body if isinstance(inner, ast.FunctionDef)]
-            tests = [name for name in methods if name.startswith("test")]
-            unittests = any(ast.unparse(base).endswith("TestCase") for base in node.bases)
-            called = "run_unittest({0}, {1!r})" if unittests else "{0}().{1}()"
-            cases += [f"{source}\n\n{called.format(node.name, name)}" for name in tests]
+            methods = [inner for inner in node.body if isinstance(inner, ast.FunctionDef)]
+            tests = [method for method in methods if method.name.startswith("test")]
+            if any(ast.unparse(base).endswith("TestCase") for base in node.bases):
+                cases += [f"{source}\n\nrun_unittest({node.name}, {test.name!r})" for test in tests]
+            else:
+                cases += [called(test, f"{node.name}().{test.name}") for test in tests]
     if not cases:
         raise DatasetError(f"{row_name(row)} has no tests: its 'test' is {source!r:.60}; remove the row")
     return cases
@@ -59,6 +67,7 @@ def parsed(row: Mapping[str, Any], source: str) -> ast.Module:
 def _shared_with_program(tree: ast.Module) -> set[str]:
     """Return what a module of tests uses that both processes would have to share."""
     found: set[str] = set()
+    values = _value_fixtures(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names if alias.name.partition(".")[0] not in _VALUE_MODULES)
@@ -72,8 +81,46 @@ def _shared_with_program(tree: ast.Module) -> set[str]:
         elif isinstance(node, ast.Attribute) and node.attr in _SHARING_ATTRIBUTES:
             found.add(node.attr)
         elif isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
-            found.update(_fixtures(node))
+            found.update(_fixtures(node) - values.keys())
+        elif isinstance(node, ast.FunctionDef) and node is not values.get(node.name) and _fixture_mark(node):
+            found.add(f"the fixture {node.name}")
+    for fixture in values.values():
+        found.update({argument.arg for argument in fixture.args.args} - values.keys())
     return found
+
+
+def _fixture_mark(function: ast.FunctionDef) -> ast.expr | None:
+    """Return the decorator that makes a function a fixture."""
+    for decorator in function.decorator_list:
+        mark = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if ast.unparse(mark) in ("pytest.fixture", "fixture"):
+            return decorator
+    return None
+
+
+def _value_fixtures(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Return the fixtures of a module that only make a value: without parameters, and for those who ask for them."""
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and (mark := _fixture_mark(node)) is not None:
+            told = mark.keywords if isinstance(mark, ast.Call) else []
+            if len(node.decorator_list) == 1 and all(keyword.arg == "scope" for keyword in told):
+                found[node.name] = node
+    return found
+
+
+def _passed(test: ast.FunctionDef, fixtures: Mapping[str, ast.FunctionDef], lines: dict[str, str]) -> str:
+    """Return the arguments of a call with fixtures; ``lines`` gets what makes their values, one of each."""
+    names = [argument.arg for argument in test.args.args if argument.arg in fixtures]
+    for name in names:
+        if name not in lines:
+            fixture = fixtures[name]
+            lines[name] = ""  # one that asks for itself gets nothing
+            call = f"{name}({_passed(fixture, fixtures, lines)})"
+            yields = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(fixture))
+            del lines[name]
+            lines[name] = f"value_of_{name} = {f'next({call})' if yields else call}"
+    return ", ".join(f"{name}=value_of_{name}" for name in names)
 
 
 def _fixtures(test: ast.FunctionDef) -> set[str]:
@@ -100,4 +147,4 @@ _VALUE_MODULES = frozenset((
 ))  # fmt: skip
 """Modules of tests that change nothing outside their own process; ``random`` unless it is seeded."""
 _SHARING_NAMES = frozenset(("open", "input", "exec", "eval", "globals", "patch", "__import__"))
-_SHARING_ATTRIBUTES = frozenset(("seed", "mock", "patch", "setattr", "stdout", "stdin", "stderr", "environ", "fixture"))
+_SHARING_ATTRIBUTES = frozenset(("seed", "mock", "patch", "setattr", "stdout", "stdin", "stderr", "environ"))
