@@ -26,10 +26,9 @@ from gem_envs_desk.mcp.tool_env import WorkspaceEnv
 
 EPISODES = 50
 _README = "packages/gem-envs-desk/README.md"
+NAMES = ("Retail-v1", "Airline-v1", "Telecom-v1", "Retail-v0", "Airline-v0", "Telecom-v0")
 DESKS = tuple(
-    f"desk:{name}-v0{level}"
-    for level in ("", "-level3")
-    for name in ("Retail", "Airline", "Telecom", "Mailbox", "Calendar", "Tickets")
+    f"desk:{name}{level}" for level in ("", "-level3") for name in (*NAMES, "Mailbox-v0", "Calendar-v0", "Tickets-v0")
 )
 OFFLINE = (
     *(f"mcp:SQLite-v0{kind}" for kind in ("", "-reading", "-rows", "-schema")),
@@ -54,7 +53,8 @@ def row(env_id: str, episodes: int = EPISODES) -> str:
 
     obedient = "–"
     if env_id.startswith("desk:"):
-        obedient = f"{played('gem_envs_desk.reference:ObedientPolicy')[0]:.2f}"
+        module = "acts.reference:ObedientActPolicy" if "-v1" in env_id else "reference:ObedientPolicy"
+        obedient = f"{played(f'gem_envs_desk.{module}')[0]:.2f}"
     reference, turns = played("reference")
     cells = [
         *(f"{played(policy)[0]:.2f}" for policy in ("null", "random")),

@@ -25,30 +25,30 @@ class Ownership:
     A row belongs to the customer in its column ``customer_id``, or to the one whose row has the key that it names.
 
     Args:
-        schema: the tables.
+        schema: the tables; those that name the key of a row come after its table.
         state: table → rows.
     """
 
     def __init__(self, schema: Mapping[str, TableSchema], state: Mapping[str, Any]) -> None:
-        owners: dict[tuple[str, Any], str] = {}
-        rows = [(table, row) for table in schema for row in state.get(table, ())]
-        # Rows may come before the rows that they belong to: orders of a customer, then lines of an order.
-        for _ in range(2):
-            for table, row in rows:
-                owner = _owner(owners, row)
-                if owner and len(schema[table].key) == 1:
-                    owners[schema[table].key[0], row[schema[table].key[0]]] = owner
-        holders: dict[Value, dict[str, None]] = {}
-        for _, row in rows:
-            for value in row.values():
-                if _tells(value):
-                    holders.setdefault(value, {})[_owner(owners, row)] = None
+        owners: dict[str, dict[Any, str]] = {}
+        private: dict[Value, str] = {}
+        for table, (columns, key) in schema.items():
+            is_customers = "customer_id" in columns
+            named = next((column for column in columns if column in owners), "")
+            known = owners.setdefault(key[0], {}) if is_customers or (named and len(key) == 1) else {}
+            for row in state.get(table, ()):
+                owner = row["customer_id"] if is_customers else owners[named].get(row[named], "") if named else ""
+                if len(key) == 1:
+                    known[row[key[0]]] = owner
+                for value in row.values():
+                    if _tells(value) and private.setdefault(value, owner) != owner:
+                        private[value] = ""
         self._private = {
             value: (owner, value.casefold() if isinstance(value, str) else Decimal(str(value)))
-            for value, (owner, *others) in holders.items()
-            if owner and not others
+            for value, owner in private.items()
+            if owner
         }
-        self._keys = {str(key).casefold(): owner for (_, key), owner in owners.items()}
+        self._keys = {str(key).casefold(): owner for known in owners.values() for key, owner in known.items()}
 
     def owner(self, key: object) -> str:
         """Return the customer to whom a key belongs, an order number for example; empty if to nobody."""
@@ -62,12 +62,6 @@ class Ownership:
             for value, (owner, written) in self._private.items()
             if (written in folded and shows(text, value) if isinstance(written, str) else written in numbers)
         ]
-
-
-def _owner(owners: Mapping[tuple[str, Any], str], row: Mapping[str, Any]) -> str:
-    if row.get("customer_id"):
-        return str(row["customer_id"])
-    return next((owners[item] for item in row.items() if item in owners), "")
 
 
 def _tells(value: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import gem
@@ -11,7 +12,7 @@ from gem_envs_desk.acts.language import ANYTHING_ELSE, ASK, CASE, DONE, PROPOSE,
 from gem_envs_desk.reference import call_text
 from gem_envs_desk.task import USER, Aim, DeskCall, DeskTask, Wish
 
-__all__ = ["ActPolicy", "plan"]
+__all__ = ["ActPolicy", "ObedientActPolicy", "plan"]
 
 
 class ActPolicy(gem.Policy[str, str]):
@@ -27,13 +28,31 @@ class ActPolicy(gem.Policy[str, str]):
 
     def reset(self, observation: str, info: Info) -> None:
         env: Any = self.env.unwrapped
-        self._left = [call_text(call) for call in plan(env.current, env.domain.acts)][::-1]
+        self._left = [call_text(call) for call in self._plan(env.current, env.domain.acts)][::-1]
         self._last = ""
 
     def act(self, observation: str, info: Info) -> str:
         if "temporarily unavailable" not in observation:
             self._last = self._left.pop() if self._left else call_text(_ask(ANYTHING_ELSE))
         return self._last
+
+    def _plan(self, task: DeskTask, acts: DeskActs) -> list[DeskCall]:
+        return plan(task, acts)
+
+
+class ObedientActPolicy(ActPolicy):
+    """Does what the customer says at first and refuses nothing: the baseline that every desk must defeat."""
+
+    def _plan(self, task: DeskTask, acts: DeskActs) -> list[DeskCall]:
+        naive = task.gold if task.naive is None else task.naive
+
+        def obeyed(aim: Aim) -> Aim:
+            by_hand = [call for call in naive if call.by == USER]
+            wanted = (*(call for call in aim.agrees if call in naive), *by_hand) if aim.grounds else aim.first
+            calls = tuple(wanted)
+            return replace(aim, gold=calls or aim.gold, first=(), grounds=() if calls else aim.grounds)
+
+        return plan(replace(task, aims=tuple(map(obeyed, task.aims))), acts)
 
 
 def plan(task: DeskTask, acts: DeskActs) -> list[DeskCall]:
