@@ -145,7 +145,8 @@ def test_a_table_may_know_questions_by_their_text() -> None:
 
 def test_what_cannot_answer_is_no_user(tmp_path: Path) -> None:
     """Neither a value nor a policy without act."""
-    for user in (5, "Ada", Policy()):
+    users: list[Any] = [5, "Ada", Policy()]
+    for user in users:
         with pytest.raises(ArgumentTypeError, match="user must be a table of answers"):
             MCPTool({"command": "never"}, user=user, validate_on_init=False)
 

@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from gem_tools.search.errors import CorpusError
 from gem_tools.search.index import LocalIndex
 from gem_tools.search.index_record import read_record, write_record
 from gem_tools.search.vector_codes import VectorCodes, encoded
+from gem_tools.search.words import indexed_words
 
 ENGINES = ["bm25", "dense", "hybrid"]
 WORDS = ["lima", "oslo", "harbour", "wall", "market"]
@@ -109,9 +110,14 @@ def append(corpus: Path, content: bytes) -> None:
 def test_only_new_documents_are_embedded_and_indexed(grown: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Besides the first one, which tells whether the model is still the same."""
     corpus, root = grown
-    embedder, written = Letters(), []
-    original = index_module.indexed_words
-    monkeypatch.setattr(index_module, "indexed_words", lambda text: written.append(text) or original(text))
+    embedder = Letters()
+    written: list[str] = []
+
+    def noted(text: str) -> str:
+        written.append(text)
+        return indexed_words(text)
+
+    monkeypatch.setattr(index_module, "indexed_words", noted)
     opened("hybrid", corpus, root, embedder)
     append(corpus, lines(["market"], start=2))
     assert opened("hybrid", corpus, root, embedder).search("market", 1)[0].contents == "market"
@@ -183,7 +189,7 @@ def test_a_line_that_another_one_was_joined_to_is_no_document(grown: tuple[Path,
     corpus.write_bytes(corpus.read_bytes().rstrip(b"\n"))
     opened("dense", corpus, root)
     append(corpus, lines(["market"], start=2))
-    with pytest.raises(CorpusError, match="corpus.jsonl:2: not JSON"):
+    with pytest.raises(CorpusError, match=r"corpus.jsonl:2: not JSON"):
         opened("dense", corpus, root)
 
 
@@ -203,14 +209,14 @@ def _flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-def _exchange(folder: Path, **changes: str) -> None:
+def _exchange(folder: Path, **changes: Any) -> None:
     """Give a folder the record of another index, which is as sound."""
     found = read_record(folder)
     assert found is not None
     write_record(folder, replace(found[0], **changes))
 
 
-DAMAGES = {
+DAMAGES: dict[str, Callable[[Path], Any]] = {
     "a flipped bit": lambda folder: _flip(
         next(path for path in sorted(folder.iterdir()) if path.suffix in (".store", ".npy"))
     ),
