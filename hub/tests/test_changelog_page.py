@@ -78,6 +78,7 @@ def test_other_files_are_no_changelog(path: str) -> None:
     assert b"changelog" not in release.to_bytes()
 
 
+@pytest.mark.nightly(reason="a huge file")
 def test_a_record_with_a_changelog_is_read_again() -> None:
     """Its bytes lead to the same record; huge and broken texts are cut and repaired, so that they fit."""
     release = recorded(Wheel().with_files({"toy_envs/CHANGELOG.md": LOG}))

@@ -50,6 +50,7 @@ def bill(*arguments: str, hub: str | Path) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.nightly(reason="a client and a server; the lock file's bill is tested below")
 def test_the_bill_of_a_release(hub: Store, tmp_path: Path) -> None:
     """It has the file's digest and licence, and what is required without an extra, each name once, without versions."""
     with served(hub.folder) as url:
@@ -88,6 +89,7 @@ def test_bills_follow_the_published_schema(hub: Store, tmp_path: Path) -> None:
         assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(document)) is None
 
 
+@pytest.mark.nightly(reason="two more bills")
 def test_a_licence_of_ones_own_is_a_name(hub: Store) -> None:
     """What is no SPDX expression is written as the name of a licence; no licence is no entry."""
     (licence,) = bill("toy-envs", hub=hub.folder)["metadata"]["component"]["licenses"]
