@@ -14,8 +14,8 @@ __all__ = ["Ownership"]
 
 _SHORTEST = 3
 """Letters of a text that tells something about somebody."""
-_CODE = re.compile(r"[\w.]*\d[-:/]\w*\d[\w:/-]*")
-"""A date, a time or a telephone number, whose parts are no amounts."""
+_CODE = re.compile(r"\d[-:/]\d")
+"""Occurs in a date, a time or a telephone number, whose parts are no amounts."""
 Value = str | float
 
 
@@ -56,7 +56,8 @@ class Ownership:
 
     def shown(self, text: str) -> list[tuple[str, Value]]:
         """Return the owners and the values of all that a text shows of somebody alone."""
-        folded, numbers = text.casefold(), numbers_in(_CODE.sub(" ", text))
+        amounts = " ".join(word for word in text.split() if not _CODE.search(word))
+        folded, numbers = text.casefold(), numbers_in(amounts)
         return [
             (owner, value)
             for value, (owner, written) in self._private.items()
