@@ -22,7 +22,7 @@ from gem_hub.site.build import pages
 from gem_hub.store import Store
 from gem_hub_client.cli.group import hub_command
 from gem_hub_client.errors import HubError
-from gem_hub_client.release_diff import Change, change_kind, compare_files, compare_releases
+from gem_hub_client.release_diff import ReleaseChange, change_kind, compare_files, compare_releases
 
 pytestmark = pytest.mark.usefixtures("own_folders")
 
@@ -41,7 +41,7 @@ def entry(record: dict[str, Any] | None = None, source: str = "author") -> dict[
 ENTRY = entry()
 
 
-def places(changes: list[Change]) -> list[tuple[str, str, str]]:
+def places(changes: list[ReleaseChange]) -> list[tuple[str, str, str]]:
     return [(change.part, change.place, change_kind(change)) for change in changes]
 
 

@@ -270,7 +270,7 @@ def test_a_stranger_publishes_a_result_that_others_check(
 
 @pytest.mark.slow
 def test_an_organisation_decides_through_those_whose_role_allows_it(tmp_path: Path) -> None:
-    """Of the organisation that owns a package a maintainer admits results in its name, and a member or stranger none."""
+    """Of the organisation that owns a package a maintainer admits results, in its name; members and strangers none."""
     with running_registry(tmp_path / "hub") as registry:
         store, key = registry.services.store, new_key(tmp_path, "bob")
         _, metadata = synthetic_release(NAME, "0.1.0", publisher=OWNER)

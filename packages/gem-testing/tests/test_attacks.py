@@ -16,7 +16,7 @@ from planted_specs import PLANTED
 from gem.env_spec import EnvSpec
 from gem.registry import make
 from gem_testing.attacks import FAMILIES, AttackAudit, audit
-from gem_testing.attacks.estimate import MARGIN, Bounds, estimate
+from gem_testing.attacks.estimate import MARGIN, RewardBounds, estimate
 from gem_testing.attacks.families import Material, _label, battery, payloads
 from gem_testing.attacks.kind import kind_of
 from gem_testing.outcomes import NotTested
@@ -250,14 +250,14 @@ def test_the_interval_of_successes_is_wilsons() -> None:
 
 def test_bounds_rise_with_the_baseline_and_never_with_the_highest_return_alone() -> None:
     """Silence, random actions and thoughtless play set the bound; in a game that pays at most 0.0, 0.0 is a win."""
-    question = Bounds(0.0, 1.0, floor=0.0, random=0.0, thoughtless_share=0.4)
+    question = RewardBounds(0.0, 1.0, floor=0.0, random=0.0, thoughtless_share=0.4)
     assert question.of("copies") == 0.4
     assert question.of("hedges") == MARGIN
     question.thoughtless = 0.5
     assert question.of("hedges") == 0.5 + MARGIN
-    duel = Bounds(-1.0, 0.0, floor=-1.0, random=-0.9, thoughtless_share=None)
+    duel = RewardBounds(-1.0, 0.0, floor=-1.0, random=-0.9, thoughtless_share=None)
     assert duel.of("constants") == pytest.approx(-0.9 + MARGIN)
-    game = Bounds(-0.1, 1.0, floor=-0.1, random=-0.05, thoughtless_share=None)
+    game = RewardBounds(-0.1, 1.0, floor=-0.1, random=-0.05, thoughtless_share=None)
     assert game.of("nothing") == pytest.approx(1.1 * MARGIN)
 
 

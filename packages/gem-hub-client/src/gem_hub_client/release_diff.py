@@ -15,7 +15,7 @@ from typing import Any
 
 from gem_hub_client.errors import HubError
 
-__all__ = ["Change", "change_kind", "compare_files", "compare_releases", "told"]
+__all__ = ["ReleaseChange", "change_kind", "compare_files", "compare_releases", "told"]
 
 _METADATA = (
     *("requires_python", "requires_gem_core", "requires_dist", "hub_requires", "provides_extra", "licence", "author"),
@@ -28,7 +28,7 @@ _SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class Change:
+class ReleaseChange:
     """One difference."""
 
     part: str
@@ -43,7 +43,7 @@ class Change:
     """What the difference is worth, in a few words; empty where that is plain."""
 
 
-def compare_releases(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
+def compare_releases(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[ReleaseChange]:
     """Return how a release differs from another one, as the package's page shows both.
 
     Args:
@@ -64,13 +64,17 @@ def compare_releases(before: Mapping[str, Any], after: Mapping[str, Any]) -> lis
         raise HubError(f"the releases cannot be compared: {error!r} is missing or of the wrong type") from error
 
 
-def compare_files(before: Mapping[str, str], after: Mapping[str, str]) -> list[Change]:
+def compare_files(before: Mapping[str, str], after: Mapping[str, str]) -> list[ReleaseChange]:
     """Return the files that differ, by path; see :func:`gem_hub_client.wheel_files.file_digests`."""
     paths = sorted({*before, *after})
-    return [Change("files", path, before.get(path), after.get(path)) for path in paths if _differ(path, before, after)]
+    return [
+        ReleaseChange("files", path, before.get(path), after.get(path))
+        for path in paths
+        if _differ(path, before, after)
+    ]
 
 
-def change_kind(change: Change) -> str:
+def change_kind(change: ReleaseChange) -> str:
     """Return whether a change adds, removes or changes something, in one word."""
     if change.before is None or change.after is None:
         return "removed" if change.after is None else "added"
@@ -86,48 +90,48 @@ def told(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def _metadata(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+def _metadata(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ReleaseChange]:
     for key in _METADATA:
         if (before.get(key) or None) != (after.get(key) or None):
-            yield Change("metadata", key, before.get(key) or None, after.get(key) or None)
+            yield ReleaseChange("metadata", key, before.get(key) or None, after.get(key) or None)
     if before.get("description") != after.get("description"):
-        yield Change("metadata", "readme", _length(before.get("description")), _length(after.get("description")))
+        yield ReleaseChange("metadata", "readme", _length(before.get("description")), _length(after.get("description")))
 
 
 def _length(text: str | None) -> str:
     return f"{len((text or '').splitlines())} lines"
 
 
-def _manifest(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+def _manifest(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ReleaseChange]:
     old, new = ({entry["id"]: entry for entry in side["environments"]} for side in (before, after))
     for identity in sorted({*old, *new}):
         if identity not in new or identity not in old:
             told = [side[identity]["description"] if identity in side else None for side in (old, new)]
-            yield Change("manifest", identity, told[0], told[1])
+            yield ReleaseChange("manifest", identity, told[0], told[1])
             continue
         for key in sorted({*old[identity], *new[identity]} - {*_NOT_OF_THE_MANIFEST}):
             if _differ(key, old[identity], new[identity]):
-                yield Change("manifest", f"{identity} {key}", old[identity].get(key), new[identity].get(key))
+                yield ReleaseChange("manifest", f"{identity} {key}", old[identity].get(key), new[identity].get(key))
 
 
-def _conformance(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+def _conformance(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ReleaseChange]:
     testers = _tester(before), _tester(after)
     if testers[0] != testers[1]:
-        yield Change("conformance", "tested by", testers[0], testers[1])
+        yield ReleaseChange("conformance", "tested by", testers[0], testers[1])
     old, new = (_outcomes(entry) for entry in (before, after))
     known = {identity for identity, _ in old}
     for key in sorted({*old, *new}):
         # Of an environment that is new, all that holds would be news.
         if _differ(key, old, new) and (key[0] in known or new[key] == "violated"):
-            yield Change("conformance", " ".join(key), old.get(key), new.get(key))
+            yield ReleaseChange("conformance", " ".join(key), old.get(key), new.get(key))
 
 
-def _scores(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+def _scores(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[ReleaseChange]:
     old, new = (_means(entry) for entry in (before, after))
     for key in sorted({*old, *new}):
         if _differ(key, old, new):
             worth = _worth(old[key], new[key]) if key in old and key in new else ""
-            yield Change("scores", " ".join(key), old.get(key), new.get(key), worth)
+            yield ReleaseChange("scores", " ".join(key), old.get(key), new.get(key), worth)
 
 
 def _worth(before: Mapping[str, float], after: Mapping[str, float]) -> str:

@@ -91,7 +91,7 @@ class SpeedRecord(_Strict):
 
 
 class EstimateRecord(_Strict):
-    """A mean return; the fields are those of :class:`gem_testing.attacks.estimate.Estimate`."""
+    """A mean return; the fields are those of :class:`gem_testing.attacks.estimate.RewardEstimate`."""
 
     episodes: int = Field(ge=1)
     mean: float

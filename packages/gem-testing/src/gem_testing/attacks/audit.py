@@ -1,8 +1,8 @@
 """Plays the battery of attacks against one environment: :func:`audit`.
 
-An attack *pays* if its mean return exceeds the bound of :class:`gem_testing.attacks.estimate.Bounds`. All variants of
-an attack play the same few seeds. The best of many means is too high by chance, so that a variant above the bound plays
-further seeds, and they alone decide: it pays where the lower end of their interval exceeds the bound.
+An attack *pays* if its mean return exceeds the bound of :class:`gem_testing.attacks.estimate.RewardBounds`. All
+variants of an attack play the same few seeds. The best of many means is too high by chance, so that a variant above the
+bound plays further seeds, and they alone decide: it pays where the lower end of their interval exceeds the bound.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gem.core import Env
 from gem.env_spec import EnvSpec
 from gem.policies import make_policy
 from gem_questions.thoughtless import THOUGHTLESS_SHARE
-from gem_testing.attacks.estimate import THOUGHTLESS_FAMILIES, Bounds, Estimate, estimate
+from gem_testing.attacks.estimate import THOUGHTLESS_FAMILIES, RewardBounds, RewardEstimate, estimate
 from gem_testing.attacks.families import Attack, Material, battery
 from gem_testing.attacks.kind import kind_of
 from gem_testing.attacks.playing import MOST_STEPS, Chooser, Player, Returns, Strategy, always
@@ -56,7 +56,7 @@ class AttackResult:
     """The number of episodes of all variants."""
     variant: str
     """The variant that earned most, or that broke the environment, in few characters."""
-    earned: Estimate | None
+    earned: RewardEstimate | None
     """What that variant earned: on the further seeds where it played them."""
     further: bool
     """Whether it played the further seeds, because it seemed to pay."""
@@ -75,11 +75,11 @@ class AttackAudit:
     seeds: tuple[int, int]
     """The first seed, and the number of seeds of a variant."""
     further_seeds: tuple[int, int]
-    reference: Estimate | None
+    reference: RewardEstimate | None
     """What the reference policy earns on the seeds; None without one."""
-    random: Estimate | None
+    random: RewardEstimate | None
     """The same of random well-formed actions; in an environment of one turn, of those of other questions."""
-    null: Estimate | None
+    null: RewardEstimate | None
     """The same of empty actions."""
     results: tuple[AttackResult, ...]
 
@@ -130,7 +130,7 @@ class _Battery:
         kind = kind_of(spec, self._player.env, right or samples)
         floor = self._lowest if spec.null_return is None else spec.null_return
         single = spec.turns == "single"
-        bounds = Bounds(
+        bounds = RewardBounds(
             lowest=self._lowest,
             highest=self._highest,
             floor=floor,
@@ -156,7 +156,7 @@ class _Battery:
             results=tuple(results),
         )
 
-    def _reference(self, right: list[Any], deadline: float) -> Estimate | None:
+    def _reference(self, right: list[Any], deadline: float) -> RewardEstimate | None:
         """Return what the reference policy earns, and add its actions to ``right``."""
         returns = Returns()
         for seed in self._seeds:
@@ -180,7 +180,7 @@ class _Battery:
                 break
         return tuple(found.values())
 
-    def _played(self, attack: Attack, bounds: Bounds, deadline: float) -> AttackResult:
+    def _played(self, attack: Attack, bounds: RewardBounds, deadline: float) -> AttackResult:
         most_steps = attack.most_steps or MOST_STEPS
         bound = bounds.of(attack.family)
         if attack.chance:
@@ -242,7 +242,7 @@ class _Battery:
             declared=_declared(self._spec.exempt, attack),
         )
 
-    def _estimate(self, returns: Returns) -> Estimate | None:
+    def _estimate(self, returns: Returns) -> RewardEstimate | None:
         return estimate(returns.known, self._lowest, self._highest, returns.unknown)
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["MARGIN", "THOUGHTLESS_FAMILIES", "Bounds", "Estimate", "estimate"]
+__all__ = ["MARGIN", "THOUGHTLESS_FAMILIES", "RewardBounds", "RewardEstimate", "estimate"]
 
 MARGIN = 0.05
 """The share of the declared range by which an attack may exceed the baseline, as the means of few episodes differ."""
@@ -24,7 +24,7 @@ _Z = 1.959963984540054
 
 
 @dataclass(frozen=True)
-class Estimate:
+class RewardEstimate:
     """A mean over episodes whose outcome is known."""
 
     episodes: int
@@ -37,7 +37,7 @@ class Estimate:
     """Further episodes, which a fault of grader, sandbox, simulated user or environment spoiled."""
 
 
-def estimate(returns: Sequence[float], lowest: float, highest: float, unknown: int = 0) -> Estimate | None:
+def estimate(returns: Sequence[float], lowest: float, highest: float, unknown: int = 0) -> RewardEstimate | None:
     """Return the mean of some returns in the range from ``lowest`` to ``highest``; None without any.
 
     A return outside the range, which ``reward.range`` reports, widens it.
@@ -48,17 +48,17 @@ def estimate(returns: Sequence[float], lowest: float, highest: float, unknown: i
     count, mean = len(returns), math.fsum(returns) / len(returns)
     width = highest - lowest
     if width <= 0.0:
-        return Estimate(count, mean, mean, mean, unknown)
+        return RewardEstimate(count, mean, mean, mean, unknown)
     share = (mean - lowest) / width
     shrink = 1.0 + _Z * _Z / count
     centre = (share + _Z * _Z / (2 * count)) / shrink
     half = _Z * math.sqrt(max(0.0, share * (1.0 - share)) / count + _Z * _Z / (4 * count * count)) / shrink
     low, high = max(0.0, centre - half), min(1.0, centre + half)
-    return Estimate(count, mean, lowest + low * width, lowest + high * width, unknown)
+    return RewardEstimate(count, mean, lowest + low * width, lowest + high * width, unknown)
 
 
 @dataclass
-class Bounds:
+class RewardBounds:
     """The bounds of one environment, which rise with what thoughtless play is found to earn."""
 
     lowest: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gem_tools.mcp.config import ServerConfig
-from gem_tools.mcp.simulated_user import Answers, SimulatedUser
+from gem_tools.mcp.simulated_user import Answers, ElicitedUser
 
 __all__ = ["SessionGroup"]
 
@@ -20,7 +20,7 @@ class SessionGroup:
     def __init__(self, answers: Answers | None = None) -> None:
         self.used: set[ServerConfig] = set()
         """The servers called in this episode."""
-        self.user = None if answers is None else SimulatedUser(answers)
+        self.user = None if answers is None else ElicitedUser(answers)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SessionGroup:
         return SessionGroup(*self.__reduce__()[1])
