@@ -74,7 +74,7 @@ def test_a_grown_index_finds_what_one_from_scratch_finds(
     _grow_and_compare(engine, tmp_path_factory.mktemp("grown"), batches, blank=blank)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["bm25", "dense", pytest.param("hybrid", marks=pytest.mark.nightly)])
 def test_an_index_grows_with_its_corpus(tmp_path: Path, engine: str) -> None:
     """The small version of the comparison above: equal scores, a blank line, a document without words."""
     _grow_and_compare(engine, tmp_path, [["lima wall", "oslo", "oslo"], ["oslo", "", "lima wall"]], blank=True)
