@@ -22,7 +22,7 @@ import gem
 from gem.core import Info
 from gem.tools import ToolEnvWrapper, ToolResult
 from gem_tools.mcp import MCPTool, host
-from gem_tools.mcp.simulated_user import Question
+from gem_tools.mcp.simulated_user import UserQuestion
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("mcp_real_servers")]
 
@@ -175,7 +175,7 @@ def test_tasks_questions_progress_and_prompts_of_the_server_of_everything(npm_se
     """Its research is a task, in whose middle it asks which meaning is meant."""
     asked: list[str] = []
 
-    def user(question: Question) -> dict[str, Any] | None:
+    def user(question: UserQuestion) -> dict[str, Any] | None:
         asked.append(question.message)
         fields = {} if question.schema is None else question.schema["properties"]
         return {"interpretation": "snake"} if "interpretation" in fields else {"name": "Ada"} if fields else None

@@ -17,7 +17,7 @@ from gem.errors import ArgumentTypeError, ToolError
 from gem.policies import Policy
 from gem.tools import FromEpisode, ToolEnvWrapper
 from gem_tools.mcp import MCPTool, host
-from gem_tools.mcp.simulated_user import Question, SimulatedUser
+from gem_tools.mcp.simulated_user import AnsweringUser, UserQuestion
 
 FORM = {
     "type": "object",
@@ -48,10 +48,10 @@ def test_a_table_answers_forms_and_visits_no_address(version: str, tmp_path: Pat
 @every_version_at_night
 def test_a_function_answers_declines_or_fails_the_call(version: str, tmp_path: Path) -> None:
     """An answer that does not fit the form is the function's mistake, and its call says so."""
-    asked: list[Question] = []
+    asked: list[UserQuestion] = []
     replies: list[Any] = [{"name": "Bo", "seats": 3}, None, {"name": "Bo", "seats": 0}, ["no", "mapping"]]
 
-    def user(question: Question) -> Any:
+    def user(question: UserQuestion) -> Any:
         asked.append(question)
         return replies[len(asked) - 1]
 
@@ -122,7 +122,7 @@ class Talker(Policy[str, Any]):
 def test_a_policy_answers_with_json_or_declines(said: Any, answer: Mapping[str, Any] | None) -> None:
     """Its reasoning is no answer; what does not fit the form declines."""
     policy = Talker(said)
-    assert SimulatedUser(policy).answer(Question("shop", "Who comes?", FORM)) == answer
+    assert AnsweringUser(policy).answer(UserQuestion("shop", "Who comes?", FORM)) == answer
     assert policy.heard[0].startswith("shop asks you: Who comes?\nAnswer with a JSON object that fits this schema: {")
 
 
@@ -130,17 +130,17 @@ def test_a_question_for_a_policy_has_an_end() -> None:
     """However long the server's words and its form are."""
     policy = Talker("decline")
     huge = {"type": "object", "properties": {f"field {n}": {"type": "string"} for n in range(10_000)}}
-    assert SimulatedUser(policy).answer(Question("shop", "x" * 1_000_000, huge)) is None
+    assert AnsweringUser(policy).answer(UserQuestion("shop", "x" * 1_000_000, huge)) is None
     assert len(policy.heard[0]) < 50_000
 
 
 def test_a_table_may_know_questions_by_their_text() -> None:
     """Two forms with the same fields are told apart."""
-    user = SimulatedUser({"Who comes?": {"name": "Ada", "seats": 1}, "Who goes?": None, "name": "Bo"})
-    assert user.answer(Question("shop", "Who comes?", FORM)) == {"name": "Ada", "seats": 1}
-    assert user.answer(Question("shop", "Who goes?", FORM)) is None
-    assert user.answer(Question("shop", "Who else?", FORM)) == {"name": "Bo", "seats": 2}
-    assert user.answer(Question("shop", "Pay", None, "https://pay.example/")) is None
+    user = AnsweringUser({"Who comes?": {"name": "Ada", "seats": 1}, "Who goes?": None, "name": "Bo"})
+    assert user.answer(UserQuestion("shop", "Who comes?", FORM)) == {"name": "Ada", "seats": 1}
+    assert user.answer(UserQuestion("shop", "Who goes?", FORM)) is None
+    assert user.answer(UserQuestion("shop", "Who else?", FORM)) == {"name": "Bo", "seats": 2}
+    assert user.answer(UserQuestion("shop", "Pay", None, "https://pay.example/")) is None
 
 
 def test_what_cannot_answer_is_no_user(tmp_path: Path) -> None:

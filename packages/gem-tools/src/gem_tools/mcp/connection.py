@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import mcp_types
 
     from gem_tools.mcp.pending import TimeLimits
-    from gem_tools.mcp.simulated_user import SimulatedUser
+    from gem_tools.mcp.simulated_user import AnsweringUser
 
 __all__ = ["RetryPolicy", "ServerConnection"]
 
@@ -54,7 +54,7 @@ class ServerConnection:
         user: answers the server's questions; None for a client without a user.
     """
 
-    def __init__(self, server: ServerConfig, user: SimulatedUser | None = None) -> None:
+    def __init__(self, server: ServerConfig, user: AnsweringUser | None = None) -> None:
         self._server = server
         self._user = user
         self.name = server.name

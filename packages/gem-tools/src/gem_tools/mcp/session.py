@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
 
     from gem_tools.mcp.pending import PendingRequest, TimeLimits
-    from gem_tools.mcp.simulated_user import SimulatedUser
+    from gem_tools.mcp.simulated_user import AnsweringUser
 
 __all__ = ["PATIENCE", "Offerings", "ServerSession"]
 
@@ -62,7 +62,7 @@ class ServerSession:
         user: answers the server's questions; None for a client without a user.
     """
 
-    def __init__(self, server: ServerConfig, user: SimulatedUser | None = None) -> None:
+    def __init__(self, server: ServerConfig, user: AnsweringUser | None = None) -> None:
         import anyio
 
         self.server = server
@@ -81,7 +81,7 @@ class ServerSession:
         self._handshake = anyio.CancelScope()
 
     @classmethod
-    async def open(cls, server: ServerConfig, seconds: float, user: SimulatedUser | None = None) -> ServerSession:
+    async def open(cls, server: ServerConfig, seconds: float, user: AnsweringUser | None = None) -> ServerSession:
         """Start or contact a server, shake hands and request its tools, within a time limit in seconds.
 
         Raises:
@@ -313,7 +313,7 @@ class ServerSession:
         import anyio
         import mcp_types
 
-        from gem_tools.mcp.simulated_user import Question
+        from gem_tools.mcp.simulated_user import UserQuestion
 
         assert self._user is not None
         waiting = list(self._pending)
@@ -328,9 +328,9 @@ class ServerSession:
             self._end()
             return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message="too many questions")
         if isinstance(params, mcp_types.ElicitRequestFormParams):
-            question = Question(self.server.name, params.message, params.requested_schema)
+            question = UserQuestion(self.server.name, params.message, params.requested_schema)
         else:
-            question = Question(self.server.name, params.message, None, params.url)
+            question = UserQuestion(self.server.name, params.message, None, params.url)
         fields: Mapping[str, Any] | None = None
         with anyio.CancelScope(deadline=max(pending.scope.deadline for pending in waiting)) as scope:
             try:

@@ -15,7 +15,7 @@ from gem.tools.event_loop import completed
 from gem_tools.mcp.schema_check import mismatch
 from gem_tools.text_limits import cut
 
-__all__ = ["Answers", "Question", "SimulatedUser", "check_source"]
+__all__ = ["AnsweringUser", "Answers", "UserQuestion", "check_source"]
 
 _LONGEST_QUESTION = 20_000
 """The number of characters of a question, and of the schema of its form, that a policy sees."""
@@ -25,7 +25,7 @@ _IN_A_FORM = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)
-class Question:
+class UserQuestion:
     """What a server asks its user."""
 
     server: str
@@ -47,12 +47,12 @@ class Question:
         )
 
 
-Answers = Mapping[str, Any] | Callable[[Question], Any] | Policy[Any, Any] | FromEpisode
+Answers = Mapping[str, Any] | Callable[[UserQuestion], Any] | Policy[Any, Any] | FromEpisode
 """What answers the questions of servers.
 
 * A table: the name of a field → its value, or the text of a question → the mapping of its fields. A form of which a
   required field has no value that fits is declined; a field without a value gets the form's default.
-* A function, sync or async, of a :class:`Question`: returns the mapping of the fields, or None to decline. For an
+* A function, sync or async, of a :class:`UserQuestion`: returns the mapping of the fields, or None to decline. For an
   address, any mapping agrees to visit it, which nobody does.
 * A policy with ``act``: reads the question as a text, and answers with a JSON object, or declines.
 * ``FromEpisode(name)``: one of these that the environment offers in its ``episode_values`` (``user`` by default).
@@ -75,7 +75,7 @@ def check_source(source: object) -> None:
     )
 
 
-class SimulatedUser:
+class AnsweringUser:
     """Answers the questions of servers in one environment.
 
     Args:
@@ -111,7 +111,7 @@ class SimulatedUser:
             check_source(current)
         self._current = current
 
-    def answer(self, question: Question) -> Mapping[str, Any] | None:
+    def answer(self, question: UserQuestion) -> Mapping[str, Any] | None:
         """Return the fields of the form, or None to decline; may take as long as the source does.
 
         Raises:
@@ -135,7 +135,7 @@ class SimulatedUser:
             raise ArgumentTypeError(f"the answer of the user to {question.message[:200]!r} does not fit: {wrong}")
         return reply
 
-    def _from_policy(self, policy: Policy[Any, Any], question: Question) -> Mapping[str, Any] | None:
+    def _from_policy(self, policy: Policy[Any, Any], question: UserQuestion) -> Mapping[str, Any] | None:
         observation = question.as_text()
         if not self._has_begun:
             _awaited(policy.reset(observation, {}))
@@ -145,7 +145,7 @@ class SimulatedUser:
         return None if text is None else _last_fitting(spoken_text(text), question)
 
 
-def _from_table(table: Mapping[str, Any], question: Question) -> Mapping[str, Any] | None:
+def _from_table(table: Mapping[str, Any], question: UserQuestion) -> Mapping[str, Any] | None:
     properties = {} if question.schema is None else question.schema.get("properties")
     if question.message in table:
         found = table[question.message]
@@ -157,7 +157,7 @@ def _from_table(table: Mapping[str, Any], question: Question) -> Mapping[str, An
     return found if isinstance(found, Mapping) and _unfit(found, question) is None else None
 
 
-def _last_fitting(text: str, question: Question) -> Mapping[str, Any] | None:
+def _last_fitting(text: str, question: UserQuestion) -> Mapping[str, Any] | None:
     """Return the last JSON object in a text that fits the form."""
     decoder = json.JSONDecoder()
     found: Mapping[str, Any] | None = None
@@ -174,7 +174,7 @@ def _last_fitting(text: str, question: Question) -> Mapping[str, Any] | None:
     return found
 
 
-def _unfit(fields: Mapping[str, Any], question: Question) -> str | None:
+def _unfit(fields: Mapping[str, Any], question: UserQuestion) -> str | None:
     """Return why an answer is none to a question; None if it is one."""
     for name, value in fields.items():
         if not isinstance(name, str) or not (isinstance(value, _IN_A_FORM) or _is_list_of_text(value)):

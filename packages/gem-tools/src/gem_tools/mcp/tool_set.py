@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from gem.core import Env
     from gem_tools.mcp.config import ServerConfig
     from gem_tools.mcp.listing import OfferedTool
-    from gem_tools.mcp.server_tool import MCPServerTool
-    from gem_tools.mcp.tool import MCPTool
 
 __all__ = ["ToolSet"]
 
@@ -26,11 +24,11 @@ class ToolSet:
     next episode begins with those of then.
 
     Args:
-        source: lists the tools of the servers.
+        source: the :class:`MCPTool`, which lists the tools of the servers and makes their objects.
         revisions: the revision of each server's list when the tools were made.
     """
 
-    def __init__(self, source: MCPTool, revisions: dict[ServerConfig, int]) -> None:
+    def __init__(self, source: Any, revisions: dict[ServerConfig, int]) -> None:
         self._source = source
         self._revisions = revisions
         self._env: weakref.ref[Env[Any, Any]] | None = None
@@ -59,7 +57,7 @@ class ToolSet:
                 self._replace(env, offers)
 
     def _replace(self, env: Any, offers: list[OfferedTool]) -> None:
-        mine: list[MCPServerTool] = [tool for tool in env.tools if getattr(tool, "tool_set", None) is self]
+        mine = [tool for tool in env.tools if getattr(tool, "tool_set", None) is self]
         if not mine or [tool.offer for tool in mine] == offers:
             return
         kept = {tool.name: tool for tool in mine if tool.offer in offers}

@@ -9,7 +9,7 @@ from gem_processes.shared_resource import ResourceHandle
 from gem_tools.mcp.config import ServerConfig
 from gem_tools.mcp.connection import ServerConnection
 from gem_tools.mcp.host import Host, host, is_running
-from gem_tools.mcp.simulated_user import Answers, SimulatedUser
+from gem_tools.mcp.simulated_user import AnsweringUser, Answers
 
 __all__ = ["ConnectionUser", "SessionGroup"]
 
@@ -26,7 +26,7 @@ class SessionGroup:
     def __init__(self, answers: Answers | None = None) -> None:
         self.used: set[ServerConfig] = set()
         """The servers called in this episode."""
-        self.user = None if answers is None else SimulatedUser(answers)
+        self.user = None if answers is None else AnsweringUser(answers)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SessionGroup:
         return SessionGroup(*self.__reduce__()[1])
