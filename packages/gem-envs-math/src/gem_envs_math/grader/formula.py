@@ -60,6 +60,7 @@ class FormulaParser:
         node: Node | None = None
         while True:
             sign = self.next.kind
+            several = {sign, self.after_next.kind} <= {"+", "-"}
             if sign in ("+", "-"):
                 sign = "-" if self._signs() else "+"
             elif node is not None:
@@ -67,6 +68,8 @@ class FormulaParser:
             else:
                 sign = "+"
             term = self._product()
+            if node is None and several and term[0] == "n" and self.next is END:
+                raise NotMathError("several signs of one number")  # "--5" may be a slip
             term = ("neg", term) if sign == "-" else term
             node = term if node is None else ("+", node, term)
         self._depth -= 1
