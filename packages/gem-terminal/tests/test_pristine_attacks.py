@@ -117,8 +117,8 @@ COMMANDS = {
     "go": "cp /tests/answer_test.go lib/ && GOPROXY=off GOCACHE=/tmp/go go test ./lib/",
     "node": "cp /tests/answer.test.js . && node --test answer.test.js",
     "npm": "npm test",
-    "go elsewhere": "mkdir -p /tmp/lib && cp go.mod /tmp/ && cp lib/*.go /tests/answer_test.go /tmp/lib/ && cd /tmp"
-    " && GOPROXY=off GOCACHE=/tmp/go go test ./lib/",
+    "go elsewhere": "mkdir -p /tmp/o/lib && cp go.mod /tmp/o && cp lib/*.go /tests/answer_test.go /tmp/o/lib"
+    " && cd /tmp/o && GOPROXY=off GOCACHE=/tmp/go go test ./lib/",
 }
 """Task → the command of its tests, which stand for the ways in which published tasks run theirs."""
 LANGUAGE_TASKS = ("go", "go elsewhere", "node", "npm")
