@@ -16,7 +16,7 @@ PAGE = (ROOT / "packages" / "gem-envs-desk" / "README.md").read_text(encoding="u
 
 def rows(cells: int) -> dict[str, str]:
     """Return the lines with so many cells beside the id."""
-    found = re.finditer(rf"^\| `(\S+-v0\S*)` \|(?: \S+ \|){{{cells}}}\n", PAGE, re.MULTILINE)
+    found = re.finditer(rf"^\| `(\S+-v\d\S*)` \|(?: \S+ \|){{{cells}}}\n", PAGE, re.MULTILINE)
     return {match[1]: match[0] for match in found}
 
 
@@ -57,9 +57,11 @@ def test_the_tables_have_every_id() -> None:
 
 @pytest.mark.parametrize("env_id", ROWS)
 def test_the_reference_wins_and_neither_silence_nor_chance_does(env_id: str) -> None:
-    """A customer of a shop, an airline or a line who is merely obeyed is served wrongly at least every other time."""
+    """A customer of a shop, an airline or a line who is merely obeyed is often served wrongly."""
     silence, chance, obedient, reference, _ = cells(ROWS[env_id])
     assert (silence, reference) == ("0.00", "1.00")
     assert float(chance) <= 0.05
-    if env_id.startswith(("desk:Retail", "desk:Airline", "desk:Telecom")):
+    if env_id.startswith("desk:Telecom-v1"):  # three of ten tasks have something to refuse
+        assert float(obedient) <= 0.7
+    elif env_id.startswith(("desk:Retail", "desk:Airline", "desk:Telecom")):
         assert float(obedient) <= 0.6

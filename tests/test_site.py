@@ -258,7 +258,7 @@ def test_a_page_without_scores_says_so(sees: str, agent: str) -> None:
     """It has no columns for them and no legend, but the commands that play, with an agent that the environment has."""
     environment = BaseEnvironment("game:Some-v0", "A game.", "multi", ["text"], [], [])
     environment.rewards.append(RewardRange("game:Some-v0", 0.0, 1.0, 0.0, 1.0, sees, {}))
-    view: Any = SimpleNamespace(name="some-envs", licence="MIT")
+    view: Any = SimpleNamespace(name="some-envs", release=SimpleNamespace(licence="MIT"))
     page = environment_pages.environment_page(view, environment, {})
     assert f"`gem rollout game:Some-v0 --agent {agent}` plays it" in page
     assert "`python3 dev.py site --play`" in page
@@ -281,7 +281,13 @@ def test_the_index_has_no_empty_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     game = BaseEnvironment("game:Some-v0", "A game.", "multi", ["text"], [], [])
     views = [
         SimpleNamespace(name="some-bridges", summary="Bridges.", environments=[]),
-        SimpleNamespace(name="some-envs", summary="Games.", licence="MIT", source="x", environments=[game]),
+        SimpleNamespace(
+            name="some-envs",
+            summary="Games.",
+            release=SimpleNamespace(licence="MIT"),
+            source="x",
+            environments=[game],
+        ),
     ]
     monkeypatch.setattr(environment_pages, "package_views", lambda: views)
     monkeypatch.setattr(environment_pages, "what_was_played", lambda *_, **__: {"game:Some-v0": {"error": "none"}})

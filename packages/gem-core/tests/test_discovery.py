@@ -230,6 +230,14 @@ def test_plugins_can_be_switched_off(
     assert [entry[0] for entry in announced(site)] == expected
 
 
+def test_the_switch_counts_as_long_as_it_is_set(site: PluginSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked while plugins are off does not hide them afterwards, nor the other way round."""
+    site.add_thing("my-things", "my_things", "things")
+    for value, found in (("1", False), ("", True), ("my-things", False), ("", True)):
+        monkeypatch.setenv(discovery.SWITCH, value)
+        assert bool(discovery.installed("things").specs) == found
+
+
 def test_what_is_installed_later_is_found_after_the_caches_are_cleared(site: PluginSite) -> None:
     """What was found once stays, until clear_caches."""
     assert discovery.installed("things").specs == {}

@@ -48,10 +48,10 @@ def test_the_folders_follow_the_platform(monkeypatch: pytest.MonkeyPatch) -> Non
     """XDG variables decide; without them the configuration and the cache lie below the home folder."""
     assert config_file().parent.parent == Path(__import__("os").environ["XDG_CONFIG_HOME"])
     monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr("gem_hub_client.config.sys.platform", "linux")
+    monkeypatch.setattr("gem_hub_client.folders.sys.platform", "linux")
     monkeypatch.setenv("HOME", "/home/somebody")
     assert cache_root() == Path("/home/somebody/.cache/gem/hub")
-    monkeypatch.setattr("gem_hub_client.config.sys.platform", "darwin")
+    monkeypatch.setattr("gem_hub_client.folders.sys.platform", "darwin")
     assert cache_root() == Path("/home/somebody/Library/Caches/gem/hub")
 
 

@@ -91,9 +91,13 @@ def namespaces() -> list[str]:
     return sorted({found.name for found in entry_points(ENVIRONMENT_GROUP)})
 
 
-@lru_cache(maxsize=256)  # bounded: a caller may ask for any namespace
 def installed(namespace: str) -> Installed:
     """Return the environments of installed packages in one namespace; reads only the manifests that claim it."""
+    return _installed(namespace, os.environ.get(SWITCH, ""))
+
+
+@lru_cache(maxsize=256)  # bounded: a caller may ask for any namespace
+def _installed(namespace: str, _disabled: str) -> Installed:
     specs: dict[str, tuple[EnvSpec, ...]] = {}
     problems: list[PluginProblem] = []
     resolvers: list[Resolver] = []
@@ -182,10 +186,10 @@ def providers_of(module: str) -> tuple[str, ...]:
 def clear_caches() -> None:
     """Forget all results, for a process that installs packages while it runs."""
     importlib.invalidate_caches()
-    _scan.cache_clear()
+    _scan_without.cache_clear()
     _providers.cache_clear()
     _contents.cache_clear()
-    installed.cache_clear()
+    _installed.cache_clear()
 
 
 @cache
@@ -215,9 +219,12 @@ def _contents(import_name: str, distribution: str, version: str) -> ManifestCont
         ) from error
 
 
-@cache
 def _scan() -> tuple[tuple[Announcement, ...], tuple[PluginProblem, ...]]:
-    disabled = os.environ.get(SWITCH, "")
+    return _scan_without(os.environ.get(SWITCH, ""))
+
+
+@cache
+def _scan_without(disabled: str) -> tuple[tuple[Announcement, ...], tuple[PluginProblem, ...]]:
     if disabled.lower() in ("1", "true", "all"):
         return (), ()
     off = {normalized_distribution(name.strip()) for name in disabled.split(",")}
