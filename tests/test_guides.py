@@ -51,16 +51,21 @@ OTHERS = sorted(
 )
 LONG = "it is followed in more than five seconds"
 NIGHTLY = {
+    "docs/guides/coming-from-inspect.md": LONG,
     "docs/guides/conformance.md": LONG,
     "docs/guides/dataset-environment.md": LONG,
+    "docs/guides/environment-server.md": LONG,
     "docs/guides/evaluation.md": LONG,
     "docs/guides/hub.md": "it builds, checks and publishes wheels from its second block on",
+    "docs/guides/multi-agent.md": LONG,
     "docs/guides/picture-environment.md": LONG,
     "docs/guides/publishing.md": "it builds and checks a wheel from its third block on",
     "docs/guides/rewards.md": LONG,
     "docs/guides/terminal.md": LONG,
     "docs/guides/tool-environment.md": LONG,
     "docs/guides/tools.md": LONG,
+    "docs/guides/trainers.md": LONG,
+    "docs/guides/training.md": LONG,
     "docs/guides/trajectories.md": LONG,
     "docs/guides/worlds-from-descriptions.md": "it makes and installs a package",
 }

@@ -279,6 +279,7 @@ def test_impossible_arguments_are_refused(kwargs: dict[str, Any]) -> None:
         CrosswordsEnv(**kwargs)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_policy_completes_every_grid(name: str) -> None:
     """The reference policy earns 1.0, reading only the last observation."""

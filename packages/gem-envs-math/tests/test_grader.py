@@ -313,6 +313,7 @@ def test_a_heavy_answer_costs_itself_only(heavy: str) -> None:
     assert grade(r"\sin^2 x+\cos^2 x", "1", seconds=GENEROUS) == GradeResult("same", "numeric")
 
 
+@pytest.mark.nightly
 def test_threads() -> None:
     """Sixty-four threads at once, with heavy answers among theirs, get the verdicts that one thread gets."""
     pairs = ALL[::6]

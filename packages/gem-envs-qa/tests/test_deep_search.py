@@ -104,6 +104,7 @@ def played(env: gem.Env[Any, Any], seeds: range, policy: str = "reference") -> t
     return total / len(seeds), turns / len(seeds)
 
 
+@pytest.mark.nightly
 def test_one_that_searches_wins_and_each_level_takes_longer() -> None:
     """Every episode with its evidence; in three turns fewer from level to level; by chance and by silence none."""
     seeds = range(12)

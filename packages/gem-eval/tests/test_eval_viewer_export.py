@@ -91,7 +91,7 @@ def test_what_is_packed_is_unpacked(
     page.close()
 
 
-@pytest.mark.slow(reason="records 500,000 tokens with their log-probabilities, as the promise of the size says")
+@pytest.mark.nightly
 def test_a_hundred_episodes_are_a_small_file(
     make_trajectory: Callable[..., Trajectory], make_config: Callable[..., RunConfig], tmp_path: Path
 ) -> None:

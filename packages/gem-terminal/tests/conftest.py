@@ -148,7 +148,7 @@ def _engine_of(item: pytest.Function) -> str:
 
 
 def _concerns(item: pytest.Item) -> bool:
-    if not isinstance(item, pytest.Function):
+    if not isinstance(item, pytest.Function) or not ENGINE_FIXTURES & set(item.fixturenames):
         return True
     only, engine = item.get_closest_marker("only_engine"), _engine_of(item)
     if engine == "worker" and item.get_closest_marker("every_engine") is None:

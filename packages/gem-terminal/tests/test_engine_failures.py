@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NoReturn
 
@@ -24,6 +25,7 @@ from gem_terminal.engines.cgroups import groups
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.docker.images import LABEL
 from gem_terminal.engines.namespace import NamespaceEngine, spawning
+from gem_terminal.engines.namespace import engine as namespace_engine
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
@@ -185,6 +187,7 @@ def test_a_docker_engine_that_restarts_during_a_command(private_docker: PrivateD
     engine.close()
 
 
+@pytest.mark.nightly
 def test_a_docker_engine_that_stops_for_good(private_docker: PrivateDocker, tmp_path: Path) -> None:
     """Whatever is asked of it is an EngineError that says so, also of one that never ran."""
     engine = DockerEngine(private_docker.url)
@@ -273,6 +276,25 @@ def test_a_spawner_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spawning, "bare_python", lambda module: [sys.executable, "-c", "raise SystemExit(3)"])
     with pytest.raises(EngineError, match="the spawner of the namespace engine cannot start"):
         spawning.Spawner(rootless=False)
+
+
+@pytest.mark.parametrize(
+    ("said", "trials"), [("bwrap: Unable to apply mount flags: remount: No such file", 3), ("bwrap: not allowed", 1)]
+)
+def test_a_mount_that_ends_meanwhile_is_no_lack_of_rights(
+    namespace: NamespaceEngine, monkeypatch: pytest.MonkeyPatch, said: str, trials: int
+) -> None:
+    """The trial of the engine takes all mounts of the machine along, those of a neighbour's containers among them."""
+    tried: list[object] = []
+
+    def trial(spawner: spawning.Spawner) -> tuple[int, str]:
+        tried.append(spawner)
+        return (0, "") if len(tried) == 3 else (1, said)
+
+    monkeypatch.setattr(namespace_engine, "_trial", trial)
+    with nullcontext() if trials == 3 else pytest.raises(EngineError, match=r"create namespaces .*bwrap: not allowed"):
+        namespace_engine._tried_spawner().close()
+    assert len(tried) == trials
 
 
 def test_a_spawner_that_is_killed(namespace: NamespaceEngine, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ IN_PROCESSES = {name for name, (spec, _) in DEFECTS.items() if CLAUSES[spec.tags
 """Defects that show in other processes."""
 
 
-@pytest.mark.sampled(70)
+@pytest.mark.sampled(46)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in IN_PROCESSES else []) for name in DEFECTS]
 )

@@ -241,6 +241,7 @@ def test_the_server_of_everything_by_http(npm_servers: Path, reserve_port: Calla
             process.kill()
 
 
+@pytest.mark.nightly
 def test_several_servers_at_once(npm_servers: Path, python_servers: Path) -> None:
     """A configuration as people have it, of servers in two languages."""
     config = {

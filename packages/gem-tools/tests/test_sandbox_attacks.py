@@ -258,6 +258,7 @@ def judge(done: Execution, expected: str | None) -> None:
     assert "open " not in done.stdout
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize(("code", "expected"), [case[1:] for case in CONTAINED], ids=[case[0] for case in CONTAINED])
 @pytest.mark.parametrize(
     ("threads", "pause"), [(3, 0.1), pytest.param(16, 0.0, marks=pytest.mark.nightly)], ids=["few", "many"]

@@ -53,6 +53,9 @@ __all__ = ["NamespaceEngine"]
 
 _TRIED_IN = 30.0
 """Seconds."""
+_TRIALS = 10
+_GONE = "Unable to apply mount flags"
+"""What bubblewrap says if a mount of this machine, such as that of a container, ends while it takes all of them."""
 
 
 class NamespaceEngine(Engine):
@@ -263,6 +266,26 @@ def _tried_spawner() -> Spawner:
         if shutil.which(program) is None:
             raise EngineError(f"the namespace engine needs {program}; install it (Debian: apt install {package})")
     spawner = Spawner(rootless=os.getuid() != 0)
+    try:
+        for _ in range(_TRIALS):
+            code, why = _trial(spawner)
+            if code == 0:
+                return spawner
+            if _GONE not in why:
+                break
+    except BaseException:
+        spawner.close()
+        raise
+    spawner.close()
+    raise EngineError(
+        f"the kernel does not let this user create namespaces with an overlay ({why}); run as root, allow it "
+        "(sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0; in a "
+        "container: --privileged), or use engine='docker'"
+    )
+
+
+def _trial(spawner: Spawner) -> tuple[int | None, str]:
+    """Run a program in namespaces on the root of this machine; return its exit code, None after a while, and why."""
     heard, said = os.pipe()
     null = os.open(os.devnull, os.O_RDWR)
     try:
@@ -274,20 +297,10 @@ def _tried_spawner() -> Spawner:
         with os.fdopen(os.dup(heard), "rb") as told:
             code = tried.wait(_TRIED_IN)
             tried.close()
-            why = f"it took more than {_TRIED_IN:g} seconds"
-            if code is not None:
-                why = told.read(1000).decode(errors="replace").strip()[-300:]
-        if code != 0:
-            raise EngineError(
-                f"the kernel does not let this user create namespaces with an overlay ({why}); run as root, allow it "
-                "(sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0; in a "
-                "container: --privileged), or use engine='docker'"
-            )
-    except BaseException:
-        spawner.close()
-        raise
+            if code is None:
+                return None, f"it took more than {_TRIED_IN:g} seconds"
+            return code, told.read(1000).decode(errors="replace").strip()[-300:]
     finally:
         for used in (heard, said, null):
             if used >= 0:
                 os.close(used)
-    return spawner
