@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from manual_clock import ManualClock
 from registry_server import GENEROUS, running_registry, toy_wheel
 
 from gem_hub.registry.database import Database
@@ -20,20 +21,13 @@ WHEEL = f"/files/00/{'0' * 64}/toy_envs-0.1.0-py3-none-any.whl"
 OTHER = f"/files/00/{'0' * 64}/toy_envs-0.2.0-py3-none-any.whl"
 
 
-class Clock:
-    now = 1_000.0 * DAY
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(1_000.0 * DAY)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def counter(tmp_path: Path, clock: Clock) -> Iterator[DownloadCounter]:
+def counter(tmp_path: Path, clock: ManualClock) -> Iterator[DownloadCounter]:
     """A counter with a database of its own."""
     database = Database(f"sqlite:///{tmp_path / 'registry.db'}")
     yield DownloadCounter(database, clock)
@@ -46,13 +40,13 @@ def fetch(counter: DownloadCounter, count: int, first: int = 0, path: str = WHEE
         counter.saw(path, 200, agent, f"10.0.{number // 256}.{number % 256}")
 
 
-def counted(counter: DownloadCounter, clock: Clock) -> dict[tuple[str, str], int]:
+def counted(counter: DownloadCounter, clock: ManualClock) -> dict[tuple[str, str], int]:
     """Return (day, version) → count, as shown on the day after."""
     clock.now += DAY
     return {(one["day"], one["version"]): one["downloads"] for one in counter.of("toy-envs")}
 
 
-def test_releases_are_counted_by_day(counter: DownloadCounter, clock: Clock) -> None:
+def test_releases_are_counted_by_day(counter: DownloadCounter, clock: ManualClock) -> None:
     """Each release and day has its own count, and the running day is not shown."""
     fetch(counter, 20)
     fetch(counter, 10, path=OTHER)
@@ -73,7 +67,7 @@ def test_small_counts_are_held_back_and_others_rounded(amount: int, told: int) -
     assert shown(amount) == told
 
 
-def test_one_client_counts_once_a_day(counter: DownloadCounter, clock: Clock) -> None:
+def test_one_client_counts_once_a_day(counter: DownloadCounter, clock: ManualClock) -> None:
     """Repeated fetches of one network are one, until the next day begins; another file is another download."""
     for _ in range(5):
         fetch(counter, 10)
@@ -108,7 +102,7 @@ def test_one_client_counts_once_a_day(counter: DownloadCounter, clock: Clock) ->
     ],
 )
 def test_only_whole_wheels_for_installers_count(
-    counter: DownloadCounter, clock: Clock, path: str, status: int, agent: str
+    counter: DownloadCounter, clock: ManualClock, path: str, status: int, agent: str
 ) -> None:
     """Parts, pages, metadata, robots, browsers and mirrors do not count."""
     for number in range(30):
@@ -117,13 +111,13 @@ def test_only_whole_wheels_for_installers_count(
 
 
 @pytest.mark.parametrize("agent", ["pip/26.0", "uv/0.9.1", "poetry/2.0", "pdm/2.20", "gem-hub-client/0.1.0"])
-def test_installers_count(counter: DownloadCounter, clock: Clock, agent: str) -> None:
+def test_installers_count(counter: DownloadCounter, clock: ManualClock, agent: str) -> None:
     """Each known installer counts."""
     fetch(counter, 10, agent=agent)
     assert list(counted(counter, clock).values()) == [10]
 
 
-def test_nothing_about_a_client_is_kept(counter: DownloadCounter, clock: Clock, tmp_path: Path) -> None:
+def test_nothing_about_a_client_is_kept(counter: DownloadCounter, clock: ManualClock, tmp_path: Path) -> None:
     """No file has an address or a hash of one, and at the end of the day the memory has forgotten the clients."""
     for number in range(10):
         counter.saw(WHEEL, 200, "pip/26.0", f"203.0.113.{number}")
@@ -138,7 +132,9 @@ def test_nothing_about_a_client_is_kept(counter: DownloadCounter, clock: Clock, 
     assert counter._key != key
 
 
-def test_a_full_memory_counts_no_more(counter: DownloadCounter, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_memory_counts_no_more(
+    counter: DownloadCounter, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Counts are lower bounds: whoever comes after the last place of a day is not counted, rather than twice."""
     monkeypatch.setattr("gem_hub.registry.downloads._MOST_CLIENTS", 10)
     fetch(counter, 25)
@@ -156,7 +152,7 @@ def test_no_request_breaks_the_counter(target: str, agent: str) -> None:
 
 @pytest.mark.nightly(reason="two servers; what they count is tested above")
 @pytest.mark.parametrize("counts", [True, False])
-def test_a_registry_counts_and_shows(tmp_path: Path, clock: Clock, counts: bool) -> None:
+def test_a_registry_counts_and_shows(tmp_path: Path, clock: ManualClock, counts: bool) -> None:
     """The command shows what clients have fetched over HTTP, with the switch off nothing; HEAD does not count."""
     settings = RegistrySettings(quotas=GENEROUS, conformance=False, registration="open", downloads=counts)
     with running_registry(tmp_path / "hub", settings, clock=clock) as registry:

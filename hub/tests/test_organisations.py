@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from manual_clock import ManualClock
 from registry_server import Answer, RegistryClient, RunningRegistry, join, running_registry, toy_wheel
 
 from gem_hub.policy import FILE_NAME
@@ -188,20 +189,13 @@ def test_a_disabled_organisation_or_member_does_nothing(registry: RunningRegistr
     assert publish(registry, registry.account("mona"), tmp_path).status == 200
 
 
-class Clock:
-    now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(1_000_000.0)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def club(tmp_path: Path, clock: Clock) -> Iterator[Organisations]:
+def club(tmp_path: Path, clock: ManualClock) -> Iterator[Organisations]:
     """The organisation club of ann, beside the accounts ben and cleo, without a server."""
     from gem_hub.registry.accounts import Accounts
     from gem_hub.registry.database import Database
@@ -222,7 +216,7 @@ def refused(status: HTTPStatus, act: Callable[..., object], *arguments: object) 
 
 
 @pytest.mark.parametrize(("seconds", "accepted"), [(INVITATION_SECONDS - 1, True), (INVITATION_SECONDS, False)])
-def test_an_invitation_ends(club: Organisations, clock: Clock, seconds: int, accepted: bool) -> None:
+def test_an_invitation_ends(club: Organisations, clock: ManualClock, seconds: int, accepted: bool) -> None:
     """It can be accepted up to its last second, and neither it nor its end can be seen afterwards."""
     assert club.invite("club", "ben", "maintainer", "ann") == "invited"
     clock.now += seconds

@@ -13,6 +13,7 @@ import pytest
 from client_machine import Machine
 from hypothesis import given
 from hypothesis import strategies as st
+from manual_clock import ManualClock
 from registry_server import GENEROUS, Answer, RegistryClient, RunningRegistry, running_registry, toy_wheel
 from toy_hub import make_wheel
 
@@ -29,14 +30,7 @@ SECRET = "zebra-worlds"
 """The private package, whose name stands nowhere else."""
 
 
-class Clock:
-    now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-CLOCK = Clock()
+CLOCK = ManualClock(1_800_000_000.0)
 
 
 @pytest.fixture(scope="module")

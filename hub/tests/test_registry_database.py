@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from manual_clock import ManualClock
 from registry_server import running_registry, toy_wheel
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import DBAPIError
@@ -34,16 +35,6 @@ def database(database_url: str) -> Iterator[Database]:
     opened = Database(database_url)
     yield opened
     opened.close()
-
-
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def together(number: int, work: Callable[[int], object]) -> list[object]:
@@ -80,7 +71,7 @@ def test_one_invite_creates_one_account(database: Database) -> None:
 
 def test_counters_lose_nothing(database: Database) -> None:
     """Of 40 requests at once with a limit of 25, exactly 25 pass; the next period has its own 25."""
-    clock = Clock()
+    clock = ManualClock(1_000_000.0)
     counters = UsageCounters(database, clock)
     spend = lambda _: counters.spend("upload", "ann", 25, 60, "uploads a minute") or 200  # noqa: E731
     results = together(40, spend)
@@ -109,7 +100,7 @@ def test_every_release_of_the_queue_is_taken_once(database: Database) -> None:
 
 def test_the_work_of_a_silent_worker_goes_to_another(database: Database) -> None:
     """A lease ends when nobody renews it; the first worker's result then counts for nothing."""
-    clock = Clock()
+    clock = ManualClock(1_000_000.0)
     first, second = (ConformanceQueue(database, clock, f"machine{n}/1/x") for n in range(2))
     first.confirm("toy-envs", "0.1", digest_of("x"))
     held = first.take()
@@ -131,7 +122,7 @@ def test_the_work_of_a_silent_worker_goes_to_another(database: Database) -> None
 
 def test_another_attempt_waits_longer_each_time(database: Database) -> None:
     """A release that goes back into the queue is not taken before its time."""
-    clock = Clock()
+    clock = ManualClock(1_000_000.0)
     queue = ConformanceQueue(database, clock)
     queue.confirm("toy-envs", "0.1", digest_of("x"))
     for attempt in (1, 2):
@@ -158,7 +149,7 @@ def test_a_dead_process_of_this_machine_gives_back_at_once(database: Database) -
 
 def test_an_interrupted_upload_is_completed_or_forgotten(database: Database) -> None:
     """Announcements become work if the release exists; those of uploads that go on are left alone."""
-    clock = Clock()
+    clock = ManualClock(1_000_000.0)
     queue = ConformanceQueue(database, clock)
     for name in ("published", "lost"):
         queue.announce(name, "0.1", digest_of(name))
@@ -210,7 +201,7 @@ def test_a_line_of_the_log_belongs_to_its_transaction(database: Database) -> Non
 
 def test_tokens_end_with_their_time_their_account_and_their_revocation(database: Database) -> None:
     """Each of the three, and a token that was never minted, stands for nothing."""
-    clock = Clock()
+    clock = ManualClock(1_000_000.0)
     tokens, registry = Tokens(database, clock), Accounts(database, clock)
     number = registry.create("ann")
     token, token_number = tokens.mint(number, "x", ["publish"], ["b", "a"], 100, "github:x/y")

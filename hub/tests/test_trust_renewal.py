@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import uvicorn
 from hub_command import gem_hub
+from manual_clock import ManualClock
 from test_trust_hub import client, root_key, signed
 from toy_hub import make_wheel, publish_wheel
 
@@ -30,16 +31,6 @@ pytestmark = pytest.mark.usefixtures("own_folders")
 DAY = 86_400.0
 
 
-class Clock:
-    """A clock that stands still until it is put forward."""
-
-    def __init__(self) -> None:
-        self.now = time.time()
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def timestamp(store: Store) -> SignedTimestamp:
     return known_timestamp((store.folder / "trust" / "timestamp.json").read_bytes(), "timestamp.json")
 
@@ -48,7 +39,7 @@ def timestamp(store: Store) -> SignedTimestamp:
 def test_signatures_are_renewed_long_before_they_expire(signed: Store, valid_days: int, due_after: float) -> None:
     """Once a day, and sooner where they count for less than three days; in between nothing is written."""
     gem_hub("rebuild", "--hub", signed.folder, "--valid-days", valid_days)
-    clock = Clock()
+    clock = ManualClock(time.time())
     renewal = SignatureRenewal(signed, pytest.fail, clock=clock)
     assert renewal.renew(always=True)
     for _ in range(3):
@@ -65,7 +56,7 @@ def test_signatures_are_renewed_long_before_they_expire(signed: Store, valid_day
 
 def test_a_client_never_finds_a_served_hub_expired(signed: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two months without a change, with a look each hour: the hub is updated from at each moment."""
-    clock = Clock()
+    clock = ManualClock(time.time())
     renewal = SignatureRenewal(signed, pytest.fail, clock=clock)
     monkeypatch.setattr("gem_hub_client.sync.time.time", clock)
     signatures = 0
@@ -78,7 +69,7 @@ def test_a_client_never_finds_a_served_hub_expired(signed: Store, monkeypatch: p
 
 def test_of_two_servers_one_renews(signed: Store) -> None:
     """Both ask the signed files, not their own memory."""
-    clock = Clock()
+    clock = ManualClock(time.time())
     first, second = (SignatureRenewal(Store(signed.folder), pytest.fail, clock=clock) for _ in range(2))
     clock.now += 2 * DAY
     assert (first.renew(), second.renew(), first.renew()) == (True, False, False)
@@ -117,7 +108,7 @@ def test_a_renewal_holds_the_lock_of_the_hub(signed: Store, monkeypatch: pytest.
 def test_a_failure_is_told_and_ends_nothing(signed: Store, tmp_path: Path) -> None:
     """Without its online key a registry goes on; the operator reads what to do, and with the key it is renewed."""
     said: list[str] = []
-    clock = Clock()
+    clock = ManualClock(time.time())
     renewal = SignatureRenewal(signed, said.append, clock=clock)
     keys = signed.folder / ".gem-hub" / "keys"
     keys.rename(tmp_path / "away")
@@ -136,7 +127,7 @@ def test_a_failure_is_told_and_ends_nothing(signed: Store, tmp_path: Path) -> No
 def test_a_damaged_hub_is_told_and_ends_nothing(signed: Store, path: str) -> None:
     """Whatever lies in the folder, the server goes on."""
     said: list[str] = []
-    clock = Clock()
+    clock = ManualClock(time.time())
     clock.now += 2 * DAY
     (signed.folder / path).write_bytes(b"{")
     assert not SignatureRenewal(signed, said.append, clock=clock).renew()
@@ -146,7 +137,7 @@ def test_a_damaged_hub_is_told_and_ends_nothing(signed: Store, path: str) -> Non
 def test_a_copy_of_a_hub_is_left_alone(signed: Store) -> None:
     """Who serves a hub that another machine signs is not told to have its key."""
     (signed.folder / ".gem-hub" / "keys" / "online.pem").unlink()
-    clock = Clock()
+    clock = ManualClock(time.time())
     clock.now += 20 * DAY
     assert not SignatureRenewal(signed, pytest.fail, elsewhere=True, clock=clock).renew(always=True)
 
@@ -154,7 +145,7 @@ def test_a_copy_of_a_hub_is_left_alone(signed: Store) -> None:
 def test_a_hub_without_keys_is_left_alone_until_it_has_some(store: Store, tmp_path: Path) -> None:
     """A hub that is signed while it is served is renewed from then on."""
     publish_wheel(store, make_wheel(tmp_path / "dist"))
-    clock = Clock()
+    clock = ManualClock(time.time())
     renewal = SignatureRenewal(store, pytest.fail, elsewhere=True, clock=clock)
     assert not renewal.renew(always=True)
     assert not (store.folder / "trust").exists()

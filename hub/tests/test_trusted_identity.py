@@ -14,6 +14,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from local_issuer import GITHUB_CLAIMS, GITLAB_CLAIMS, LocalIssuer, certificate, jwk, local_issuer, segment
+from manual_clock import ManualClock
 
 from gem.errors import ArgumentError
 from gem_hub.registry.trusted_publishing.errors import IdentityRefused, IssuerUnreachable
@@ -52,22 +53,13 @@ def issuer(key: rsa.RSAPrivateKey, tls: tuple[Path, Path], monkeypatch: pytest.M
         yield running
 
 
-class Clock:
-    """Seconds that pass on request."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(1000.0)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def verifier(issuer: LocalIssuer, clock: Clock) -> Verifier:
+def verifier(issuer: LocalIssuer, clock: ManualClock) -> Verifier:
     """A verifier that trusts the running issuer as a GitHub, and the public ones."""
     issuers = Issuers([GITHUB, GITLAB, Issuer("local", issuer.url, "github")])
     return Verifier(issuers, AUDIENCE, KeySets(clock=clock))
@@ -352,7 +344,7 @@ def test_an_untrusted_certificate_stops_everything(
 
 
 def test_unknown_keys_do_not_make_the_hub_ask_and_ask(
-    issuer: LocalIssuer, verifier: Verifier, clock: Clock, other_key: rsa.RSAPrivateKey
+    issuer: LocalIssuer, verifier: Verifier, clock: ManualClock, other_key: rsa.RSAPrivateKey
 ) -> None:
     """However many tokens name unknown keys, the issuer is asked once in half a minute; a new key is then found."""
     verifier.verify(issuer.token(AUDIENCE))
@@ -367,7 +359,7 @@ def test_unknown_keys_do_not_make_the_hub_ask_and_ask(
 
 
 def test_a_withdrawn_key_dies_within_ten_minutes(
-    issuer: LocalIssuer, verifier: Verifier, clock: Clock, other_key: rsa.RSAPrivateKey
+    issuer: LocalIssuer, verifier: Verifier, clock: ManualClock, other_key: rsa.RSAPrivateKey
 ) -> None:
     """A key that the issuer has withdrawn is refused after the keys were kept for their time."""
     verifier.verify(issuer.token(AUDIENCE))
@@ -376,7 +368,9 @@ def test_a_withdrawn_key_dies_within_ten_minutes(
     assert refused(verifier, issuer.token(AUDIENCE)).code == "unknown-key"
 
 
-def test_an_issuer_that_fails_is_left_alone_for_a_while(issuer: LocalIssuer, verifier: Verifier, clock: Clock) -> None:
+def test_an_issuer_that_fails_is_left_alone_for_a_while(
+    issuer: LocalIssuer, verifier: Verifier, clock: ManualClock
+) -> None:
     """While it fails it is asked once in half a minute, and the known keys serve until their time is over."""
     verifier.verify(issuer.token(AUDIENCE))
     issuer.key_set = b"out of order"

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from manual_clock import ManualClock
 from registry_server import GENEROUS, RunningRegistry, running_registry
 from toy_hub import make_wheel, publish_wheel
 
@@ -29,13 +30,6 @@ from gem_hub.registry.webhooks.sender import ATTEMPTS, GIVEN_UP, WebhookSender, 
 
 BASE = "/api/v1/packages/toy-envs/webhooks"
 URL = "https://ci.example/hook"
-
-
-class Clock:
-    now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Receiver:
@@ -58,12 +52,12 @@ class Receiver:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock(1_800_000_000.0)
 
 
 @pytest.fixture
-def registry(tmp_path: Path, clock: Clock) -> Iterator[RunningRegistry]:
+def registry(tmp_path: Path, clock: ManualClock) -> Iterator[RunningRegistry]:
     """A registry with the toy-envs and other-envs of ada, which bob has no part in; olivia operates it."""
     (tmp_path / "hub").mkdir()
     (tmp_path / "hub" / FILE_NAME).write_text(json.dumps({"operators": ["olivia"]}))
@@ -101,7 +95,7 @@ def test_only_owners_and_operators_have_webhooks(registry: RunningRegistry) -> N
     assert registry.account("ada", packages=["other-envs"]).send("GET", BASE).status == 403
 
 
-def test_what_happens_is_sent_in_order(registry: RunningRegistry, tmp_path: Path, clock: Clock) -> None:
+def test_what_happens_is_sent_in_order(registry: RunningRegistry, tmp_path: Path, clock: ManualClock) -> None:
     """Publications, yanks and quarantines from now on, those of the package or of all; nothing twice."""
     registry.account("ada").send("POST", BASE, {"url": "https://own.example/"})
     registry.account("olivia").send("POST", "/api/v1/webhooks", {"url": "https://all.example/"})
@@ -131,7 +125,7 @@ def test_what_happens_is_sent_in_order(registry: RunningRegistry, tmp_path: Path
     assert len(receiver.bodies) == 11, "a new process sends nothing again"
 
 
-def test_attempts_are_bounded(registry: RunningRegistry, clock: Clock) -> None:
+def test_attempts_are_bounded(registry: RunningRegistry, clock: ManualClock) -> None:
     """Each message is tried eight times with longer and longer pauses; after three of them, none any more."""
     registry.account("ada").send("POST", BASE, {"url": URL})
     store, receiver = registry.services.store, Receiver()
@@ -156,7 +150,7 @@ def test_attempts_are_bounded(registry: RunningRegistry, clock: Clock) -> None:
 
 
 @pytest.mark.nightly(reason="eight attempts more")
-def test_a_message_that_is_taken_in_the_end_changes_nothing(registry: RunningRegistry, clock: Clock) -> None:
+def test_a_message_that_is_taken_in_the_end_changes_nothing(registry: RunningRegistry, clock: ManualClock) -> None:
     """The last attempt is as good as the first one: it is the same message, and the next one follows."""
     registry.account("ada").send("POST", BASE, {"url": URL})
     receiver = Receiver()

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,10 @@ from gem_tools.mcp import session as session_module
 from gem_tools.wrappers import mcp_tool
 
 # Sessions that tests abandon on purpose are collected at any later moment, in whichever test that falls.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.usefixtures("no_connections_left"),
+]
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 
@@ -64,16 +67,6 @@ class Hostile:
 @pytest.fixture
 def hostile(tmp_path: Path) -> Hostile:
     return Hostile(tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
-    """Every test ends without connections."""
-    yield
-    gc.collect()
-    if host._host is not None:
-        host._host.close()
-        host._host = None
 
 
 @pytest.fixture

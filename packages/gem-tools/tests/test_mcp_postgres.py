@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib.util
 import json
 import os
@@ -18,9 +17,12 @@ from mcp_packages import from_npm
 from postgres_server import postgres_server, programs
 
 from gem.tools import ToolEnvWrapper
-from gem_tools.mcp import host
 
-pytestmark = [pytest.mark.slow(reason="it starts a database"), pytest.mark.xdist_group("mcp_real_servers")]
+pytestmark = [
+    pytest.mark.slow(reason="it starts a database"),
+    pytest.mark.xdist_group("mcp_real_servers"),
+    pytest.mark.usefixtures("no_connections_left"),
+]
 
 GUIDE = Path(__file__).parents[3] / "docs/guides/tools.md"
 
@@ -55,16 +57,6 @@ def orders(tmp_path_factory: pytest.TempPathFactory, reserve_port: Callable[[], 
             sys.modules.pop("orders", None)
             os.environ.clear()
             os.environ.update(before)
-
-
-@pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
-    """Every test ends without connections."""
-    yield
-    gc.collect()
-    if host._host is not None:
-        host._host.close()
-        host._host = None
 
 
 def query(env: ToolEnvWrapper, sql: str) -> Any:

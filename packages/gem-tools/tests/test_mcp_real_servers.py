@@ -6,11 +6,10 @@ its own for each episode. See test_mcp_postgres.py for a database.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,14 @@ from mcp_packages import from_npm, from_pypi
 import gem
 from gem.core import Info
 from gem.tools import ToolEnvWrapper, ToolResult
-from gem_tools.mcp import MCPTool, host
+from gem_tools.mcp import MCPTool
 from gem_tools.mcp.simulated_user import Elicitation
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("mcp_real_servers")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("mcp_real_servers"),
+    pytest.mark.usefixtures("no_connections_left"),
+]
 
 
 @pytest.fixture(scope="session")
@@ -43,16 +46,6 @@ def sqlite_server() -> Path:
 def npm_servers() -> Path:
     """The folder of the programs of the servers from npm."""
     return from_npm()
-
-
-@pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
-    """Every test ends without connections."""
-    yield
-    gc.collect()
-    if host._host is not None:
-        host._host.close()
-        host._host = None
 
 
 class Server:

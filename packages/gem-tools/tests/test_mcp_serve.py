@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import inspect
 import json
 import os
@@ -23,10 +22,12 @@ from click.testing import CliRunner
 import gem
 from gem.policies import make_policy
 from gem.tools import ToolEnvWrapper, tool
-from gem_tools.mcp import MCPTool, host
+from gem_tools.mcp import MCPTool
 from gem_tools.mcp.command import mcp_serve_command
 from gem_tools.mcp.episodes import Episodes, tool_schemas, unknown_arguments
 from gem_tools.mcp.serve import http_app
+
+pytestmark = pytest.mark.usefixtures("no_connections_left")
 
 PACKAGE = """
 import gem
@@ -92,16 +93,6 @@ def served(site: Any) -> Any:
     files = {"served_envs/__init__.py": PACKAGE, "served_envs/environments.toml": MANIFEST}
     site.add("served-envs", {"served": "served_envs"}, files)
     return site
-
-
-@pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
-    """Every test ends without connections."""
-    yield
-    gc.collect()
-    if host._host is not None:
-        host._host.close()
-        host._host = None
 
 
 def command(*arguments: str) -> list[str]:

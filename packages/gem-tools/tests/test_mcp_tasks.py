@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +16,10 @@ from mcp_asking import VERSIONS, Asking, every_version, every_version_at_night
 import gem
 from gem.core import Info
 from gem.tools import ToolEnvWrapper
-from gem_tools.mcp import MCPTool, host, schema_check
+from gem_tools.mcp import MCPTool, schema_check
 from gem_tools.mcp.schema_check import first_mismatch, is_cheap, mismatch
 
-
-@pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
-    """Every test ends without connections."""
-    yield
-    gc.collect()
-    if host._host is not None:
-        host._host.close()
-        host._host = None
+pytestmark = pytest.mark.usefixtures("no_connections_left")
 
 
 @every_version

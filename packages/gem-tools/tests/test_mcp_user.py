@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,10 @@ from gem.core import Info
 from gem.errors import ArgumentTypeError, ToolError
 from gem.policies import Policy
 from gem.tools import FromEpisode, ToolEnvWrapper
-from gem_tools.mcp import MCPTool, host
+from gem_tools.mcp import MCPTool
 from gem_tools.mcp.simulated_user import Elicitation, ElicitedUser
+
+pytestmark = pytest.mark.usefixtures("no_connections_left")
 
 FORM = {
     "type": "object",
@@ -25,16 +26,6 @@ FORM = {
     "required": ["name", "seats"],
 }
 ACCEPTED = 'accept {"seats": 2, "name": "Ada"}'
-
-
-@pytest.fixture(autouse=True)
-def nothing_left() -> Iterator[None]:
-    """Every test ends without connections."""
-    yield
-    gc.collect()
-    if host._host is not None:
-        host._host.close()
-        host._host = None
 
 
 @every_version

@@ -17,7 +17,7 @@ from gem_hub.registry.api import ApiCall, api_route
 from gem_hub.registry.problems import Problem
 from gem_hub.registry.quotas import DAY
 from gem_hub.registry.services import RegistryServices
-from gem_hub.results.admission import MOST_PACKED_BYTES
+from gem_hub_client.results.packed_episodes import MOST_PACKED_BYTES
 from gem_hub_client.results.record import PAYLOAD_LIMIT
 
 __all__ = ["result_routes"]

@@ -8,9 +8,6 @@ episodes happened, no rule here can tell: that needs ``gem hub results check``.
 
 from __future__ import annotations
 
-import gzip
-import io
-import zlib
 from collections.abc import Collection
 from typing import Any
 
@@ -21,16 +18,15 @@ from gem_hub.records import Release
 from gem_hub.results.state import StatedResult, results_of
 from gem_hub_client.errors import HubError
 from gem_hub_client.results.envelope import open_envelope
+from gem_hub_client.results.packed_episodes import MOST_EPISODE_BYTES, MOST_PACKED_BYTES, unpacked
 from gem_hub_client.results.record import ResultRecord
 
-__all__ = ["MOST_EPISODE_BYTES", "MOST_PACKED_BYTES", "check_decision", "check_result", "unpacked_episodes"]
+__all__ = ["check_decision", "check_result", "unpacked_episodes"]
 
 MOST_RESULTS = 500
 """Results of a package that are not withdrawn; the page of a package lists each."""
 MOST_UNREVIEWED = 20
 """Results of one publisher that no owner has looked at."""
-MOST_PACKED_BYTES = 4 * 2**20
-MOST_EPISODE_BYTES = 64 * 2**20
 _CLOSE = 1e-6
 """Tolerance for sums of rewards, which floating point rounds."""
 
@@ -89,9 +85,8 @@ def unpacked_episodes(packed: bytes) -> bytes:
     if len(packed) > MOST_PACKED_BYTES:
         raise HubRefusal(f"the packed episodes have over {MOST_PACKED_BYTES:,} bytes; give their address instead")
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
-            raw = file.read(MOST_EPISODE_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
+        raw = unpacked(packed)
+    except ValueError as error:
         raise HubRefusal(f"the packed episodes are no gzip: {error}") from error
     if len(raw) > MOST_EPISODE_BYTES:
         raise HubRefusal(f"the episodes have over {MOST_EPISODE_BYTES:,} bytes; give their address instead")

@@ -11,22 +11,19 @@ import os
 from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
     NoEncryption,
     PrivateFormat,
-    load_pem_private_key,
 )
 from securesystemslib.signer import CryptoSigner, Key, SSlibKey
 
 from gem_hub.errors import HubRefusal
+from gem_hub_client.errors import HubError
+from gem_hub_client.private_keys import load_private_key
 
-__all__ = ["PASSPHRASE", "create_key", "load_key", "load_public_key", "public_name"]
-
-PASSPHRASE = "GEM_HUB_PASSPHRASE"  # noqa: S105  # the name of a variable
-"""The environment variable with the passphrase of private keys."""
+__all__ = ["create_key", "load_key", "load_public_key", "public_name"]
 
 
 def create_key(path: Path, passphrase: bytes | None = None) -> CryptoSigner:
@@ -57,25 +54,15 @@ def load_key(path: Path, passphrase: bytes | None = None) -> CryptoSigner:
 
     Args:
         path: the file.
-        passphrase: the one that decrypts it; the environment's (:data:`PASSPHRASE`) if None.
+        passphrase: the one that decrypts it; the environment's (``GEM_HUB_PASSPHRASE``) if None.
 
     Raises:
         HubRefusal: if the file cannot be read, or holds no Ed25519 key.
     """
-    given = passphrase if passphrase is not None else os.environ.get(PASSPHRASE, "").encode() or None
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise HubRefusal(f"{path}: cannot be read: {error.strerror or error}") from error
-    try:
-        private = load_pem_private_key(content, given if b"ENCRYPTED" in content else None)
-    except TypeError as error:
-        raise HubRefusal(f"{path}: is encrypted; set {PASSPHRASE} to its passphrase") from error
-    except ValueError as error:
-        raise HubRefusal(f"{path}: is no private key in PEM, or the passphrase is wrong") from error
-    if not isinstance(private, Ed25519PrivateKey):
-        raise HubRefusal(f"{path}: holds another key than an Ed25519 one; make one with: gem hub keys new")
-    return CryptoSigner(private)
+        return CryptoSigner(load_private_key(path, passphrase))
+    except HubError as error:
+        raise HubRefusal(str(error)) from error
 
 
 def load_public_key(path: Path) -> Key:

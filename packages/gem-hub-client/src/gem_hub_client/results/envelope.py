@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import base64
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from gem_hub_client.errors import HubError
 from gem_hub_client.folders import config_file
+from gem_hub_client.private_keys import load_private_key
 from gem_hub_client.results.record import PAYLOAD_LIMIT, ResultError, ResultRecord, read_payload
 from gem_hub_client.trust.ed25519 import verify_signature
 from gem_hub_client.trust.statements import PAYLOAD_TYPE, pre_authentication
 
 __all__ = ["PublisherKey", "open_envelope", "payload_in"]
 
-PASSPHRASE = "GEM_HUB_PASSPHRASE"  # noqa: S105  # the name of a variable
 _KEY_FILE = "results.key"
 
 
@@ -75,27 +76,12 @@ class PublisherKey:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        try:
-            from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-            from cryptography.hazmat.primitives.serialization import load_pem_private_key
-        except ImportError as error:
-            raise HubError("signing a result needs cryptography; run: pip install 'gem-hub-client[sign]'") from error
+        if find_spec("cryptography") is None:
+            raise HubError("signing a result needs cryptography; run: pip install 'gem-hub-client[sign]'")
         self.path = path or config_file().with_name(_KEY_FILE)
         if path is None and not self.path.exists():
             _create(self.path)
-        try:
-            content = self.path.read_bytes()
-            passphrase = os.environ.get(PASSPHRASE, "").encode() or None
-            private = load_pem_private_key(content, passphrase if b"ENCRYPTED" in content else None)
-        except OSError as error:
-            raise HubError(f"{self.path}: cannot be read: {error.strerror or error}") from error
-        except TypeError as error:
-            raise HubError(f"{self.path}: is encrypted; set {PASSPHRASE} to its passphrase") from error
-        except ValueError as error:
-            raise HubError(f"{self.path}: is no private key in PEM, or the passphrase is wrong") from error
-        if not isinstance(private, Ed25519PrivateKey):
-            raise HubError(f"{self.path}: holds another key than an Ed25519 one; make one with: gem hub keys new")
-        self._private = private
+        self._private = load_private_key(self.path)
 
     @property
     def public(self) -> str:

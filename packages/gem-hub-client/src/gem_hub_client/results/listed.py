@@ -7,11 +7,8 @@ besides: not even the hub can have made a result up in the name of a key.
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +21,7 @@ from gem_hub_client.errors import HubError, TrustError
 from gem_hub_client.ids import base_id, parse_id
 from gem_hub_client.pages import VerifiedPage
 from gem_hub_client.results.envelope import open_envelope
+from gem_hub_client.results.packed_episodes import MOST_EPISODE_BYTES, MOST_PACKED_BYTES, unpacked
 from gem_hub_client.results.record import ResultRecord, result_id
 from gem_hub_client.sanitize import sanitize
 
@@ -31,8 +29,6 @@ __all__ = ["EVENT_LIMIT", "HubResult", "read_episodes", "read_results"]
 
 EVENT_LIMIT = 2_000_000
 """Bytes of a result's file."""
-_PACKED_LIMIT = 4 * 2**20
-_EPISODES_LIMIT = 64 * 2**20
 _STATES = ("admitted", "unreviewed", "withdrawn")
 
 
@@ -72,20 +68,19 @@ def read_episodes(result: HubResult) -> bytes | None:
     """
     if result.episodes_path:
         path = f"episodes/{result.record.raw_sha256[:2]}/{result.record.raw_sha256}.jsonl.gz"
-        packed = result.hub.source.read(path, _PACKED_LIMIT).content or b""
+        packed = result.hub.source.read(path, MOST_PACKED_BYTES).content or b""
         try:
-            with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
-                raw = file.read(_EPISODES_LIMIT + 1)
-        except (OSError, EOFError, zlib.error) as error:
+            raw = unpacked(packed)
+        except ValueError as error:
             raise HubError(f"{result.hub.name}: {path} is no gzip: {error}") from error
-        if len(raw) > _EPISODES_LIMIT:
-            raise HubError(f"{result.hub.name}: {path} has over {_EPISODES_LIMIT:,} bytes")
+        if len(raw) > MOST_EPISODE_BYTES:
+            raise HubError(f"{result.hub.name}: {path} has over {MOST_EPISODE_BYTES:,} bytes")
         return raw
     if result.record.raw_url:
         from gem_hub_client.transport import WebSource
 
         address, _, file_name = result.record.raw_url.rpartition("/")
-        return WebSource(f"{address}/").read(file_name, _EPISODES_LIMIT).content
+        return WebSource(f"{address}/").read(file_name, MOST_EPISODE_BYTES).content
     return None
 
 
