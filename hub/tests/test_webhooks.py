@@ -24,6 +24,7 @@ from gem_hub.errors import HubRefusal
 from gem_hub.events import Deprecate, Lift, Quarantine, Unyank, Yank
 from gem_hub.policy import FILE_NAME
 from gem_hub.registry.settings import RegistrySettings
+from gem_hub.registry.webhooks import delivery
 from gem_hub.registry.webhooks.delivery import deliver, signature
 from gem_hub.registry.webhooks.destinations import checked_url, is_allowed, resolve
 from gem_hub.registry.webhooks.sender import ATTEMPTS, GIVEN_UP, WebhookSender, pause_after
@@ -187,7 +188,7 @@ def test_nothing_is_sent_to_private_addresses(address: str) -> None:
 def test_public_addresses_are_allowed(address: str) -> None:
     """The neighbours of private networks are public."""
     assert is_allowed(address)
-    assert resolve(URL, lookup=lambda *_, **__: [(0, 0, 0, "", (address, 443))]) == (address, 443)
+    assert resolve(URL, lookup=lambda *_, **__: [(0, 0, 0, "", (address, 443))]) == [(address, 443)]
 
 
 def test_one_private_address_among_public_ones_is_enough() -> None:
@@ -272,6 +273,17 @@ def test_a_delivery_reaches_a_server(tmp_path: Path) -> None:
     assert (path, body, fields["Gem-Hub-Delivery"]) == ("/hook?x=1", b"{}", "1-2")
     assert fields["Gem-Hub-Signature"] == signature("secret", 5, b"{}")
     assert fields["Host"].startswith("localhost:")
+
+
+def test_each_address_of_a_host_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where localhost is ::1 first, and the server listens at 127.0.0.1 alone; if none answers, the last says so."""
+    with served(204) as url:
+        port = int(url.rpartition(":")[2].partition("/")[0])
+        monkeypatch.setattr(delivery, "resolve", lambda *_: [("127.0.0.2", port), ("127.0.0.1", port)])
+        deliver(url, "secret", "1-2", b"{}", 5, LOCAL)
+    assert len(Handler.got) == 1
+    with pytest.raises(HubRefusal, match="ConnectionRefusedError"):
+        deliver(url, "secret", "1-2", b"{}", 5, LOCAL)
 
 
 @pytest.mark.parametrize(

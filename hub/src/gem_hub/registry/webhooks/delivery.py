@@ -8,6 +8,7 @@ import http.client
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -18,6 +19,9 @@ __all__ = ["SECONDS", "deliver", "signature"]
 
 SECONDS = 10.0
 """For the whole delivery, from the connection to the status line."""
+
+_LEAST = 0.1
+"""Seconds for an address when those before it have used up the time."""
 
 
 def signature(secret: str, moment: int, body: bytes) -> str:
@@ -72,14 +76,24 @@ def deliver(
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection to an address in numbers, with the certificate of a host."""
+    """A connection to the first of some addresses in numbers that answers, with the certificate of a host."""
 
-    def __init__(self, host: str, destination: Destination, tls: bool, seconds: float) -> None:
-        super().__init__(host, destination[1], timeout=seconds)
-        self._host, self._destination, self._tls = host, destination, tls
+    def __init__(self, host: str, destinations: Sequence[Destination], tls: bool, seconds: float) -> None:
+        super().__init__(host, destinations[0][1], timeout=seconds)
+        self._host, self._destinations, self._tls, self._seconds = host, destinations, tls, seconds
 
     def connect(self) -> None:
-        plain = socket.create_connection(self._destination, self.timeout)
+        *others, last = self._destinations
+        ends = time.monotonic() + self._seconds
+        for destination in others:
+            try:
+                plain = socket.create_connection(destination, max(ends - time.monotonic(), _LEAST))
+                break
+            except OSError:  # such as of a server that listens at one of the addresses of localhost
+                continue
+        else:
+            plain = socket.create_connection(last, max(ends - time.monotonic(), _LEAST))
+        plain.settimeout(self._seconds)
         self.sock = plain
         if self._tls:
             self.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=self._host)

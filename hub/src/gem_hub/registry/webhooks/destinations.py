@@ -69,8 +69,8 @@ def checked_url(url: str, extra: Sequence[str] = ()) -> str:
 
 def resolve(
     url: str, extra: Sequence[str] = (), lookup: Callable[..., Sequence[tuple[object, ...]]] = socket.getaddrinfo
-) -> Destination:
-    """Return where to connect for a webhook.
+) -> list[Destination]:
+    """Return where to connect for a webhook: all addresses of its host, to be tried in their order.
 
     Args:
         url: from :func:`checked_url`.
@@ -89,4 +89,4 @@ def resolve(
     refused = [address for address in found if not is_allowed(address, extra)]
     if refused or not found:
         raise HubRefusal(f"{parts.hostname}: is at an address that nothing is sent to")
-    return found[0], port
+    return [(address, port) for address in dict.fromkeys(found)]
