@@ -57,7 +57,7 @@ class Client:
         self.port = port
 
     def __call__(self, path: str, method: str = "GET", **fields: str) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.putrequest(method, path, skip_accept_encoding=True)
             for name, value in fields.items():
@@ -71,7 +71,7 @@ class Client:
 def raw(port: int, request: str) -> bytes:
     """Send what no client library would, and return all that comes back until the server closes the connection."""
     answer = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall(request.encode("latin-1"))
         while chunk := connection.recv(65536):
             answer += chunk
