@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import random
 import shutil
+import signal
 import socket
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -67,10 +68,26 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give property-based tests the tier's number of examples, and the whole matrix of the conformance kit to all."""
+    """Give property-based tests the tier's number of examples, and the whole matrix of the conformance kit to all.
+
+    A shell without job control lets what it runs in the background ignore SIGINT, and so do all processes that tests
+    start there; tests interrupt some of these.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.load_profile(config.getoption("--tier"))
     if config.getoption("--tier") == "all":
         config.option.gem_every_variant = True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector from searching, over and over, what the collected tests keep to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -56,6 +56,7 @@ NIGHTLY = {
     "docs/guides/dataset-environment.md": LONG,
     "docs/guides/environment-server.md": LONG,
     "docs/guides/evaluation.md": LONG,
+    "docs/guides/first-environment.md": LONG,  # test_scaffold_package.py tests such a package by day
     "docs/guides/hub.md": "it builds, checks and publishes wheels from its second block on",
     "docs/guides/multi-agent.md": LONG,
     "docs/guides/picture-environment.md": LONG,

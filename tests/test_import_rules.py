@@ -72,11 +72,38 @@ ENTRIES = {"gem/__main__.py"}
 """Files that start a program: the command line, whatever folder they lie in."""
 
 
+COMPUTED = ("import_module", "__import__", "find_spec")
+"""Functions that import, or look for, the module whose name they are given."""
+
+
 @lru_cache(maxsize=4096)
-def imports_of(source: str) -> list[ast.stmt | ast.Call]:
-    """Return the statements that import, also those inside functions, and the calls with an argument."""
-    nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom | ast.Call))
-    return [node for node in nodes if not isinstance(node, ast.Call) or node.args]
+def imports_of(source: str) -> list[ast.Import | ast.ImportFrom | ast.Call]:
+    """Return the statements that import, also those inside functions, and the calls of :data:`COMPUTED`."""
+    tree = ast.parse(source)
+    # Nine nodes in ten are expressions, and those of most files call none of these functions.
+    nodes = ast.walk(tree) if any(name in source for name in COMPUTED) else statements_of(tree)
+    return [
+        node
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom) or (isinstance(node, ast.Call) and _called(node) in COMPUTED)
+    ]
+
+
+def statements_of(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the statements of a module, also those inside others."""
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            todo += getattr(node, part, ())
+
+
+def _called(call: ast.Call) -> str | None:
+    """Return the last part of the name of the function that is called, None if it gets no argument by position."""
+    if not call.args:
+        return None
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
 
 
 def imported_packages(source: str) -> Iterator[tuple[int, str]]:
@@ -86,10 +113,8 @@ def imported_packages(source: str) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             yield node.lineno, node.module.partition(".")[0]
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in ("import_module", "__import__", "find_spec") and isinstance(node.args[0].value, str):
-                yield node.lineno, node.args[0].value.partition(".")[0]
+        elif isinstance(node, ast.Call) and isinstance(name := getattr(node.args[0], "value", None), str):
+            yield node.lineno, name.partition(".")[0]
 
 
 def may_import(package: str) -> set[str]:

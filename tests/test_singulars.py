@@ -67,7 +67,8 @@ def first_of_each() -> list[EnvSpec]:
     return list({name_of(spec.entry_point): spec for spec in reversed(specs())}.values())
 
 
-@pytest.mark.slow(reason="an environment of each class plays; that is the promise")
+@pytest.mark.sampled(20)
+@pytest.mark.slow(reason="environments play")
 @pytest.mark.parametrize("spec", first_of_each(), ids=lambda spec: spec.id)
 def test_an_observation_counts_one_thing_in_the_singular(spec: EnvSpec) -> None:
     """Under random actions and, where there is one, under the reference policy."""

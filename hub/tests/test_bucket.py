@@ -176,7 +176,7 @@ class TestProbe:
         class Late:
             def __init__(self) -> None:
                 self.inner = memory_store()
-                self.all_looked = threading.Barrier(8, timeout=10)
+                self.all_looked = threading.Barrier(8, timeout=60)
 
             def __getattr__(self, name: str) -> Any:
                 return getattr(self.inner, name)

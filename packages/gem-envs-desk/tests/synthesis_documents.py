@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
+
+from gem_envs_desk.synthesis.openapi import spec_of_openapi
+from gem_envs_desk.synthesis.store_spec import StoreSpec
+
+
+@cache
+def library_spec() -> StoreSpec:
+    """Return the library as a service, read when a test asks for it: what the reader imports takes two seconds."""
+    return spec_of_openapi(library(), "library.json")
 
 
 def library() -> dict[str, Any]:

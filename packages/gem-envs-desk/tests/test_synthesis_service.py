@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthesis_documents import bicycles, library
+from synthesis_documents import bicycles, library, library_spec
 
 from gem_envs_desk.domain import RefusedCallError
 from gem_envs_desk.synthesis.documents import read_document, references
@@ -22,7 +22,6 @@ from gem_envs_desk.synthesis.store_spec import StoreSpec
 from gem_envs_desk.synthesis.tool_graph import ToolGraph
 from gem_envs_desk.synthesis.tool_list import spec_of_tools
 
-LIBRARY = spec_of_openapi(library(), "library.json")
 BICYCLES = spec_of_tools(bicycles(), "bikes.json")
 BOOKS = [
     {"id": 1, "title": "A", "pages": 100, "genre": "crime"},
@@ -33,12 +32,12 @@ LOANS = [{"loanId": "l1", "reader": "Ada", "book_id": 2}]
 
 
 def service() -> SimulatedService:
-    return SimulatedService(LIBRARY, {"book": BOOKS, "loan": LOANS})
+    return SimulatedService(library_spec(), {"book": BOOKS, "loan": LOANS})
 
 
 def test_paths_and_schemas_say_what_operations_do() -> None:
     """Each operation has the kind that its path and its schemas show; the rest is refused by name, with the reason."""
-    assert {name: (one.kind, one.type) for name, one in LIBRARY.operations.items()} == {
+    assert {name: (one.kind, one.type) for name, one in library_spec().operations.items()} == {
         "list_books": ("list", "book"),
         "add_book": ("create", "book"),
         "get_book": ("read", "book"),
@@ -49,9 +48,9 @@ def test_paths_and_schemas_say_what_operations_do() -> None:
         "get_loan": ("read", "loan"),
         "return_book": ("delete", "loan"),
     }
-    assert LIBRARY.types["loan"].links == {"book_id": "book"}
-    assert set(LIBRARY.refused) == {"burn_book", "statistics"}
-    assert "no JSON body" in LIBRARY.refused["burn_book"]
+    assert library_spec().types["loan"].links == {"book_id": "book"}
+    assert set(library_spec().refused) == {"burn_book", "statistics"}
+    assert "no JSON body" in library_spec().refused["burn_book"]
 
 
 def test_names_and_effects_say_what_tools_do() -> None:
@@ -70,7 +69,7 @@ def test_names_and_effects_say_what_tools_do() -> None:
 
 def test_edges_lead_from_answers_to_arguments() -> None:
     """A tool follows another one if the answer holds the key that it takes, directly or as a link."""
-    edges = {(edge.producer, edge.consumer, edge.type) for edge in ToolGraph(LIBRARY).edges}
+    edges = {(edge.producer, edge.consumer, edge.type) for edge in ToolGraph(library_spec()).edges}
     assert ("list_books", "lend", "book") in edges
     assert ("get_loan", "get_book", "book") in edges
     assert ("delete_book", "get_book", "book") not in edges
@@ -142,7 +141,7 @@ def test_the_order_of_creations_leaves_no_trace(calls: list[dict[str, Any]]) -> 
 @given(st.data())
 def test_a_service_survives_json(data: st.DataObject) -> None:
     """A specification read back from JSON is the same."""
-    spec = data.draw(st.sampled_from([LIBRARY, BICYCLES]))
+    spec = data.draw(st.sampled_from([library_spec(), BICYCLES]))
     assert StoreSpec.from_json(copy.deepcopy(spec.to_json())).to_json() == spec.to_json()
 
 
@@ -192,7 +191,7 @@ def test_a_document_that_holds_itself_is_read_once() -> None:
             part = part.setdefault(key, [] if key == "tags" else {})
         part.append(document) if isinstance(part, list) else part.update(x=document)
         with suppress(DescriptionError):
-            assert spec_of_openapi(document, "a.json").operations.keys() == LIBRARY.operations.keys()
+            assert spec_of_openapi(document, "a.json").operations.keys() == library_spec().operations.keys()
     shared: dict[str, Any] = {"$ref": "#/a", "again": [{"$ref": "#/b"}]}
     shared["self"] = shared
     assert sorted(references([shared, [shared], {"x": shared}])) == ["#/a", "#/b"]

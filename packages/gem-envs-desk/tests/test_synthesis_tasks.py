@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from foreign_descriptions import openapi_examples
 from made_packages import check_installed, written
-from synthesis_documents import bicycles, library
+from synthesis_documents import bicycles, library, library_spec
 
 from gem.errors import ArgumentError, GemError
 from gem.policies import Policy
@@ -22,7 +22,6 @@ from gem_envs_desk.synthesis.draft_calls import DraftCalls
 from gem_envs_desk.synthesis.drafting import Draft
 from gem_envs_desk.synthesis.errors import DescriptionError
 from gem_envs_desk.synthesis.making import MadeTasks, collected, service_tasks
-from gem_envs_desk.synthesis.openapi import spec_of_openapi
 from gem_envs_desk.synthesis.record_descriptions import RecordDescriber
 from gem_envs_desk.synthesis.seeding import seeded_records
 from gem_envs_desk.synthesis.service_domain import ServiceDomain
@@ -33,19 +32,22 @@ from gem_envs_desk.synthesis.tool_graph import ToolGraph
 from gem_envs_desk.synthesis.tool_list import spec_of_tools
 from gem_envs_desk.task import DeskCall, DeskTask, Slot
 
-LIBRARY = spec_of_openapi(library(), "library.json")
 BICYCLES = spec_of_tools(bicycles(), "bikes.json")
 COUNT = 24
 
 
+def spec_of(name: str) -> StoreSpec:
+    return library_spec() if name == "library" else BICYCLES
+
+
 @cache
 def made(name: str) -> MadeTasks:
-    return service_tasks(LIBRARY if name == "library" else BICYCLES, COUNT, seed=0)
+    return service_tasks(spec_of(name), COUNT, seed=0)
 
 
 @pytest.fixture(params=["library", "bicycles"])
 def domain(request: pytest.FixtureRequest) -> ServiceDomain:
-    return ServiceDomain(LIBRARY if request.param == "library" else BICYCLES, made(request.param).tasks)
+    return ServiceDomain(spec_of(request.param), made(request.param).tasks)
 
 
 def earned(domain: ServiceDomain, actions: Any, user: str, level: int, split: str) -> float:
@@ -91,8 +93,9 @@ def test_tasks_are_played_as_they_were_checked(domain: ServiceDomain, user: str)
 
 def test_a_seed_decides_the_tasks() -> None:
     """The same seed gives the same tasks, another one others."""
-    assert service_tasks(LIBRARY, 6, seed=3).tasks.to_text() == service_tasks(LIBRARY, 6, seed=3).tasks.to_text()
-    assert service_tasks(LIBRARY, 6, seed=3).tasks.to_text() != service_tasks(LIBRARY, 6, seed=4).tasks.to_text()
+    first, again, other = (service_tasks(library_spec(), 6, seed=seed).tasks.to_text() for seed in (3, 3, 4))
+    assert first == again
+    assert first != other
 
 
 def test_train_and_test_share_no_state(domain: ServiceDomain) -> None:
@@ -135,9 +138,10 @@ def test_walks_merge_into_an_acyclic_graph() -> None:
     assert shared > 0
 
 
-@pytest.mark.parametrize("spec", [LIBRARY, BICYCLES], ids=["library", "bicycles"])
-def test_words_fit_one_record(spec: StoreSpec) -> None:
+@pytest.mark.parametrize("name", ["library", "bicycles"])
+def test_words_fit_one_record(name: str) -> None:
     """No other record of the state has the values by which a request names one."""
+    spec = spec_of(name)
     graph, described = ToolGraph(spec), 0
     for seed in range(30):
         rng = Random(seed)
@@ -182,7 +186,7 @@ def test_unsound_drafts_are_thrown_away_with_the_reason(change: Any, reason: str
         change = lambda task: replace(task, gold=task.gold[:1], facts=())  # noqa: E731
         reason = "necessary|nothing|it is there already"
     with pytest.raises(DescriptionError, match=f"tasks passed the checks; the others: .*({reason})"):
-        collected(ServiceDomain(LIBRARY), spoilt(change), 2, 0)
+        collected(ServiceDomain(library_spec()), spoilt(change), 2, 0)
 
 
 def test_a_document_becomes_a_package(tmp_path: Path) -> None:

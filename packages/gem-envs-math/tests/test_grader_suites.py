@@ -171,7 +171,7 @@ def value_of(gold: str) -> str:
 
 def test_shuffled_gold_answers() -> None:
     """No gold answer is right for another problem."""
-    assert [pair for pair in shuffled(1, 500) if grade(*pair, seconds=GENEROUS).correct] == []
+    assert [pair for pair in shuffled(1, 100) if grade(*pair, seconds=GENEROUS).correct] == []
 
 
 @pytest.mark.nightly

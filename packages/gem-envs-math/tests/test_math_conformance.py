@@ -13,7 +13,7 @@ QUESTIONS = str(Path(__file__).with_name("questions") / "train.jsonl")
 SETS = ("Arithmetic", "WordProblems", "Algebra", "Geometry", "GeometryText")
 
 
-@pytest.mark.sampled(110)
+@pytest.mark.sampled(70)
 class TestConformance(EnvConformance):
     """Every generated set keeps the contract, and so do two variants: a level, and the other split."""
 

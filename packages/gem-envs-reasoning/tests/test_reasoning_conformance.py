@@ -17,7 +17,7 @@ def _one_pool_for_all() -> Iterator[None]:
         yield
 
 
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(40)
 class TestConformance(EnvConformance):
     """Scored in process: a number with a curriculum, and text over a set that is sorted; in the worker: a literal and
     arithmetic, both of which the library executes; and several data sets in one.

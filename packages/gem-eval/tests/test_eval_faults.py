@@ -168,7 +168,7 @@ def running(name: str, episodes: int) -> tuple[list[Trajectory], FakeModel]:
                 episodes,
                 sampling=sampling,
                 tools=[TOOL] if need in (FaultNeed.TOOLS, FaultNeed.TOOLS_IN_STREAM) else None,
-                timeout=1.0 if name in HANGING else 30.0,
+                timeout=4.0 if name in HANGING else 60.0,
                 retries=0 if name in HANGING else 1,
             )
             await asyncio.sleep(0)

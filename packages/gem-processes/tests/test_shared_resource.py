@@ -190,7 +190,7 @@ def test_a_forked_child_does_not_wait_for_a_thread_of_its_parent() -> None:
     inside.wait()
     child = os.fork()
     if child == 0:
-        had = resource._lock.acquire(timeout=10) and resource._changing.acquire(timeout=10)
+        had = resource._lock.acquire(timeout=60) and resource._changing.acquire(timeout=60)
         os._exit(0 if had else 1)
     assert os.waitpid(child, 0)[1] == 0
     leave.set()

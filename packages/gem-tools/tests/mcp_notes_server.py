@@ -37,7 +37,7 @@ def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
             with NOTES.open("a") as file:
                 file.write(given["arguments"]["text"] + "\n")
         if given["name"] == "meet":
-            together.wait(20)
+            together.wait(60)
         return {"content": [{"type": "text", "text": " ".join([GREETING, str(os.getpid()), *lines()])}]}
     if method == "resources/list":
         return {"resources": [{"uri": f"note:///{n}", "name": f"note {n}"} for n in range(len(lines()))]}

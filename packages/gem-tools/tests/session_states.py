@@ -25,7 +25,7 @@ def threads(processes: set[int]) -> list[tuple[str, int]]:
 
 
 def wait_for_a_rest() -> None:
-    """Wait until a session of this process has been stopped, at most twenty seconds."""
-    until = time.monotonic() + 20
+    """Wait until a session of this process has been stopped, at most a minute."""
+    until = time.monotonic() + 60
     while all(state != "T" for state, _ in threads(set(descendants([os.getpid()])))):
         assert time.monotonic() < until, "no session rests"

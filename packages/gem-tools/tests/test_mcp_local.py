@@ -172,7 +172,8 @@ def test_a_call_that_takes_too_long_is_cancelled_at_the_server_and_the_next_one_
     result = called(hasty["hang"])
     assert result == ToolResult("hang failed: MCP server default did not answer within 1 seconds.", ok=False)
     assert called(tools["echo"], text="next").text == "next"
-    assert [line.split()[0] for line in hostile.diary[1:]] == ["call", "cancelled", "call"]
+    _until(lambda: any(line.startswith("cancelled") for line in hostile.diary))  # nobody waits for its note
+    assert sorted(line.split()[0] for line in hostile.diary) == ["call", "call", "cancelled", "start"]
 
 
 @pytest.mark.slow
