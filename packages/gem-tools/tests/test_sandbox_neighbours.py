@@ -77,11 +77,6 @@ def waited(path: str) -> float:
     return int(Path(path).read_text().split()[1]) / 1e9
 
 
-def busy(pid: int) -> int:
-    """The nanoseconds in which a process with one thread ran or waited for a processor."""
-    return sum(map(int, Path(f"/proc/{pid}/schedstat").read_text().split()[:2]))
-
-
 def children(pid: int) -> list[int]:
     """The children of a process with one thread; none if it has ended."""
     try:
@@ -105,18 +100,21 @@ def family() -> set[int]:
 
 
 class Samples:
-    """The times of programs and their keepers, which a fork server starts, seen from outside at short intervals.
+    """The times of a fork server and its children, seen from outside at short intervals.
+
+    A fork waits for the kernel's locks of the files that it maps (``dup_mmap``), which any process of the machine that
+    maps the same libraries and forks may hold while it waits for a processor. No scheduler counts that time.
 
     Args:
-        server: the process id of the fork server.
+        parent: the process id.
     """
 
-    def __init__(self, server: int) -> None:
-        self.server = server
-        self.keepers: dict[int, int] = {}
-        """By keeper, the nanoseconds in which it ran or waited for a processor."""
-        self.programs: dict[int, tuple[int, int, int, int]] = {}
-        """By program: its keeper, the keeper's nanoseconds when it was seen first and last, and its own."""
+    def __init__(self, parent: int) -> None:
+        self.parent = parent
+        self.nanoseconds: dict[int, int] = {}
+        """By child: the time in which it ran or waited for a processor."""
+        self.in_forks = 0.0
+        """Seconds in which the parent's forks waited for locks."""
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.look)
         self.thread.start()
@@ -124,20 +122,17 @@ class Samples:
     def look(self) -> None:
         with suppress(PermissionError):  # of an ordinary user, whose samples are late on a busy machine
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        before = time.monotonic()
         while not self.over.wait(0.002):
-            for keeper in children(self.server):
+            now = time.monotonic()
+            with suppress(OSError):
+                if Path(f"/proc/{self.parent}/wchan").read_text() == "dup_mmap":
+                    self.in_forks += now - before
+            before = now
+            for child in children(self.parent):
                 with suppress(OSError):
-                    now = self.keepers[keeper] = busy(keeper)
-                    for program in children(keeper):
-                        first = self.programs.get(program, (keeper, now))[1]
-                        self.programs[program] = keeper, first, now, busy(program)
-
-    def of(self, program: int) -> int:
-        """The nanoseconds in which the program or, before and after it, its keeper ran or waited for a processor."""
-        if program not in self.programs:
-            return 0
-        keeper, first, last, own = self.programs[program]
-        return first + own + self.keepers[keeper] - last
+                    times = Path(f"/proc/{child}/schedstat").read_text().split()
+                    self.nanoseconds[child] = sum(map(int, times[:2]))
 
     def close(self) -> None:
         self.over.set()
@@ -160,11 +155,10 @@ class Crowd:
         launcher = sandbox._launcher("")
         assert isinstance(launcher, (JailLauncher, RestrictedLauncher))
         assert launcher._server is not None
-        servers = [launcher._server.pid]
-        self.samples = Samples(launcher._server.pid) if isinstance(launcher, RestrictedLauncher) else None
-        if self.samples is None:  # the first process inside the jail, which starts all others
-            servers += children(servers[0])[:1]
-        self.servers = [f"/proc/{process}/schedstat" for process in servers]
+        outer = launcher._server.pid
+        inner = children(outer)[0]  # which starts all others
+        self.samples = Samples(inner)
+        self.servers = [f"/proc/{process}/schedstat" for process in (outer, inner)]
 
     def run(self, name: str, number: int) -> Execution:
         return self.sandbox.run(HEADER + PROGRAMS[name], stdin=str(number), limits=INNOCENT)
@@ -174,6 +168,10 @@ class Crowd:
         square = done.stdout.split()[:1] == [str(number * number)]
         return square, done.exit_code, done.limit, done.timed_out, done.error(last_line_only=True) == f"{number}"
 
+    def waited(self, own: str) -> float:
+        """The seconds in which this thread and the servers waited for a processor, or forks for locks."""
+        return waited(own) + sum(map(waited, self.servers)) + self.samples.in_forks
+
     def innocent(self) -> None:
         names = list(PROGRAMS)
         own = f"/proc/self/task/{threading.get_native_id()}/schedstat"
@@ -182,7 +180,7 @@ class Crowd:
                 number = next(self.numbers, None)
             if number is None:
                 return
-            before = waited(own) + sum(map(waited, self.servers))
+            before = self.waited(own)
             started = time.monotonic()
             name = names[number % len(names)]
             try:
@@ -191,12 +189,12 @@ class Crowd:
                 self.lost.append(error)
                 continue
             took = time.monotonic() - started
-            elsewhere = waited(own) + sum(map(waited, self.servers)) - before
+            elsewhere = self.waited(own) - before
             if self.verdict(done, number) != self.alone[name]:
                 self.lost.append(done)
             else:
                 pid, *inside = map(int, done.stdout.split()[1:])
-                seen = sum(inside) if self.samples is None else self.samples.of(pid)
+                seen = sum(inside) if inside else self.samples.nanoseconds.get(pid, 0)
                 self.late.append(took - elsewhere - seen / 1e9)
             if number % 10 == 0:
                 self.measure_machine(own)
@@ -231,8 +229,7 @@ class Crowd:
         self.over.set()
         for thread in attackers:
             thread.join()
-        if self.samples is not None:
-            self.samples.close()
+        self.samples.close()
 
 
 @pytest.mark.parametrize(
