@@ -141,6 +141,22 @@ ORDINARY_CALLS = [
 
 
 @pytest.mark.parametrize("machine", MACHINES)
+@given(first=st.integers(0, 2**64 - 1), third=st.sampled_from([0, 1, 1 << 31]), without_effect=st.booleans())
+def test_a_rule_can_refuse_values_where_another_argument_has_a_value(
+    machine: str, first: int, third: int, without_effect: bool
+) -> None:
+    """Other calls are decided as without the rule, those without effect too."""
+    rule = ArgumentRule("utimensat", 0, (7, 9), refuses=True, when=(2, 0))
+    calls = {"without_effect": ["utimensat"], "allowed": []} if without_effect else {"allowed": ["utimensat"]}
+    program = allow_program(**calls, rules=[rule], machine=machine)  # type: ignore[arg-type]
+    otherwise = decision(allow_program(**calls, machine=machine), machine, numbers_on(machine)["utimensat"])  # type: ignore[arg-type]
+    for value in (first, 7, 9, (1 << 32) + 9):
+        refused = value & 0xFFFFFFFF in (7, 9) and third == 0
+        found = decision(program, machine, numbers_on(machine)["utimensat"], value, 0, third)
+        assert found == (REFUSED if refused else otherwise)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
 def test_ordinary_programs_get_no_more_than_they_need(machine: str) -> None:
     """Threads, stream pairs and locks pass; quotas of the user, other priorities and notifications do not."""
     program = allow_program(ORDINARY, machine=machine)

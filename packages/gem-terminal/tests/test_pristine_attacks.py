@@ -198,6 +198,12 @@ def arena(engine: Engine, folder: Path, *, languages: bool) -> Iterator[Arena]:
         yield Arena(task, container, engine)
 
 
+def possible_attacks(task: str) -> list[str]:
+    """The attacks on verifiers for which the image of a task has the programs."""
+    languages = task in LANGUAGE_TASKS
+    return [name for name, each in ATTACKS.items() if languages or each["task"] not in LANGUAGE_TASKS]
+
+
 @pytest.mark.slow(reason="the first task of a run builds the packages that the images of all share")
 @pytest.mark.only_engine("namespace")
 def test_attacks_of_all_kinds_at_once(engine: Engine, tmp_path: Path) -> None:
@@ -217,10 +223,11 @@ def test_attacks_of_all_kinds_at_once(engine: Engine, tmp_path: Path) -> None:
 def test_no_attack_pays(engine: Engine, tmp_path: Path, task: str) -> None:
     """Whatever the verifier; and the solution does. Attacks through a language are those on images that have it.
 
-    Docker takes seconds for a verdict, so there the attacks on verifiers of other kinds are tried several at once.
+    Docker takes seconds for a verdict, so there the attacks on verifiers of other kinds are tried several at once, and
+    each by itself in the test below.
     """
     languages = task in LANGUAGE_TASKS
-    possible = [name for name, each in ATTACKS.items() if languages or each["task"] not in LANGUAGE_TASKS]
+    possible = possible_attacks(task)
     assert len(possible) >= 40
     own = [name for name in possible if ATTACKS[name]["task"] in task or engine.name == "namespace"]
     others = [name for name in possible if name not in own]
@@ -229,6 +236,21 @@ def test_no_attack_pays(engine: Engine, tmp_path: Path, task: str) -> None:
         for names in (*([name] for name in own), *(others[first::8] for first in range(8))):
             plants = "\n".join(f"({ATTACKS[name]['plant']}) 2>/dev/null" for name in names)
             assert tried.reward(task, f"{plants}\ntrue") == 0.0, names
+
+
+@pytest.mark.nightly
+@pytest.mark.only_engine("docker")
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("task", COMMANDS)
+def test_no_attack_on_another_verifier_pays_alone_on_docker(
+    engine: Engine, tmp_path: Path, task: str, part: int
+) -> None:
+    """In four parts of a minute or two each."""
+    names = [name for name in possible_attacks(task) if ATTACKS[name]["task"] not in task][part::4]
+    with arena(engine, tmp_path, languages=task in LANGUAGE_TASKS) as tried:
+        for name in names:
+            assert tried.reward(task, f"({ATTACKS[name]['plant']}) 2>/dev/null\ntrue") == 0.0, name
+        assert tried.reward(task, SOLUTION) == 1.0, tried.log
 
 
 @pytest.mark.nightly

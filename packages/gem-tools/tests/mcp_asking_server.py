@@ -1,4 +1,6 @@
-"""An MCP server that asks its user, works on tasks, reports progress, has prompts and changes its tools, well or badly.
+"""An MCP server that asks its user and a model, works on tasks, reports progress, has prompts and changes its tools.
+
+It does so well or badly.
 
 Plain Python, without the SDK, over standard input and output. The first argument is the version of the protocol,
 2025-11-25 or 2026-07-28; the second a file in which it notes what it hears about tasks.
@@ -23,9 +25,12 @@ FORM = {
 }
 QUESTION = {"mode": "form", "message": "Who comes?", "requestedSchema": FORM}
 ADDRESS = {"mode": "url", "message": "Please pay.", "url": "https://pay.example/", "elicitationId": "e1"}
+PROMPT = {"role": "user", "content": {"type": "text", "text": "What is 6 times 7?"}}
+SAMPLING = {"messages": [PROMPT], "systemPrompt": "Be short.", "maxTokens": 5000, "stopSequences": ["."]}
 BACKTRACKS = {"type": "object", "properties": {"text": {"type": "string", "pattern": "^(a+)+$"}}}
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-NAMES = ["book", "pay", "nag", "many", "work", "spin", "stand", "flood", "beyond", "change", "old"]
+NAMES = ["think", "think_again", "think_all_at_once"]
+NAMES += ["book", "pay", "nag", "many", "work", "spin", "stand", "flood", "beyond", "change", "old"]
 TASKS = ["dig", "dig_for_someone", "dig_for_ever", "dig_in_vain", "dig_until_told", "dig_a_wrong_thing"]
 OUTPUTS = {
     "backtrack": (BACKTRACKS, {"text": "a" * 40 + "b"}),
@@ -64,14 +69,14 @@ def tools() -> list[dict[str, Any]]:
         how = {} if IS_MODERN else {"execution": {"taskSupport": "required"}}
         listed.append({"name": name, "inputSchema": {"type": "object"}, **how})
     if has_changed:
-        listed[0]["description"] = "Book seats."
+        listed[names.index("book")]["description"] = "Book seats."
     return listed
 
 
-def ask(params: dict[str, Any]) -> dict[str, Any]:
-    """Ask the user by a request of the older protocol, and wait for the answer."""
+def ask(params: dict[str, Any], method: str = "elicitation/create") -> dict[str, Any]:
+    """Ask by a request of the older protocol, and wait for the answer."""
     identifier = f"question {next(numbers)}"
-    send(id=identifier, method="elicitation/create", params=params)
+    send(id=identifier, method=method, params=params)
     with answered:
         answered.wait_for(lambda: identifier in answers)
         return answers.pop(identifier)
@@ -81,6 +86,8 @@ def said(answer: dict[str, Any]) -> str:
     if "error" in answer:
         return f"error: {answer['error']['message']}"
     result = answer.get("result", answer)
+    if "model" in result:
+        return f"{result['role']}: {result['content']['text']}"
     return f"{result['action']} {json.dumps(result.get('content'))}"
 
 
@@ -135,6 +142,26 @@ def complete() -> dict[str, Any]:
     return {"resultType": "complete"} if IS_MODERN else {}
 
 
+def thought(name: str, given: dict[str, Any], responses: dict[str, Any]) -> dict[str, Any]:
+    """Ask for completions: one, one after the other without end, or 500 at once; the caller may change the request."""
+    params = {**SAMPLING, **given.get("arguments", {})}
+    if not IS_MODERN and name == "think":
+        return text(said(ask(params, "sampling/createMessage")))
+    if not IS_MODERN:
+        while name == "think_again":
+            note(said(ask(params, "sampling/createMessage")))
+        for _ in range(499):
+            threading.Thread(target=ask, args=(params, "sampling/createMessage"), daemon=True).start()
+        return text(said(ask(params, "sampling/createMessage")))
+    if responses and name == "think":
+        return text(said(responses["q0"]))
+    asked = {
+        f"q{number}": {"method": "sampling/createMessage", "params": params}
+        for number in range(500 if name == "think_all_at_once" else 1)
+    }
+    return {"resultType": "input_required", "inputRequests": asked, "requestState": "s"}
+
+
 def called(name: str, given: dict[str, Any], token: object) -> dict[str, Any]:
     global has_changed
     responses = given.get("inputResponses") or {}
@@ -155,6 +182,8 @@ def called(name: str, given: dict[str, Any], token: object) -> dict[str, Any]:
             for _ in range(500):
                 threading.Thread(target=ask, args=(params,), daemon=True).start()
         return text(said(ask(params)))
+    if name.startswith("think"):
+        return thought(name, given, responses)
     if name in ("spin", "stand", "flood", "work", "beyond"):
         for number in itertools.count(1):
             amount = {"stand": 1, "beyond": 10**400}.get(name, number)

@@ -131,6 +131,10 @@ class ArgumentRule(NamedTuple):
     mask: int = 0xFFFFFFFF
     error: int = errno.EPERM
     """The error of a call with another value; 0: it returns 0 without effect."""
+    refuses: bool = False
+    """Whether the values are the refused ones instead."""
+    when: tuple[int, int] | None = None
+    """The number and the value of another argument of the calls that the rule restricts; None for all calls."""
 
 
 NO_NEW_NAMESPACES = ArgumentRule("clone", 0, (0,), mask=_CLONE_NEW)
@@ -175,7 +179,7 @@ def allow_program(
 
     Args:
         allowed: names of calls, for example :data:`ORDINARY`; names that the machine does not have are left out.
-        rules: restrictions of allowed calls; several rules of one call must all hold.
+        rules: restrictions of calls that are allowed or without effect; several rules of one call must all hold.
         without_effect: calls that return 0 and do nothing.
         machine: one of :data:`gem_processes.syscall_numbers.MACHINES`.
         kill_foreign: whether a call with another architecture's numbers kills the process; otherwise it fails with
@@ -237,21 +241,31 @@ def _known(names: Iterable[str]) -> list[str]:
 
 
 def _restricted(decisions: dict[str, _Code], rules: Iterable[ArgumentRule]) -> dict[str, _Code]:
-    """Put the tests of the rules before the decisions on allowed calls; clone3 is never there."""
+    """Put the tests of the rules before the decisions on calls that are not refused; clone3 is never there."""
     decided = dict(decisions)
     for rule in rules:
         _known([rule.call])
-        if decisions.get(rule.call) == _ALLOWED:
+        if decisions.get(rule.call) in (_ALLOWED, _error(0)):
             decided[rule.call] = (*_test(rule), *decided[rule.call])
     return {**decided, "clone3": _error(errno.ENOSYS)}
 
 
 def _test(rule: ArgumentRule) -> _Code:
-    """Return if the argument has none of the values, else go on behind these instructions."""
+    """Return if the rule refuses the call, else go on behind these instructions."""
     values = list(rule.values)
-    load = (_LOAD, 0, 0, _FIRST_ARGUMENT + _ARGUMENT_SIZE * rule.argument)
-    comparisons = [(_EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
-    return (load, (_AND, 0, 0, rule.mask), *comparisons, *_error(rule.error))
+    behind = len(values) - 1 if rule.refuses else len(values)
+    comparisons = [(_EQUAL, behind - place, 0, value) for place, value in enumerate(values)]
+    if rule.refuses:
+        comparisons[-1] = (_EQUAL, 0, 1, values[-1])
+    test = (_load(rule.argument), (_AND, 0, 0, rule.mask), *comparisons, *_error(rule.error))
+    if rule.when is None:
+        return test
+    argument, value = rule.when
+    return (_load(argument), (_EQUAL, 0, len(test), value), *test)
+
+
+def _load(argument: int) -> _Instruction:
+    return (_LOAD, 0, 0, _FIRST_ARGUMENT + _ARGUMENT_SIZE * argument)
 
 
 def _program(decisions: dict[str, _Code], otherwise: _Code, machine: str, kill_foreign: bool) -> bytes:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import mcp_types
 
     from gem_tools.mcp.pending import TimeLimits
-    from gem_tools.mcp.simulated_user import ElicitedUser
+    from gem_tools.mcp.session_group import SessionGroup
 
 __all__ = ["RetryPolicy", "ServerConnection"]
 
@@ -51,12 +51,12 @@ class ServerConnection:
 
     Args:
         server: the server.
-        user: answers the server's questions; None for a client without a user.
+        group: has the user and the model who answer the server; None for a client without both.
     """
 
-    def __init__(self, server: ServerConfig, user: ElicitedUser | None = None) -> None:
+    def __init__(self, server: ServerConfig, group: SessionGroup | None = None) -> None:
         self._server = server
-        self._user = user
+        self._group = group
         self.name = server.name
         self._session: ServerSession | None = None
         self._opening: asyncio.Task[ServerSession] | None = None
@@ -150,7 +150,7 @@ class ServerConnection:
         try:
             if self._session is not None:
                 await self._session.close()
-            self._session = await ServerSession.open(self._server, seconds, self._user)
+            self._session = await ServerSession.open(self._server, seconds, self._group)
             return self._session
         finally:
             self._opening = None

@@ -105,7 +105,7 @@ class Host:
         return _host is self
 
     def _opened(self, server: ServerConfig, group: SessionGroup | None) -> ServerConnection:
-        connection = ServerConnection(server, None if group is None else group.user)
+        connection = ServerConnection(server, group)
         self._connections.add(connection)
         return connection
 

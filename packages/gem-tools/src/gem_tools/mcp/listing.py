@@ -25,7 +25,7 @@ __all__ = ["Extras", "OfferedTool", "list_offers"]
 Kind = Literal["tool", "list_resources", "read_resource", "list_prompts", "get_prompt"]
 """What a tool for agents does: call a tool of the server, or send this request."""
 
-_listed: dict[tuple[ServerConfig, bool], Offerings] = {}
+_listed: dict[tuple[ServerConfig, bool, bool], Offerings] = {}
 """What servers with a process for each episode offer, so that only one process starts for the listing alone; with and
 without a user, since servers offer tools that ask questions to clients with a user only."""
 
@@ -77,7 +77,7 @@ def list_offers(
     def listed(server: ServerConfig) -> Offerings:
         if not has_values(server):
             return user.run(server, group, lambda connection: connection.offerings(policy), policy.longest)
-        key = server, group is not None and group.user is not None
+        key = server, group is not None and group.user is not None, group is not None and group.model is not None
         if key not in _listed:
             _listed[key] = _visited(server, values, policy, group)
         return _listed[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import anyio
@@ -20,7 +21,7 @@ class TimeLimits:
     """The time limits of a request in seconds."""
 
     silence: float
-    """Without a sign that the server works on it: a report of progress, an answer about its task, a question."""
+    """Without a sign that the server works on it: a report of progress, an answer about its task, a request."""
     total: float
     """Altogether."""
 
@@ -34,8 +35,8 @@ class PendingRequest:
 
     def __init__(self, limits: TimeLimits) -> None:
         self.limits = limits
-        self.questions = 0
-        """The number of questions to the user since the request was sent."""
+        self.asked: Counter[str] = Counter()
+        """What the server asked this client for since the request was sent: ``questions`` and ``completions``."""
         self.fault: str | None = None
         """The reason why this side gave up, besides time."""
         self.last_report = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from gem.tools.base import ToolResult
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LONGEST_CONTENT",
+    "chat_messages",
     "prompt_list",
     "prompt_messages",
     "prompt_result",
@@ -91,14 +93,20 @@ def prompt_messages(answer: GetPromptResult, longest: int) -> list[dict[str, Any
         answer: the prompt from the SDK.
         longest: the largest number of characters of a message's text; the middle of a longer text is cut out.
     """
-    messages: list[dict[str, Any]] = []
-    for message in answer.messages:
+    return chat_messages(((message.role, [message.content]) for message in answer.messages), longest)
+
+
+def chat_messages(messages: Iterable[tuple[str, Iterable[Any]]], longest: int) -> list[dict[str, Any]]:
+    """Convert roles and their blocks of content to messages of a chat API; see :func:`prompt_messages`."""
+    converted: list[dict[str, Any]] = []
+    for role, blocks in messages:
         reading = _ResultReader()
-        reading.add(message.content)
+        for block in blocks:
+            reading.add(block)
         text = cut("\n".join(reading.texts), longest)
         parts = [*([{"type": "text", "text": text}] if text else []), *reading.parts]
-        messages.append({"role": message.role, "content": parts if reading.parts else text})
-    return messages
+        converted.append({"role": role, "content": parts if reading.parts else text})
+    return converted
 
 
 def prompt_list(prompts: list[Prompt], longest: int) -> ToolResult:

@@ -79,14 +79,15 @@ class MCPServerTool(Tool):
         """Begin a new episode. A tool with its own session gets a new one after use.
 
         Raises:
-            ToolError: if the configuration of its server, or its user, needs a value that the episode does not have.
+            ToolError: if the configuration of its server, its user or its model needs a value that the episode does
+                not have.
         """
         self.end_episode()
         values = getattr(env, "episode_values", {})
         if self.tool_set is not None:
             self.tool_set.begin(env)
-        if self._group is not None and self._group.user is not None:
-            self._group.user.begin(values)
+        if self._group is not None:
+            self._group.begin(values)
         if self._is_of_episode:
             self._server = for_episode(self.offer.server, values)
             self._user.acquire(self._server, self._group)

@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     import mcp_types
     from mcp import Client
     from mcp.client._transport import TransportStreams
-    from mcp.client.session import ClientRequestContext
 
     from gem_tools.mcp.pending import PendingRequest, TimeLimits
-    from gem_tools.mcp.simulated_user import ElicitedUser
+    from gem_tools.mcp.session_group import SessionGroup
 
 __all__ = ["PATIENCE", "Offerings", "ServerSession"]
 
@@ -33,13 +32,6 @@ PATIENCE = 3.0
 
 _MOST_PAGES = 100
 """The largest number of pages of a list, since a server could send them endlessly."""
-
-
-_MOST_QUESTIONS = 10
-"""The largest number of questions to the user during one request."""
-
-_MOST_ANSWERERS = 8
-"""The largest number of threads in which the user of one session thinks."""
 
 _revisions = itertools.count(1)
 
@@ -59,19 +51,18 @@ class ServerSession:
 
     Args:
         server: the server.
-        user: answers the server's questions; None for a client without a user.
+        group: has the user and the model who answer the server; None for a client without both.
     """
 
-    def __init__(self, server: ServerConfig, user: ElicitedUser | None = None) -> None:
+    def __init__(self, server: ServerConfig, group: SessionGroup | None = None) -> None:
         import anyio
 
         self.server = server
         self.revision = next(_revisions)
         """Changes as soon as the server says that its tools are others."""
-        self._user = user
+        self._group = group
         self._offerings = Offerings([], False, False, self.revision)
         self._listing = anyio.Lock()
-        self._answerers = anyio.CapacityLimiter(_MOST_ANSWERERS)
         self._client: Client | None = None
         self._link: StdioLink | None = None
         self._ended = anyio.Event()
@@ -81,14 +72,14 @@ class ServerSession:
         self._handshake = anyio.CancelScope()
 
     @classmethod
-    async def open(cls, server: ServerConfig, seconds: float, user: ElicitedUser | None = None) -> ServerSession:
+    async def open(cls, server: ServerConfig, seconds: float, group: SessionGroup | None = None) -> ServerSession:
         """Start or contact a server, shake hands and request its tools, within a time limit in seconds.
 
         Raises:
             NotDeliveredError: if nothing answers at a server's address.
             MCPServerError: if the server cannot be started, or gives no valid answer.
         """
-        session = cls(server, user)
+        session = cls(server, group)
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         session._task = asyncio.create_task(session._live(ready, seconds))
         try:
@@ -226,8 +217,10 @@ class ServerSession:
         from mcp.client import advertise
         from mcp_types import Implementation
 
+        from gem_tools.mcp.server_requests import ServerRequests
         from gem_tools.mcp.tool_calls import TASKS
 
+        asked = ServerRequests(self.server.name, self._group, self._pending, self._end)
         try:
             self._handshake.deadline = anyio.current_time() + seconds
             with self._handshake:
@@ -235,7 +228,8 @@ class ServerSession:
                     await self._transport(),
                     client_info=Implementation(name="gem", version="1"),
                     cache=None,
-                    elicitation_callback=None if self._user is None else self._asked,
+                    elicitation_callback=None if asked.user is None else asked.question,
+                    sampling_callback=None if asked.model is None else asked.completion,
                     message_handler=self._noted,
                     extensions=[advertise(TASKS)],
                     input_required_max_rounds=1_000_000,  # the number of questions and the time have limits
@@ -305,48 +299,6 @@ class ServerSession:
             async with client.listen(tools_list_changed=True) as changes:
                 async for _ in changes:
                     self.revision = next(_revisions)
-
-    async def _asked(
-        self, context: ClientRequestContext, params: mcp_types.ElicitRequestParams
-    ) -> mcp_types.ElicitResult | mcp_types.ErrorData:
-        """Answer a question to the user, for the requests in progress, any of which may have led to it."""
-        import anyio
-        import mcp_types
-
-        from gem_tools.mcp.simulated_user import Elicitation
-
-        assert self._user is not None
-        waiting = list(self._pending)
-        if not waiting:
-            return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message="no request is in progress")
-        for pending in waiting:
-            pending.questions += 1
-            pending.extend()
-        if any(pending.questions > _MOST_QUESTIONS * len(waiting) for pending in waiting):
-            for pending in waiting:
-                pending.give_up(f"asked its user more than {_MOST_QUESTIONS} questions during one request")
-            self._end()
-            return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message="too many questions")
-        if isinstance(params, mcp_types.ElicitRequestFormParams):
-            question = Elicitation(self.server.name, params.message, params.requested_schema)
-        else:
-            question = Elicitation(self.server.name, params.message, None, params.url)
-        fields: Mapping[str, Any] | None = None
-        with anyio.CancelScope(deadline=max(pending.scope.deadline for pending in waiting)) as scope:
-            try:
-                fields = await anyio.to_thread.run_sync(
-                    self._user.answer, question, abandon_on_cancel=True, limiter=self._answerers
-                )
-            except Exception as error:
-                for pending in waiting:
-                    pending.give_up(f"asked its user, who failed: {type(error).__name__}: {str(error)[:500]}")
-        if scope.cancelled_caught:
-            return mcp_types.ElicitResult(action="cancel")
-        for pending in waiting:
-            pending.extend()
-        if fields is None:
-            return mcp_types.ElicitResult(action="decline")
-        return mcp_types.ElicitResult(action="accept", content=None if question.schema is None else dict(fields))
 
     def _end(self) -> None:
         """End the session with a server that does not stop; the next call begins another one."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gem.errors import ArgumentTypeError, ToolError
+from gem.errors import ArgumentTypeError
 from gem.policies import Act, Policy
 from gem.text import action_text, spoken_text
 from gem.tools import FromEpisode
-from gem.tools.event_loop import completed
+from gem_tools.mcp.declared_source import DeclaredSource, awaited, is_acting
 from gem_tools.mcp.schema_check import mismatch
 from gem_tools.text_limits import cut
 
@@ -65,9 +65,7 @@ def check_source(source: object) -> None:
     Raises:
         ArgumentTypeError: if it is of another kind.
     """
-    if isinstance(source, (Mapping, FromEpisode)) or callable(source):
-        return
-    if isinstance(source, Policy) and type(source).act is not Policy.act:
+    if isinstance(source, (Mapping, FromEpisode)) or callable(source) or is_acting(source):
         return
     raise ArgumentTypeError(
         "user must be a table of answers, a function of a question, a policy with act, or FromEpisode, got "
@@ -75,41 +73,22 @@ def check_source(source: object) -> None:
     )
 
 
-class ElicitedUser:
+class ElicitedUser(DeclaredSource):
     """Answers the questions of servers in one environment.
 
     Args:
         source: what answers; see :data:`Answers`.
     """
 
+    role = "user"
+
     def __init__(self, source: Answers) -> None:
-        check_source(source)
-        self.source = source
-        self._current: Any = None if isinstance(source, FromEpisode) else source
+        super().__init__(source, check_source)
         self._has_begun = False
 
     def begin(self, values: Mapping[str, Any]) -> None:
-        """Begin an episode.
-
-        Args:
-            values: those of the episode; see :class:`gem.tools.EpisodeValues`.
-
-        Raises:
-            ToolError: if the environment must offer the user, and does not.
-        """
         self._has_begun = False
-        if not isinstance(self.source, FromEpisode):
-            return
-        name = self.source.name or "user"
-        if name not in values:
-            raise ToolError(
-                f"the user of MCP servers is the value {name!r} of the episode, which the environment offers in the "
-                "mapping episode_values"
-            )
-        current = values[name]
-        if current is not None:
-            check_source(current)
-        self._current = current
+        super().begin(values)
 
     def answer(self, question: Elicitation) -> Mapping[str, Any] | None:
         """Return the fields of the form, or None to decline; may take as long as the source does.
@@ -125,7 +104,7 @@ class ElicitedUser:
             return self._from_policy(source, question)
         if source is None:
             return None
-        reply = _awaited(source(question))
+        reply = awaited(source(question))
         if reply is None:
             return None
         if not isinstance(reply, Mapping):
@@ -138,9 +117,9 @@ class ElicitedUser:
     def _from_policy(self, policy: Policy[Any, Any], question: Elicitation) -> Mapping[str, Any] | None:
         observation = question.as_text()
         if not self._has_begun:
-            _awaited(policy.reset(observation, {}))
+            awaited(policy.reset(observation, {}))
             self._has_begun = True
-        action = _awaited(policy.act(observation, {}))
+        action = awaited(policy.act(observation, {}))
         text = action_text(action.action if isinstance(action, Act) else action)
         return None if text is None else _last_fitting(spoken_text(text), question)
 
@@ -190,7 +169,3 @@ def _is_list_of_text(value: object) -> bool:
 
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _awaited(value: Any) -> Any:
-    return completed(value) if isinstance(value, Coroutine) else value

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem.arguments import boolean, integer, real
-from gem.errors import ToolError
+from gem.errors import ArgumentTypeError, ToolError
 from gem_tools.mcp.config import ServerConfig, read_config
 from gem_tools.mcp.connection import RetryPolicy
 from gem_tools.mcp.listing import Extras, OfferedTool, list_offers
 from gem_tools.mcp.placeholders import has_values
 from gem_tools.mcp.results import prompt_messages
+from gem_tools.mcp.sampled_model import Completions, ModelBudget, check_model
 from gem_tools.mcp.server_tool import MCPServerTool
 from gem_tools.mcp.session_group import SessionGroup
 from gem_tools.mcp.simulated_user import Answers, check_source
@@ -70,9 +71,14 @@ class MCPTool:
             of the episode; see :data:`gem_tools.mcp.simulated_user.Answers`. Each environment then has sessions of its
             own, since a session does not say which call a question belongs to. None: servers hear that there is no
             user, and offer or refuse their tools accordingly.
+        model: completes messages for servers that ask for it (sampling): a function, a policy, such as one with a model
+            client, or a value of the episode; see :data:`gem_tools.mcp.sampled_model.Completions`. It has sessions of
+            its own, as ``user``. None: servers hear that sampling is not supported.
+        model_budget: what all servers together may spend in an episode; None for the defaults of ``ModelBudget``. A
+            call may ask for ten completions.
         longest_execution: the time limit in seconds of a call that shows that it goes on: its server reports
-            progress, carries it out as a task, or asks the user. Each sign begins ``execution_timeout`` anew. None: no
-            more than ``execution_timeout`` altogether.
+            progress, carries it out as a task, or asks the user or the model. Each sign begins ``execution_timeout``
+            anew. None: no more than ``execution_timeout`` altogether.
 
     Raises:
         ToolError: if the configuration is wrong.
@@ -96,6 +102,8 @@ class MCPTool:
         prompts: bool = False,
         user: Answers | None = None,
         longest_execution: float | None = None,
+        model: Completions | None = None,
+        model_budget: ModelBudget | None = None,
     ) -> None:
         self._policy = RetryPolicy(
             call=real("execution_timeout", execution_timeout, minimum=0.001, maximum=86_400.0),
@@ -109,8 +117,13 @@ class MCPTool:
         self.max_chars = integer("max_chars", max_chars, minimum=1)
         if user is not None:
             check_source(user)
+        if model is not None:
+            check_model(model)
+        if model_budget is not None and not isinstance(model_budget, ModelBudget):
+            raise ArgumentTypeError(f"model_budget must be a ModelBudget or None, got {type(model_budget).__name__}")
         self.user = user
-        self.shared = boolean("shared", shared) and user is None
+        self.model, self.model_budget = model, model_budget
+        self.shared = boolean("shared", shared) and user is None and model is None
         self.extras = Extras(boolean("resources", resources), boolean("prompts", prompts))
         self.parallel = None if parallel is None else boolean("parallel", parallel)
         self._validate_on_init = boolean("validate_on_init", validate_on_init)
@@ -162,7 +175,7 @@ class MCPTool:
         offers = self._discovered(values)
         with self._lock:
             group, self._group = self._group, None
-        group = group or SessionGroup(self.user)
+        group = group or self._new_group()
         tool_set = ToolSet(self, dict(self._revisions))
         tools = [self.tool_of(offer, tool_set, group) for offer in offers]
         self._user.release(wait=False)
@@ -209,7 +222,7 @@ class MCPTool:
             names = ", ".join(known.name for known in self._servers if not has_values(known)) or "none"
             raise ToolError(f"the server of a prompt must be one of these: {names}; got {server!r:.80}")
         given = {} if arguments is None else arguments
-        group = None if self.shared else SessionGroup(self.user)
+        group = None if self.shared else self._new_group()
         user = ConnectionUser()
         try:
             answer = user.run(
@@ -278,13 +291,18 @@ class MCPTool:
             "prompts": self.extras.prompts,
             "user": self.user,
             "longest_execution": self._policy.longest_call,
+            "model": self.model,
+            "model_budget": self.model_budget,
         }
+
+    def _new_group(self) -> SessionGroup:
+        return SessionGroup(self.user, self.model, self.model_budget)
 
     def _discovered(self, values: Mapping[str, Any]) -> list[OfferedTool]:
         with self._lock:
             if self._offers is None or self._is_old():
                 if not self.shared and self._group is None:
-                    self._group = SessionGroup(self.user)
+                    self._group = self._new_group()
                 group = None if self.shared else self._group
                 self._offers, revisions = list_offers(
                     self._servers, self._policy, self._user, group, values, self.extras

@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import pty
-import shutil
 import signal
 import stat
 import subprocess
@@ -19,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines.base import Channel, Container, FileChanges, ProcessOptions
 from gem_terminal.engines.cgroups import Cgroup, LimitCounts, describe_reached_limits
-from gem_terminal.engines.container_defaults import CAPABILITIES, DISK, SHARED_MEMORY, files_of
+from gem_terminal.engines.container_defaults import DISK, SHARED_MEMORY, files_of
 from gem_terminal.engines.descriptors import ready
 from gem_terminal.engines.namespace import network
+from gem_terminal.engines.namespace.bubblewrap_options import bubblewrap_command, system_binds
 from gem_terminal.engines.namespace.channel import PipeChannel
 from gem_terminal.engines.namespace.loop_disk import disk_template
 from gem_terminal.engines.namespace.shared_folders import TOP
@@ -68,15 +68,6 @@ exec 2>/dev/null
 command -v bash >/dev/null && exec bash -c 'while read -r; do :; done'
 exec 3<&0
 while :; do cat <&3 >/dev/null & wait $! && exit; done"""
-
-_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-
-# The masked paths, as in Docker: files that reveal details of the machine, and files that root could write to.
-_MASKED_FILES = ("kcore", "keys", "kmsg", "latency_stats", "sched_debug", "timer_list", "timer_stats", "sysrq-trigger")
-_MASKED_FOLDERS = ("acpi", "asound", "scsi")
-_PROCESSORS = "/sys/devices/system/cpu"
-_CGROUPS = "/sys/fs/cgroup"
-_READ_ONLY = ("bus", "driver", "dynamic_debug", "fs", "irq", "mtrr", "pressure", "sys", "tty")
 
 
 class NamespaceContainer(Container):
@@ -461,29 +452,21 @@ def start_container(
         with suppress(OSError):  # the warning of the container says so
             disk = disk_template(disks, limits.disk, files_of(limits.disk))
     shared = min(SHARED_MEMORY, limits.memory // 8)
-    devices = () if spawner.rootless else _DEVICES
-    command = [
-        shutil.which("bwrap") or "bwrap", "--info-fd", "1", "--seccomp", "3", "--die-with-parent",
-        "--bind", root or f"{place}/root", "/", "--proc", "/proc", *_masks(), "--dev", "/dev",
-        *(word for name in devices for word in ("--dev-bind", f"{place}/devices/{name}", f"/dev/{name}")),
-        *_system_files(cgroups),
-        "--perms", "1777", "--size", str(shared), "--tmpfs", "/dev/shm", "--remount-ro", "/dev",  # noqa: S108
-        "--unshare-pid", "--unshare-ipc", "--unshare-uts", *_network_options(limits, place, joins is not None),
-        *(("--unshare-user", "--uid", "0", "--gid", "0") if spawner.rootless else ()),
-        *(("--hostname", hostname) if hostname else ()), "--as-pid-1", "--new-session", "--clearenv",
-        "--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "--cap-drop", "ALL", *(word for name in CAPABILITIES for word in ("--cap-add", f"CAP_{name}")),
-        "--", *first,
-    ]  # fmt: skip
+    groups = list(cgroups)
+    command = bubblewrap_command(
+        place, limits, groups, shared, first,
+        root=root, hostname=hostname, joins=joins is not None, rootless=spawner.rootless,
+    )  # fmt: skip
     build = {
         "place": place, "size": size, "files": files_of(size) - (snapshot.files if snapshot else 0),
         "disk": str(disk or ""), "held": snapshot.size if snapshot else 0,
         "shared": [layer.name for layer in snapshot.layers] if snapshot else [],
-        "layers": list(map(str, layers)), "devices": bool(devices),
+        "layers": list(map(str, layers)),
+        "system": None if spawner.rootless else (shared, system_binds(groups)),
         "resolver": network.resolver() if limits.is_routed else "",
     }  # fmt: skip
     process, target = joins or (None, None if begins_with is None else begins_with.descriptor)
-    return spawner.start(command, ends, target, build=build, cgroups=list(cgroups), joins=process)
+    return spawner.start(command, ends, target, build=build, cgroups=groups, joins=process)
 
 
 def _first_pid(told: Any) -> int:
@@ -494,56 +477,6 @@ def _first_pid(told: Any) -> int:
         if b"child-pid" in said and b"ready\n" in said:
             return int(json.loads(said[said.index(b"{") : said.index(b"}") + 1])["child-pid"])
     raise EngineError(f"the namespace engine could not start a container: {said.decode(errors='replace').strip()}")
-
-
-def _masks() -> list[str]:
-    """Return bubblewrap's options for ``/proc``."""
-    words = []
-    for option, source, names in (
-        ("--ro-bind", "/dev/null", _MASKED_FILES),
-        ("--tmpfs", "", _MASKED_FOLDERS),
-        ("--ro-bind", "/proc/", _READ_ONLY),
-    ):
-        for name in names:
-            path = f"/proc/{name}"
-            if Path(path).exists():
-                words += [option, *([source + name if source.endswith("/") else source] if source else []), path]
-                if option == "--tmpfs":
-                    words += ["--remount-ro", path]
-    return words
-
-
-def _system_files(cgroups: Iterable[str]) -> list[str]:
-    """Return bubblewrap's options for ``/sys``: the processors, and the limits of the container's own control groups.
-
-    Runtimes size their heaps and thread pools by these. The machine's own ``/sys`` would tell about its devices.
-
-    Args:
-        cgroups: files of the control groups.
-    """
-    binds = [(_PROCESSORS, _PROCESSORS)] if Path(_PROCESSORS).is_dir() else []
-    for file in cgroups:
-        folder = Path(file).parent
-        controller = folder.relative_to(_CGROUPS).parts[0]
-        # In version 2 one folder has all controllers, below our own.
-        binds.append((str(folder), _CGROUPS if file.endswith(".procs") else f"{_CGROUPS}/{controller}"))
-    parents = {str(parent) for _, target in binds for parent in Path(target).parents if parent.parts[1:2] == ("sys",)}
-    return [
-        "--tmpfs", "/sys", "--chmod", "0755", "/sys",
-        *(word for parent in sorted(parents - {"/sys"}) for word in ("--perms", "0755", "--dir", parent)),
-        *(word for source, target in binds for word in ("--ro-bind", source, target)), "--remount-ro", "/sys",
-    ]  # fmt: skip
-
-
-def _network_options(limits: ResourceLimits, place: str, joins: bool) -> list[str]:
-    """Return bubblewrap's options for the network: an empty one, which may be connected later, or an existing one."""
-    own = [] if joins else ["--unshare-net"]
-    if not limits.network or limits.is_filtered:
-        return own
-    if limits.is_routed:
-        return [*own, "--ro-bind", f"{place}/resolv.conf", "/etc/resolv.conf"]
-    resolver = Path("/etc/resolv.conf").resolve()
-    return ["--ro-bind", str(resolver), "/etc/resolv.conf"] if resolver.is_file() else []
 
 
 def files_to_begin_with(

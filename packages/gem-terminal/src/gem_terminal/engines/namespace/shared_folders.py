@@ -44,6 +44,7 @@ RESERVE = "reserve"
 """The file, in a container's own file system on a disk, that takes the room of the shared layers."""
 _PLACES = tuple(f"l{number}" for number in range(14))
 _FILES, _LINKED = "files", "linked"
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _ENTRY = 20_000
 """Copying a file costs as much as this many bytes."""
 
@@ -195,9 +196,13 @@ def _count_to_merge(top: int, reserved: int, below: Sequence[SharedLayer]) -> in
 def _fill(place: str, top: int, layers: Sequence[int], bases: Sequence[int]) -> None:
     os.mkdir(f"{place}/{_FILES}")  # noqa: PTH102  # pathlib is slower
     sink = _FolderWriter(folder_of(f"{place}/{_FILES}"), f"{place}/{_LINKED}")
-    for found in walk(top, layers, wanted_of(None), bases=bases):
-        with suppress(FileNotFoundError):  # deleted at this moment
-            sink.add(found)
+    before = os.umask(0)  # a file that begins with its mode needs no call that sets it
+    try:
+        for found in walk(top, layers, wanted_of(None), bases=bases):
+            with suppress(FileNotFoundError):  # deleted at this moment
+                sink.add(found)
+    finally:
+        os.umask(before)
     sink.finish()
 
 
@@ -219,6 +224,7 @@ class _FolderWriter:
 
     def __init__(self, folder: int, linked: str) -> None:
         self._folder = folder
+        self._owner = os.geteuid(), os.getegid()
         self._folders: list[tuple[str, SavedEntry]] = []
         self._around: list[tuple[str, SavedEntry | None]] = []
         """The folders around the last entry; None in place of one that ``linked`` has already."""
@@ -283,16 +289,18 @@ class _FolderWriter:
             status = os.fstat(source)
             if not stat.S_ISREG(status.st_mode):  # replaced at this moment
                 return
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            target = os.open(found.path, flags, 0o600, dir_fd=self._folder)
+            mode = stat.S_IMODE(status.st_mode)
+            target = os.open(found.path, _NEW, mode & 0o777, dir_fd=self._folder)
             extents = extents_of(source, status)
             for begin, end in extents:
                 copy_content(source, target, begin, end, begin)
             if not extents or extents[-1][1] < status.st_size:
                 os.ftruncate(target, status.st_size)
             # In this order: a change of the owner clears the bits of set-user-id programs and some attributes.
-            os.fchown(target, status.st_uid, status.st_gid)
-            os.fchmod(target, stat.S_IMODE(status.st_mode))
+            if (status.st_uid, status.st_gid) != self._owner:
+                os.fchown(target, status.st_uid, status.st_gid)
+            if mode & ~0o777:
+                os.fchmod(target, mode)
             for name, value in attributes_of(source).items():
                 os.setxattr(target, name, value)
             os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))

@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from gem_processes import linux, rlimits
 from gem_processes.fork_loop import Child, ForkLoop, serve
 from gem_terminal.engines import netlink
-from gem_terminal.engines.namespace import loop_disk, saved_files, shared_folders
+from gem_terminal.engines.namespace import saved_files, shared_folders
+from gem_terminal.engines.namespace.root_building import build_root
 
 if TYPE_CHECKING:
     import resource
@@ -47,7 +48,6 @@ _NAMESPACES = (
 )
 _DIES_IN = 5.0
 """Seconds that a killed process may need to end, unless the kernel holds it."""
-_DEVICES = (("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0))
 _KEPT = frozenset((0, 1, 3, 4, 5, 6, 7))
 """CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID and SETUID, as the Docker engine grants them."""
 
@@ -181,7 +181,7 @@ def _execute_here(request: dict[str, Any], ends: tuple[int, int, int]) -> None:
                 _check_alive(request)
                 linux.setns(network, linux.CLONE_NEWNET)
                 copy = None
-            _build_root(**request["build"], copy=copy)
+            build_root(**request["build"], copy=copy)
             reader, writer = os.pipe()
             os.write(writer, request["seccomp"])
             os.dup2(reader, 3)  # the path in bubblewrap's options
@@ -207,77 +207,6 @@ def _send_files(request: dict[str, Any], send: Callable[..., None]) -> NoReturn:
         _say(request, error)
         os._exit(saved_files.CONTENT_FAILED)
     os._exit(0)
-
-
-def _build_root(
-    place: str,
-    size: int,
-    files: int,
-    disk: str,
-    layers: list[str],
-    shared: list[str],
-    held: int,
-    devices: bool,
-    resolver: str,
-    copy: int | None,
-) -> None:
-    """Build the root of a container, ``root`` in a folder, in its own mount namespace.
-
-    Args:
-        place: an empty folder; a file system that is mounted on it receives the container's files.
-        size: the size limit in bytes, of files in memory.
-        files: the limit on files and folders, in memory.
-        disk: in place of files in memory, the file system to copy; see
-            :mod:`~gem_terminal.engines.namespace.loop_disk`.
-        layers: the folders of its image, topmost first.
-        shared: the names of the layers of a snapshot above them, topmost first, which are mounted beside ``place``.
-        held: bytes of the disk that these take.
-        devices: whether to create devices as well, in ``devices``. With the devices of the machine instead, root in
-            the container could change their modes for the whole machine.
-        resolver: the content of ``resolv.conf`` in that folder; none if empty.
-        copy: a descriptor of a copy of another container's files, with which the container begins.
-    """
-    linux.unshare(linux.CLONE_NEWNS)
-    linux.make_private()
-    large = False
-    if disk and _mounted(disk, place):
-        if held:
-            with open(f"{place}/{shared_folders.RESERVE}", "wb") as reserve:  # noqa: PTH123  # pathlib is slower
-                os.posix_fallocate(reserve.fileno(), 0, held)
-    else:
-        options = f"size={size - held},nr_inodes={files},mode=755"
-        large = copy is not None and saved_files.with_large_pages(place, options)
-        if copy is None:
-            linux.mount("tmpfs", place, options)
-    os.chdir(place)
-    for name in ("upper", "work", "root", "devices"):
-        os.mkdir(name)  # noqa: PTH102  # pathlib is slower
-    has_moved = copy is not None and saved_files.restore(copy, "upper")
-    if large:
-        saved_files.without_large_pages(place)
-    beside = os.path.dirname(place)  # noqa: PTH120  # pathlib is slower
-    if shared:
-        shared_folders.restore_linked(beside, shared[0], "upper")
-    layers = [*(shared_folders.folder_of_layer(beside, name) for name in shared), *layers]
-    under = ":".join("".join(f"\\{letter}" if letter in "\\:," else letter for letter in layer) for layer in layers)
-    # Folders of a snapshot can be moved like those of the container itself.
-    moves = ",redirect_dir=on" if shared or has_moved else ""
-    linux.mount("overlay", "root", f"lowerdir={under},upperdir=upper,workdir=work{moves}")
-    for name, major, minor in _DEVICES if devices else ():
-        os.mknod(f"devices/{name}", stat.S_IFCHR, os.makedev(major, minor))
-        Path("devices", name).chmod(0o666)
-    if resolver:
-        Path("resolv.conf").write_text(resolver, encoding="utf-8")
-    os.chdir("/")
-
-
-def _mounted(disk: str, place: str) -> bool:
-    """Mount a disk; return False on a machine without loop devices, whose containers have their files in memory."""
-    try:
-        loop_disk.mount_copy(disk, place)
-    except OSError:
-        return False
-    return True
 
 
 def _say(request: dict[str, Any], error: BaseException) -> None:

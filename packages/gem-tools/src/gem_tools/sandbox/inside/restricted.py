@@ -1,9 +1,10 @@
 """A fork server without namespaces, for containers: its executions are confined by Landlock, seccomp and limits.
 
-It needs no privilege. Three kinds of processes: the keeper, which the trainer starts; its child, the server; and the
-executions, which the server forks. Keeper and server adopt the processes whose parents end, so that each execution's
-are found and killed at its end, and all of them at the end of the server. The server restricts itself with Landlock
-before the first execution, and each execution restricts itself further.
+It needs no privilege. Three kinds of processes: the keeper, which the trainer starts and which measures executions
+(:mod:`.restricted_meter`); its child, the server; and the executions, which the server forks. Keeper and server adopt
+the processes whose parents end, so that each execution's are found and killed at its end, and all of them at the end of
+the server. The server restricts itself with Landlock before the first execution, and each execution restricts itself
+further.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import json
 import math
 import os
 import resource
-import select
 import signal
 import socket
 import struct
@@ -31,6 +31,7 @@ from gem_tools.sandbox.inside import (
     process_primitives,
     restricted_calls,
     restricted_files,
+    restricted_meter,
     restricted_processes,
     trees,
     wire,
@@ -41,19 +42,12 @@ from gem_tools.sandbox.inside.server import TimedExecution, warm_up
 
 __all__ = ["main"]
 
-_LOOK = 0.1
-"""Seconds between two measurements of an execution, and from its start to the first."""
-_SHARE = 20
-"""A measurement takes at most this fraction of the server's time for one execution."""
 _COUNT_LASTS = 1.0
 """Seconds for which a count of the user's threads serves."""
 _SWEEP = 0.05
 """Seconds in which the server does nothing but end the processes of ended executions."""
 _FEW = 100
 """The number of files that the server removes itself."""
-_BYTES_PER_FILE = 1 << 16
-_LEAST_FILES = 1024
-"""A scratch folder may hold this many files, and one more for each so many bytes of its size."""
 _HOME, _TEMPORARY = "home", "tmp"
 _A_PROCESS = 0x7FFF0123
 """Stands for the id of the execution's process in the prepared filter; greater than any process id."""
@@ -90,7 +84,6 @@ class _Kept(TimedExecution):
             None if channel is None else ProcessGate(loop, channel, limits.processes, self._count, self._set_look)
         )
         self._timed_look = self.look_at
-        self._measured_look = self.started + loop.first_look
         self._set_look()
         self.returncode = 0
         self.usage: resource.struct_rusage
@@ -100,12 +93,6 @@ class _Kept(TimedExecution):
             self.look_at = math.inf
             super().look(now)
             self._timed_look = self.look_at
-        if now >= self._measured_look and self.reason == wire.BY_ITSELF:
-            reason = self._exceeded()
-            if reason is not None:
-                self.kill(reason)
-            took = time.monotonic() - now
-            self._measured_look = now + took + max(_LOOK, _SHARE * took)
         if self._gate is not None and (until := self._gate.waits_until) is not None and now >= until:
             self._gate.hear()
         self._set_look()
@@ -127,7 +114,7 @@ class _Kept(TimedExecution):
 
     def _set_look(self) -> None:
         waits = self._gate.waits_until if self._gate is not None else None
-        looks = (self._timed_look, self._measured_look, math.inf if waits is None else waits)
+        looks = (self._timed_look, math.inf if waits is None else waits)
         self.look_at = min(looks) if self.reason == wire.BY_ITSELF else math.inf
 
     def _family(self) -> list[int]:
@@ -135,22 +122,6 @@ class _Kept(TimedExecution):
 
     def _count(self) -> int:
         return restricted_processes.measure(self._family(), sys.maxsize).threads
-
-    def _exceeded(self) -> int | None:
-        """Return the limit that all processes together exceed."""
-        family = self._family()
-        enough = self.limits.memory + self._loop.base_memory
-        used = restricted_processes.measure(family, enough, self._loop.proc)
-        # A process that may begin is counted a little later.
-        if used.threads > self.limits.processes * (1 if self._gate is None else 2):
-            return wire.OUT_OF_PROCESSES
-        if used.memory > enough:
-            return wire.OUT_OF_MEMORY
-        most_files = _LEAST_FILES + self.limits.disk // _BYTES_PER_FILE
-        size, files = trees.tree_usage(self.scratch, self.limits.disk, most_files)
-        if size > self.limits.disk or files > most_files:
-            return wire.OUT_OF_DISK
-        return None
 
 
 class _RestrictedLoop(ForkLoop):
@@ -162,23 +133,32 @@ class _RestrictedLoop(ForkLoop):
         roots: see :func:`.restricted_files.coarse_roots`.
         users: the users of executions.
         scratch: the folder of all scratch folders.
+        meter: the channel of the meter.
     """
 
-    def __init__(self, control: socket.socket, version: int, roots: Sequence[str], users: Users, scratch: str) -> None:
+    def __init__(
+        self,
+        control: socket.socket,
+        version: int,
+        roots: Sequence[str],
+        users: Users,
+        scratch: str,
+        meter: socket.socket,
+    ) -> None:
         super().__init__(control)
         self.finished: list[_Kept] = []
         self.base_memory = restricted_processes.measure([os.getpid()], sys.maxsize).memory
         self._version, self._roots, self._users, self._scratch = version, roots, users, scratch
         self._address_space = rlimits.address_space()
-        traces = users.identity is Identity.SHARED or reads_others()
-        self.proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if traces else None
-        """Through which shared memory is counted; None if that of executions cannot be read."""
+        self._traces = users.identity is Identity.SHARED or reads_others()
+        self._meter = meter
+        self.hear(meter, self._hear_meter)
         self._filter = restricted_calls.filter_for(
             version,
             _A_PROCESS,
             own_user=users.identity is not Identity.SHARED,
             own_files=users.identity in (Identity.OWN, Identity.READS_ALL),
-            counts_shared_memory=traces,
+            counts_shared_memory=self._traces,
         )
         self._made = 0
         self._most_marks = min(resource.getrlimit(restricted_calls.MARK)[1] & (2**31 - 1), 2**31 - 1)
@@ -186,7 +166,7 @@ class _RestrictedLoop(ForkLoop):
         # Nothing but these measurements limits the processes of a root that cannot change its user.
         self._asks = users.identity is Identity.SHARED and process_gate.works()
         unlimited = users.identity is Identity.SHARED and os.getuid() == 0 and not self._asks
-        self.first_look = _LOOK / 10 if unlimited else _LOOK
+        self._first_look = restricted_meter.LOOK / 10 if unlimited else restricted_meter.LOOK
 
     def start(self, body: bytes, descriptors: list[int]) -> _Kept | None:
         limits = wire.unpack_request(body)
@@ -206,7 +186,26 @@ class _RestrictedLoop(ForkLoop):
             theirs.close()
         for descriptor in given:
             os.close(descriptor)
+        metered = restricted_meter.MeteredExecution(
+            pid=pid,
+            mark=mark,
+            memory=limits.memory + self.base_memory,
+            disk=limits.disk,
+            threads=limits.processes * (2 if self._asks else 1),  # a process that may begin is counted a little later
+            scratch=folder,
+            counts_shared=self._traces,
+            measure_at=time.monotonic() + self._first_look,
+        )
+        with suppress(OSError):  # the keeper ends, and this process with it
+            restricted_meter.watch(self._meter, metered)
         return _Kept(pid, socket.socket(fileno=interest), limits, mark, user, folder, self, channel)
+
+    def _hear_meter(self) -> None:
+        """Kill an execution that exceeds a limit."""
+        pid, mark, reason = restricted_meter.receive(self._meter)
+        child = self.child(pid)
+        if isinstance(child, _Kept) and child.mark == mark and child.reason == wire.BY_ITSELF:
+            child.kill(reason)
 
     def settle(self) -> None:
         """End what the processes of ended executions have left, and report the executions that have left nothing."""
@@ -321,22 +320,25 @@ def main() -> None:
         scratch = f"{os.path.realpath(wanted['scratch'])}/gem-{os.urandom(8).hex()}"
         os.mkdir(scratch)
         os.chmod(scratch, 0o711)  # noqa: S103  # executions with users of their own pass through
+        ours, meter = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         server = os.fork()
     except BaseException as error:
         messages.send(control, messages.ERROR, 0, described(error))
         os._exit(1)
     if server == 0:
-        serve(control, partial(_prepare, control, wanted, scratch))
+        ours.close()
+        serve(control, partial(_prepare, control, wanted, scratch, meter))
         restricted_processes.end_all_children()
         trees.remove_tree(scratch)
         os._exit(0)
     control.close()
-    select.select([trainer, os.pidfd_open(server)], [], [])
+    meter.close()
+    restricted_meter.RestrictedMeter(ours, [trainer, os.pidfd_open(server)], server).run()
     restricted_processes.end_all_children()
     trees.remove_tree(scratch)
 
 
-def _prepare(control: socket.socket, wanted: dict[str, Any], scratch: str) -> Callable[[], None]:
+def _prepare(control: socket.socket, wanted: dict[str, Any], scratch: str, meter: socket.socket) -> Callable[[], None]:
     rlimits.prefer_to_kill()
     linux.adopt_orphans()
     version = min(landlock.abi(), wanted["version"])
@@ -347,4 +349,5 @@ def _prepare(control: socket.socket, wanted: dict[str, Any], scratch: str) -> Ca
     users = Users([path for path in wanted["path"] if os.path.isdir(path)], scratch)
     roots = restricted_files.shown_roots(wanted["shown"])
     restricted_files.restrict_server(version, roots, set(wanted["hidden"]), scratch)
-    return _RestrictedLoop(control, version, restricted_files.coarse_roots(roots, scratch), users, scratch).run
+    coarse = restricted_files.coarse_roots(roots, scratch)
+    return _RestrictedLoop(control, version, coarse, users, scratch, meter).run

@@ -42,6 +42,8 @@ _TIMES = frozenset(("futimesat", "utime", "utimensat", "utimes"))
 
 Landlock covers neither of the two. Programs that copy and unpack files rely on their success.
 """
+_TOUCHED = ArgumentRule("utimensat", 0, (-100 & 0xFFFFFFFF,), refuses=True, when=(2, 0))
+"""No calls with a path (``AT_FDCWD``) and the time of now: ``Path.touch`` creates a file where this call fails."""
 _OWNERS_AND_EXTENDED_ATTRIBUTES = frozenset((
     "chown", "fchown", "fchownat", "lchown", "fsetxattr", "lsetxattr", "setxattr", "fremovexattr", "lremovexattr",
     "removexattr",
@@ -89,6 +91,7 @@ def filter_for(
     if not own_files:
         refused |= _OWNERS_AND_EXTENDED_ATTRIBUTES
         ignored |= _TIMES
+        rules.append(_TOUCHED)
         if version < _TRUNCATION:
             refused |= {"truncate", "openat2"}
             opened = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_WRONLY | os.O_TRUNC, os.O_RDWR | os.O_TRUNC)

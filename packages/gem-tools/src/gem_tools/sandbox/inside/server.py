@@ -307,7 +307,7 @@ def main() -> None:
         os._exit(0)
     control.close()
     meter.close()
-    watchdog.Watchdog(ours, [trainer, os.pidfd_open(pid)]).run()
+    watchdog.JailWatchdog(ours, [trainer, os.pidfd_open(pid)]).run()
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
 

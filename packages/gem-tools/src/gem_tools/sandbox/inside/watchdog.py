@@ -1,4 +1,4 @@
-"""Measures the memory of whole executions from outside of the jail: :class:`Watchdog`.
+"""Measures the memory of whole executions from outside of the jail: :class:`JailWatchdog`.
 
 The kernel limits the address space of each process. An execution can have many, and the kernel holds memory for it that
 no limit of a process counts: pages of shared mappings that no process maps at the moment, and the contents of pipes and
@@ -16,8 +16,9 @@ import struct
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Generic, Protocol, TypeVar
 
-__all__ = ["Watchdog", "receive", "shared_memory", "used_memory", "watch"]
+__all__ = ["JailWatchdog", "Measured", "Watchdog", "receive", "shared_memory", "used_memory", "watch"]
 
 _PERIOD = 0.1
 """Seconds between two measurements of an execution."""
@@ -59,16 +60,18 @@ def receive(channel: socket.socket) -> int:
     return int(_ORDER.unpack(data)[0]) if data else 0
 
 
-class _Run:
-    def __init__(self, pid: int, limit: int, folder: int) -> None:
-        self.pid = pid
-        self.limit = limit
-        self.folder = folder
-        self.measure_at = 0.0
+class Measured(Protocol):
+    """An execution that a watchdog measures."""
+
+    measure_at: float
+    """The time of the next measurement on the monotonic clock, in seconds."""
 
 
-class Watchdog:
-    """Measures executions until one of some processes ends.
+_Run = TypeVar("_Run", bound=Measured)
+
+
+class Watchdog(Generic[_Run]):
+    """Measures executions until one of some processes ends; a subclass says how.
 
     Args:
         channel: the watchdog's end of the channel.
@@ -96,14 +99,38 @@ class Watchdog:
             for run in [run for run in self._runs if run.measure_at <= time.monotonic()]:
                 self._measure(run)
 
+    def _tell(self, verdict: bytes) -> None:
+        with suppress(OSError):  # the fork server has just ended
+            self._channel.send(verdict)
+
+    def _add(self) -> bool:
+        """Take an execution from the channel; return whether the channel is open."""
+        raise NotImplementedError
+
+    def _measure(self, run: _Run) -> None:
+        """Measure an execution, and tell the fork server if it has too much."""
+        raise NotImplementedError
+
+
+class _JailedRun:
+    def __init__(self, pid: int, limit: int, folder: int) -> None:
+        self.pid = pid
+        self.limit = limit
+        self.folder = folder
+        self.measure_at = 0.0
+
+
+class JailWatchdog(Watchdog[_JailedRun]):
+    """Measures the memory of executions in process namespaces; see the module."""
+
     def _add(self) -> bool:
         data, descriptors, _, _ = socket.recv_fds(self._channel, _ORDER.size, 1)
         if descriptors:
             pid, limit = _ORDER.unpack(data)
-            self._runs.append(_Run(pid, limit, descriptors[0]))
+            self._runs.append(_JailedRun(pid, limit, descriptors[0]))
         return bool(data)
 
-    def _measure(self, run: _Run) -> None:
+    def _measure(self, run: _JailedRun) -> None:
         started = time.monotonic()
         try:
             processes = [name for name in os.listdir(run.folder) if name.isdigit() and name != "1"]
@@ -112,8 +139,7 @@ class Watchdog:
         used = used_memory(run.folder, processes, run.limit)
         if not processes or used > run.limit:
             if processes:
-                with suppress(OSError):  # the fork server has just ended
-                    self._channel.send(_ORDER.pack(run.pid, 0))
+                self._tell(_ORDER.pack(run.pid, 0))
             os.close(run.folder)
             self._runs.remove(run)
             return
