@@ -1,0 +1,8 @@
+"""Makes the programs and models of these tests importable beside them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent))
