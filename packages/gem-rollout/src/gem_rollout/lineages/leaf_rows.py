@@ -21,6 +21,8 @@ class LeafRow:
     row has as sampled."""
     logprobs: list[float | None] = field(default_factory=list)
     """For each token its natural-log probability; None where it was not sampled, or not measured."""
+    observed: list[bool] = field(default_factory=list)
+    """For each token whether a prompt added it between two calls of the row."""
 
 
 def leaf_rows(tree: LineageTree, *, side: bool = False) -> tuple[list[LeafRow], list[int]]:
@@ -55,7 +57,7 @@ def _row(tree: LineageTree, leaf: int, owned: set[int]) -> LeafRow:
         assert parent is not None  # the tree refuses a call that is exact without one
         chain.append(parent)
     row = LeafRow(leaf)
-    for index in reversed(chain):
+    for place, index in enumerate(reversed(chain)):
         call = tree.calls[index]
         added, sampled = call.added_ids or [], call.token_ids or []
         own = index not in owned
@@ -66,4 +68,5 @@ def _row(tree: LineageTree, leaf: int, owned: set[int]) -> LeafRow:
         if own and call.logprobs is not None and len(call.logprobs) == len(sampled):
             measured = list(call.logprobs)
         row.logprobs += [None] * len(added) + measured
+        row.observed += [place > 0] * len(added) + [False] * len(sampled)
     return row
