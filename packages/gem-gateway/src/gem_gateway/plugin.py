@@ -2,6 +2,4 @@
 
 from __future__ import annotations
 
-from gem.plugins import Named, hookimpl
-
 __all__: list[str] = []
