@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from gem.arguments import integer, real
 from gem.errors import ArgumentError
 from gem_eval.clients import Sampling
-from gem_gateway.call_errors import CallError
+from gem_gateway.call_errors import ModelCallError
 
 __all__ = ["BudgetLedger", "CallBudget", "SetAside"]
 
@@ -102,7 +102,7 @@ class BudgetLedger:
             asked: the program's sampling.
 
         Raises:
-            CallError: of the kind ``budget``, if nothing is left.
+            ModelCallError: of the kind ``budget``, if nothing is left.
         """
         self._check("calls", self.calls)
         self._check_seconds()
@@ -135,11 +135,11 @@ class BudgetLedger:
         """Note a limit that is used up.
 
         Raises:
-            CallError: always.
+            ModelCallError: always.
         """
         self.exceeded = self.exceeded or limit
         most = getattr(self.budget, limit)
-        raise CallError(
+        raise ModelCallError(
             "budget",
             f"the budget of this episode is used up: {limit.replace('_', ' ')}, at most {most:g}. "
             "No further call will be answered; end now.",

@@ -1,4 +1,4 @@
-"""What can keep a call from its answer: :class:`CallError`, which each dialect tells the program in its own form.
+"""What can keep a call from its answer: :class:`ModelCallError`, which each dialect tells the program in its own form.
 
 =============== ====== ======================================================================
 kind            status the call
@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from gem.errors import GemError
 
-__all__ = ["BUDGET_STATUS", "STATUSES", "CallError"]
+__all__ = ["BUDGET_STATUS", "STATUSES", "ModelCallError"]
 
 STATUSES = {
     "unusable": 400,
@@ -57,7 +57,7 @@ Anthropic's own status for a credit that is used up is 400.
 """
 
 
-class CallError(GemError, RuntimeError):
+class ModelCallError(GemError, RuntimeError):
     """A call of an agent program that gets no answer.
 
     Attributes:

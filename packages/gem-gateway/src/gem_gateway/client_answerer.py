@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 from gem.errors import NotSupportedError
 from gem_eval.clients import Completion, ModelClient, Sampling
-from gem_gateway.call_errors import CallError
+from gem_gateway.call_errors import ModelCallError
 from gem_gateway.calls import ModelCall
 
 __all__ = ["ClientAnswerer"]
@@ -41,7 +41,7 @@ class ClientAnswerer:
         if call.prompt is not None:
             return await self.client.complete(call.prompt, sampling=sampling)
         if call.dialect == "completions":
-            raise CallError("unusable", "a completion needs a prompt", param="prompt")
+            raise ModelCallError("unusable", "a completion needs a prompt", param="prompt")
         return await self.client.chat(
             call.messages, tools=call.tools, sampling=sampling, response_format=call.response_format
         )

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from gem_eval.clients import Completion
 from gem_eval.clients.json_text import encoded
-from gem_gateway.call_errors import CallError
+from gem_gateway.call_errors import ModelCallError
 from gem_gateway.dialects.base import AnswerHead, CallDialect
 from gem_gateway.requests import body_of
 from gem_gateway.sessions import GatewaySession
@@ -48,7 +48,7 @@ async def exchange(
     """Read a call, have it answered, and return the answer; a streamed one has been written by then.
 
     Raises:
-        CallError: if there is no answer, and no stream has begun.
+        ModelCallError: if there is no answer, and no stream has begun.
     """
     counts = session.calls
     counts.calls += 1
@@ -74,7 +74,7 @@ async def exchange(
             await _write(stream, batch, limits)
         await stream.write_eof()
         return stream
-    except CallError as error:
+    except ModelCallError as error:
         counts.errors[error.kind] += 1
         if stream is None:
             raise
@@ -91,7 +91,7 @@ async def exchange(
         raise
 
 
-def error_response(error: CallError, dialect: CallDialect) -> web.Response:
+def error_response(error: ModelCallError, dialect: CallDialect) -> web.Response:
     """Return the answer that tells an error."""
     headers = {"x-should-retry": "false"}  # what repetition could cure has been repeated by the model's client
     if error.kind in ("slow", "too_large", "encoding"):
@@ -111,11 +111,11 @@ async def _result(task: asyncio.Task[Completion]) -> Completion:
     """Wait for an answer.
 
     Raises:
-        CallError: if it has an error, or the session has ended before it was there.
+        ModelCallError: if it has an error, or the session has ended before it was there.
     """
     await asyncio.wait({task})
     if task.cancelled():
-        raise CallError("ended", "the session has ended before there was an answer; end now")
+        raise ModelCallError("ended", "the session has ended before there was an answer; end now")
     return task.result()
 
 

@@ -12,7 +12,7 @@ from gem.arguments import integer
 from gem.errors import ArgumentError
 from gem_eval.clients.json_text import encoded
 from gem_gateway.budgets import CallBudget
-from gem_gateway.call_errors import CallError
+from gem_gateway.call_errors import ModelCallError
 from gem_gateway.calls import CallAnswerer
 from gem_gateway.dialects.base import CallDialect, CallSettings
 from gem_gateway.dialects.chat import ChatDialect
@@ -178,7 +178,7 @@ class Gateway:
                 self._check_method(request, "POST")
                 return await exchange(request, session, dialect, self._limits)
             return self._plain(request, session, path)
-        except CallError as error:
+        except ModelCallError as error:
             told = "/messages" if path.endpoint.startswith("/messages") else "/chat/completions"
             return error_response(error, dialect or _DIALECTS[told])
 
@@ -191,17 +191,17 @@ class Gateway:
         digest = key_digest(key_of(request))
         session = self.sessions.get(path.session) if path.session else self._by_key.get(digest)
         if session is None or not session.opened_by(digest):
-            raise CallError("authentication", "the key opens no session here: it is wrong, or the session has ended")
+            raise ModelCallError("authentication", "the key opens no session here: it is wrong, or the session has ended")
         return session
 
     def _check_method(self, request: web.BaseRequest, method: str) -> None:
         if request.method != method:
-            raise CallError("method", f"{request.path[:100]} takes {method}, got {request.method[:20]}")
+            raise ModelCallError("method", f"{request.path[:100]} takes {method}, got {request.method[:20]}")
 
     def _plain(self, request: web.BaseRequest, session: GatewaySession, path: CallPath) -> web.Response:
         """Return the answer to a request that is no call."""
         if path.endpoint not in ("/models", f"/models/{session.model}"):
-            raise CallError(
+            raise ModelCallError(
                 "not_found", f"there is nothing at {path.endpoint[:100]!r}; calls go to {', '.join(_DIALECTS)}"
             )
         self._check_method(request, "GET")

@@ -11,7 +11,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web import BaseRequest, RequestPayloadError
 
 from gem_eval.clients.json_text import decoded, readable
-from gem_gateway.call_errors import CallError
+from gem_gateway.call_errors import ModelCallError
 
 __all__ = ["CallPath", "body_of", "key_of", "parsed_path"]
 
@@ -45,18 +45,18 @@ def key_of(request: BaseRequest) -> str:
     """Return the key of a request: of ``Authorization: Bearer`` or ``x-api-key``.
 
     Raises:
-        CallError: if there is none, or more than one and they differ.
+        ModelCallError: if there is none, or more than one and they differ.
     """
     keys = {value.strip() for value in request.headers.getall("x-api-key", [])}
     for value in request.headers.getall("Authorization", []):
         scheme, _, key = value.strip().partition(" ")
         if scheme.lower() != "bearer":
-            raise CallError("authentication", "the key must come as Authorization: Bearer KEY, or as x-api-key: KEY")
+            raise ModelCallError("authentication", "the key must come as Authorization: Bearer KEY, or as x-api-key: KEY")
         keys.add(key.strip())
     keys.discard("")
     if len(keys) != 1:
         problem = "carries several keys" if keys else "carries no key"
-        raise CallError(
+        raise ModelCallError(
             "authentication", f"the request {problem}; send the session's as Authorization: Bearer KEY or x-api-key"
         )
     return keys.pop()
@@ -71,12 +71,12 @@ async def body_of(request: BaseRequest, most: int, seconds: float) -> tuple[dict
         seconds: in which all of it must have come.
 
     Raises:
-        CallError: if it is too large, too slow, compressed in another way, or no JSON object.
+        ModelCallError: if it is too large, too slow, compressed in another way, or no JSON object.
     """
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in _ENCODINGS:
         hint = "; zstd needs the Python package backports.zstd" if encoding == "zstd" else ""
-        raise CallError(
+        raise ModelCallError(
             "encoding", f"the body is compressed as {encoding[:40]!r}; send {', '.join(sorted(_ENCODINGS))}{hint}"
         )
     if (request.content_length or 0) > most:
@@ -84,15 +84,15 @@ async def body_of(request: BaseRequest, most: int, seconds: float) -> tuple[dict
     try:
         data = await asyncio.wait_for(_read(request, most), seconds)
     except asyncio.TimeoutError:
-        raise CallError("slow", f"the body did not arrive within {seconds:g} seconds") from None
+        raise ModelCallError("slow", f"the body did not arrive within {seconds:g} seconds") from None
     except (RequestPayloadError, HttpProcessingError) as error:
-        raise CallError("unusable", f"the body cannot be read: {readable(str(error), 200)}") from error
+        raise ModelCallError("unusable", f"the body cannot be read: {readable(str(error), 200)}") from error
     try:
         body = decoded(data)
     except ValueError as error:
-        raise CallError("unusable", f"the body is no JSON: {readable(str(error), 200)}") from error
+        raise ModelCallError("unusable", f"the body is no JSON: {readable(str(error), 200)}") from error
     if not isinstance(body, dict):
-        raise CallError("unusable", "the body must be a JSON object")
+        raise ModelCallError("unusable", "the body must be a JSON object")
     return body, len(data)
 
 
@@ -107,5 +107,5 @@ async def _read(request: BaseRequest, most: int) -> bytes:
     return b"".join(chunks)
 
 
-def _too_large(most: int) -> CallError:
-    return CallError("too_large", f"the body is larger than {most:,} bytes, the most that this gateway takes")
+def _too_large(most: int) -> ModelCallError:
+    return ModelCallError("too_large", f"the body is larger than {most:,} bytes, the most that this gateway takes")

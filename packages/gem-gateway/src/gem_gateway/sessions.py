@@ -16,7 +16,7 @@ from gem.arguments import choice
 from gem.errors import ArgumentError, ArgumentTypeError, EpisodeLimitError, GemError, NotSupportedError
 from gem_eval.clients import Completion, ContextOverflow, ModelError
 from gem_gateway.budgets import BudgetLedger, CallBudget
-from gem_gateway.call_errors import CallError
+from gem_gateway.call_errors import ModelCallError
 from gem_gateway.calls import CallAnswerer, ModelCall
 from gem_gateway.dialects.base import CallSettings, estimated_tokens, usage_of
 
@@ -131,7 +131,7 @@ class GatewaySession:
             size: bytes of the request, from which the tokens of the prompt are estimated.
 
         Raises (the task):
-            CallError: if there is no answer.
+            ModelCallError: if there is no answer.
         """
         task = asyncio.get_running_loop().create_task(self._answer(call, size))
         self._under_way.add(task)
@@ -203,24 +203,24 @@ class GatewaySession:
         except asyncio.TimeoutError:
             if (left := self._ledger.remaining_seconds()) is not None and left <= 0:
                 self._ledger.refuse("seconds")
-            raise CallError("internal", "the answer took too long") from None
-        except CallError:
+            raise ModelCallError("internal", "the answer took too long") from None
+        except ModelCallError:
             raise
         except ContextOverflow as error:
-            raise CallError("context", str(error)) from error
+            raise ModelCallError("context", str(error)) from error
         except EpisodeLimitError as error:
             self._ledger.exceeded = self._ledger.exceeded or error.limit
-            raise CallError("budget", str(error), limit=error.limit) from error
+            raise ModelCallError("budget", str(error), limit=error.limit) from error
         except ModelError as error:
             self.failure = error
             raise _told(error) from error
         except (ArgumentError, ArgumentTypeError, NotSupportedError) as error:
-            raise CallError("unusable", str(error)) from error
+            raise ModelCallError("unusable", str(error)) from error
         except Exception as error:  # a fault of the answerer must reach the program as an error of its dialect
             asyncio.get_running_loop().call_exception_handler(
                 {"message": f"the answerer of {self!r} failed", "exception": error}
             )
-            raise CallError("internal", "the gateway failed to answer this call") from error
+            raise ModelCallError("internal", "the gateway failed to answer this call") from error
 
 
 _COUNTED = frozenset({"prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens"})
@@ -228,7 +228,7 @@ _COUNTED = frozenset({"prompt_tokens", "completion_tokens", "reasoning_tokens", 
 _TOLD_KINDS = {"content_filter": "filtered", "bad_request": "unusable"}
 
 
-def _told(error: ModelError) -> CallError:
+def _told(error: ModelError) -> ModelCallError:
     """Return what a program is told of an error of the model's client.
 
     Only what is about the program's own request goes out in the server's words; the others may name addresses and
@@ -236,8 +236,8 @@ def _told(error: ModelError) -> CallError:
     """
     kind = _TOLD_KINDS.get(error.failure_kind, "model")
     if kind == "model":
-        return CallError(kind, f"the model gave no answer ({error.failure_kind}); the request was repeated in vain")
-    return CallError(kind, str(error))
+        return ModelCallError(kind, f"the model gave no answer ({error.failure_kind}); the request was repeated in vain")
+    return ModelCallError(kind, str(error))
 
 
 def estimated_tokens_of(size: int, call: ModelCall) -> int:

@@ -10,7 +10,7 @@ import orjson
 
 from gem_eval.clients import Completion
 from gem_eval.clients.json_text import encoded
-from gem_gateway.call_errors import CallError
+from gem_gateway.call_errors import ModelCallError
 from gem_gateway.calls import ModelCall
 
 __all__ = [
@@ -67,7 +67,7 @@ class CallDialect(Protocol):
         """Return the call in a request's body.
 
         Raises:
-            CallError: of the kind ``unusable``, if there is none.
+            ModelCallError: of the kind ``unusable``, if there is none.
         """
 
     def answer(self, call: ModelCall, completion: Completion, head: AnswerHead) -> dict[str, Any]:
@@ -76,10 +76,10 @@ class CallDialect(Protocol):
     def stream(self, call: ModelCall, completion: Completion, head: AnswerHead) -> Iterator[bytes]:
         """Yield the server-sent events of the same answer."""
 
-    def error(self, error: CallError) -> dict[str, Any]:
+    def error(self, error: ModelCallError) -> dict[str, Any]:
         """Return the body that tells an error."""
 
-    def error_event(self, error: CallError) -> bytes:
+    def error_event(self, error: ModelCallError) -> bytes:
         """Return the server-sent event that tells an error in a stream that has begun."""
 
     @property

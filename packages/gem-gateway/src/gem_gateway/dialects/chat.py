@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gem_eval.clients.base import Completion, Message
-from gem_gateway.call_errors import CallError
+from gem_gateway.call_errors import ModelCallError
 from gem_gateway.calls import ModelCall
 from gem_gateway.dialects.base import AnswerHead, CallSettings, event, pieces, usage_of
 from gem_gateway.dialects.fields import function_tool, objects, optional_text, picture, sampling, text, unusable, whole
@@ -128,10 +128,10 @@ class ChatDialect:
             yield event({**common, "choices": [], "usage": chat_usage(usage_of(call, completion))})
         yield b"data: [DONE]\n\n"
 
-    def error(self, error: CallError) -> dict[str, Any]:
+    def error(self, error: ModelCallError) -> dict[str, Any]:
         return openai_error(error)
 
-    def error_event(self, error: CallError) -> bytes:
+    def error_event(self, error: ModelCallError) -> bytes:
         return event(openai_error(error))
 
 
@@ -162,7 +162,7 @@ def stop_texts(value: Any, param: str = "stop") -> tuple[str, ...]:
     """Return the texts that end an answer.
 
     Raises:
-        CallError: if they are neither a text, nor a list of texts, nor missing.
+        ModelCallError: if they are neither a text, nor a list of texts, nor missing.
     """
     if value is None:
         return ()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gem_eval.clients import Completion
-from gem_gateway.call_errors import CallError
+from gem_gateway.call_errors import ModelCallError
 from gem_gateway.calls import ModelCall
 from gem_gateway.dialects.base import AnswerHead, CallSettings, event, pieces, usage_of
 from gem_gateway.dialects.chat import chat_usage, passed_on, stop_texts
@@ -77,10 +77,10 @@ class CompletionsDialect:
             yield event({**common, "choices": [], "usage": chat_usage(usage_of(call, completion))})
         yield b"data: [DONE]\n\n"
 
-    def error(self, error: CallError) -> dict[str, Any]:
+    def error(self, error: ModelCallError) -> dict[str, Any]:
         return openai_error(error)
 
-    def error_event(self, error: CallError) -> bytes:
+    def error_event(self, error: ModelCallError) -> bytes:
         return event(openai_error(error))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gem.errors import GemError
 from gem_eval.clients import Sampling
-from gem_gateway.call_errors import CallError
+from gem_gateway.call_errors import ModelCallError
 from gem_gateway.dialects.base import CallSettings
 
 __all__ = ["function_tool", "names_of", "objects", "optional_text", "picture", "sampling", "text", "unusable", "whole"]
@@ -15,16 +15,16 @@ __all__ = ["function_tool", "names_of", "objects", "optional_text", "picture", "
 _SHOWN = 80
 
 
-def unusable(message: str, param: str | None = None) -> CallError:
+def unusable(message: str, param: str | None = None) -> ModelCallError:
     """Return the error for a field that breaks a rule."""
-    return CallError("unusable", message, param=param)
+    return ModelCallError("unusable", message, param=param)
 
 
 def text(value: Any, param: str) -> str:
     """Return a value that must be text.
 
     Raises:
-        CallError: if it is something else.
+        ModelCallError: if it is something else.
     """
     if not isinstance(value, str):
         raise unusable(f"{param} must be a string, got {_kind(value)}", param)
@@ -40,7 +40,7 @@ def objects(value: Any, param: str) -> list[dict[str, Any]]:
     """Return a value that must be a list of objects.
 
     Raises:
-        CallError: if it is something else.
+        ModelCallError: if it is something else.
     """
     if not isinstance(value, list):
         raise unusable(f"{param} must be a list, got {_kind(value)}", param)
@@ -69,7 +69,7 @@ def sampling(body: Mapping[str, Any], most: str, extra: dict[str, Any], **fixed:
         fixed: other fields of :class:`Sampling`.
 
     Raises:
-        CallError: for values that no server takes.
+        ModelCallError: for values that no server takes.
     """
     try:
         return Sampling(
@@ -81,7 +81,7 @@ def sampling(body: Mapping[str, Any], most: str, extra: dict[str, Any], **fixed:
             **fixed,
         )
     except GemError as error:
-        if isinstance(error, CallError):
+        if isinstance(error, ModelCallError):
             raise
         raise unusable(str(error)) from error
 
@@ -90,7 +90,7 @@ def function_tool(name: Any, description: Any, parameters: Any, param: str) -> d
     """Return the declaration of a function as chat APIs take it.
 
     Raises:
-        CallError: if it has no name, or its schema is no object.
+        ModelCallError: if it has no name, or its schema is no object.
     """
     if not isinstance(name, str) or not name:
         raise unusable(f"{param}.name must be a string that is not empty", f"{param}.name")
@@ -107,7 +107,7 @@ def picture(url: Any, settings: CallSettings, param: str, detail: Any = None) ->
     """Return the content part of a picture.
 
     Raises:
-        CallError: for a URL that somebody would have to fetch, where the settings forbid it.
+        ModelCallError: for a URL that somebody would have to fetch, where the settings forbid it.
     """
     address = text(url, param)
     if not address.startswith("data:image/") and not (

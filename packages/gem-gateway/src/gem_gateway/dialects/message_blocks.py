@@ -18,7 +18,7 @@ def system_text(system: Any) -> str:
     """Return the system prompt, which is a text or a list of text blocks.
 
     Raises:
-        CallError: if it is something else.
+        ModelCallError: if it is something else.
     """
     if system is None or isinstance(system, str):
         return system or ""
@@ -30,7 +30,7 @@ def read_messages(given: list[dict[str, Any]], settings: CallSettings, notes: li
     """Return messages as chat APIs have them. The results of tools, which are the user's here, become the tools' own.
 
     Raises:
-        CallError: for roles and blocks that are none.
+        ModelCallError: for roles and blocks that are none.
     """
     messages: list[Message] = []
     for index, message in enumerate(given):

@@ -7,7 +7,7 @@ from typing import Any
 
 from gem_eval.clients import Completion
 from gem_eval.clients.json_text import encoded
-from gem_gateway.call_errors import CallError
+from gem_gateway.call_errors import ModelCallError
 from gem_gateway.calls import ModelCall
 from gem_gateway.dialects.base import AnswerHead, CallSettings, arguments_object, event, pieces, usage_of
 from gem_gateway.dialects.chat import stop_texts
@@ -97,7 +97,7 @@ class MessagesDialect:
         yield event({"type": "message_delta", "delta": ending, "usage": opening["usage"]}, "message_delta")
         yield event({"type": "message_stop"}, "message_stop")
 
-    def error(self, error: CallError) -> dict[str, Any]:
+    def error(self, error: ModelCallError) -> dict[str, Any]:
         message = str(error)
         if error.kind == "context":
             message = f"prompt is too long: {message}"  # the words by which programs know that they must compact
@@ -107,7 +107,7 @@ class MessagesDialect:
             "request_id": None,
         }
 
-    def error_event(self, error: CallError) -> bytes:
+    def error_event(self, error: ModelCallError) -> bytes:
         return event(self.error(error), "error")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gem_gateway.call_errors import CallError
+from gem_gateway.call_errors import ModelCallError
 
 __all__ = ["openai_error"]
 
@@ -23,7 +23,7 @@ _TYPES = {
 """Kind of an error → its ``type`` and ``code``; all others are invalid requests without a code."""
 
 
-def openai_error(error: CallError) -> dict[str, Any]:
+def openai_error(error: ModelCallError) -> dict[str, Any]:
     """Return the body that tells an error."""
     kind, code = _TYPES.get(error.kind, ("invalid_request_error", None))
     return {"error": {"message": str(error), "type": kind, "param": error.param, "code": code}}

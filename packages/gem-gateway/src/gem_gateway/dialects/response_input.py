@@ -24,7 +24,7 @@ def read_input(given: Any, instructions: str, settings: CallSettings, notes: lis
     one message, since many chat templates accept no second one.
 
     Raises:
-        CallError: for items that are none.
+        ModelCallError: for items that are none.
     """
     messages: list[Message] = [{"role": "system", "content": instructions}] if instructions else []
     if isinstance(given, str):

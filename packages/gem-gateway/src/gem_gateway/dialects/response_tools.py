@@ -33,7 +33,7 @@ def read_tools(
         and ``name`` there.
 
     Raises:
-        CallError: for a declaration that is none.
+        ModelCallError: for a declaration that is none.
     """
     tools: list[dict[str, Any]] = []
     forms: dict[str, dict[str, Any]] = {}
@@ -78,7 +78,7 @@ def read_choice(choice: Any, tools: list[dict[str, Any]], settings: CallSettings
     """Return the fields of a request that say whether the model must call a tool.
 
     Raises:
-        CallError: for a choice that is none.
+        ModelCallError: for a choice that is none.
     """
     if choice in (None, "auto"):
         return {}

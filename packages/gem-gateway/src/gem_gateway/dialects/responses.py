@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gem_eval.clients import Completion
-from gem_gateway.call_errors import CallError
+from gem_gateway.call_errors import ModelCallError
 from gem_gateway.calls import ModelCall
 from gem_gateway.dialects.base import AnswerHead, CallSettings, event, usage_of
 from gem_gateway.dialects.chat import passed_on
@@ -118,10 +118,10 @@ class ResponsesDialect:
                 yield numbered(kind, fields)
         yield numbered(f"response.{answer['status']}", {"response": answer})
 
-    def error(self, error: CallError) -> dict[str, Any]:
+    def error(self, error: ModelCallError) -> dict[str, Any]:
         return openai_error(error)
 
-    def error_event(self, error: CallError) -> bytes:
+    def error_event(self, error: ModelCallError) -> bytes:
         told = {"code": _FAILED.get(error.kind, "server_error"), "message": str(error)}
         response = {"object": "response", "id": "resp_failed", "status": "failed", "error": told, "output": []}
         return event({"type": "response.failed", "sequence_number": 0, "response": response}, "response.failed")

@@ -22,7 +22,7 @@ def leave_out(kind: str, param: str, settings: CallSettings, notes: list[str]) -
         notes: of the call.
 
     Raises:
-        CallError: if the session refuses such calls.
+        ModelCallError: if the session refuses such calls.
     """
     shown = "".join(character if character.isprintable() else "?" for character in kind[:80])
     if settings.server_tools == "refuse":
