@@ -1,10 +1,12 @@
-"""A gateway for tests, whose model is a script."""
+"""A gateway for tests, whose model is a script; and the programs and models of these tests, importable beside them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,8 @@ from gem_gateway import CallBudget, ClientAnswerer, Gateway
 from gem_gateway.dialects.base import CallSettings
 from gem_gateway.exchange import ExchangeLimits
 from gem_gateway.sessions import GatewaySession
+
+sys.path.append(str(Path(__file__).parent))
 
 
 class ListeningClient(ScriptedClient):
@@ -78,7 +82,9 @@ def play() -> Play:
     ) -> AsyncIterator[Playing]:
         async with Gateway(limits=limits) as gateway:
             client = ListeningClient(answers)
-            session = gateway.open(ClientAnswerer(client, sampling), budget=budget, settings=settings, name="episode")
+            session = gateway.open(
+                ClientAnswerer(client), sampling=sampling, budget=budget, settings=settings, name="episode"
+            )
             yield Playing(gateway, session, client)
             await session.close()
 

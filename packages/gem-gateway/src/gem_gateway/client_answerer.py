@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Collection
 
 from gem.errors import NotSupportedError
-from gem_eval.clients import Completion, ModelClient, Sampling
-from gem_gateway.call_errors import ModelCallError
+from gem_eval.clients import Completion, ModelClient
 from gem_gateway.calls import ModelCall
 
 __all__ = ["ClientAnswerer"]
@@ -19,31 +18,26 @@ class ClientAnswerer:
 
     Args:
         client: not closed by the answerer, since sessions share it.
-        sampling: what it sets takes precedence over the program's own sampling: an evaluation decides about the
-            temperature, for example. ``max_tokens`` is the most that a program may ask for.
     """
 
-    def __init__(self, client: ModelClient, sampling: Sampling | None = None) -> None:
+    def __init__(self, client: ModelClient) -> None:
         self.client = client
-        self._sampling = sampling
 
     @property
     def model(self) -> str:
         """The client's name of the model; empty before an endpoint has been asked for it."""
         return self.client.model
 
+    @property
+    def extra_fields(self) -> Collection[str] | None:
+        """The client's names for what :attr:`Sampling.extra` may hold; None if it passes everything on."""
+        return getattr(self.client, "extra_fields", None)
+
     async def answer(self, call: ModelCall) -> Completion:
-        sampling = combined(call.sampling, self._sampling)
-        takes = getattr(self.client, "extra_fields", None)
-        if takes is not None and (surplus := sorted(set(sampling.extra) - set(takes))):
-            call.notes.append(f"left out {', '.join(surplus)}: the model's client does not know such fields")
-            sampling = replace(sampling, extra={name: sampling.extra[name] for name in sampling.extra if name in takes})
         if call.prompt is not None:
-            return await self.client.complete(call.prompt, sampling=sampling)
-        if call.dialect == "completions":
-            raise ModelCallError("unusable", "a completion needs a prompt", param="prompt")
+            return await self.client.complete(call.prompt, sampling=call.sampling)
         return await self.client.chat(
-            call.messages, tools=call.tools, sampling=sampling, response_format=call.response_format
+            call.messages, tools=call.tools, sampling=call.sampling, response_format=call.response_format
         )
 
     async def count_tokens(self, call: ModelCall) -> int:
@@ -60,20 +54,3 @@ class ClientAnswerer:
 
     async def close(self) -> None:
         """Do nothing: the client belongs to the caller."""
-
-
-def combined(asked: Sampling, decided: Sampling | None) -> Sampling:
-    """Return a program's sampling with what an evaluation has decided in its place."""
-    if decided is None:
-        return asked
-    standard = Sampling()
-    changes = {
-        item.name: getattr(decided, item.name)
-        for item in fields(Sampling)
-        if getattr(decided, item.name) != getattr(standard, item.name)
-    }
-    if "extra" in changes:
-        changes["extra"] = {**asked.extra, **changes["extra"]}
-    if asked.max_tokens is not None and "max_tokens" in changes:
-        changes["max_tokens"] = min(asked.max_tokens, changes["max_tokens"])
-    return replace(asked, **changes)

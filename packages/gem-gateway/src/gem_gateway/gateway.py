@@ -10,6 +10,7 @@ from aiohttp import web
 
 from gem.arguments import integer
 from gem.errors import ArgumentError
+from gem_eval.clients import Sampling
 from gem_eval.clients.json_text import encoded
 from gem_gateway.budgets import CallBudget
 from gem_gateway.call_errors import ModelCallError
@@ -132,6 +133,7 @@ class Gateway:
         model: str = "",
         api_key: str | None = None,
         budget: CallBudget | None = None,
+        sampling: Sampling | None = None,
         settings: CallSettings | None = None,
     ) -> GatewaySession:
         """Return a new session, which takes calls from now on.
@@ -142,6 +144,8 @@ class Gateway:
             model: what programs are told; by default the answerer's.
             api_key: None makes a secret one.
             budget: what the calls may use up together.
+            sampling: what it sets takes precedence over the program's own sampling: an evaluation decides about the
+                temperature, for example. Its ``max_tokens`` is the most that a program may ask for.
             settings: what programs may ask for.
 
         Raises:
@@ -155,6 +159,7 @@ class Gateway:
             model=model,
             api_key=api_key,
             budget=budget,
+            sampling=sampling,
             settings=settings,
         )
         if session.key_digest in self._by_key:
@@ -191,7 +196,9 @@ class Gateway:
         digest = key_digest(key_of(request))
         session = self.sessions.get(path.session) if path.session else self._by_key.get(digest)
         if session is None or not session.opened_by(digest):
-            raise ModelCallError("authentication", "the key opens no session here: it is wrong, or the session has ended")
+            raise ModelCallError(
+                "authentication", "the key opens no session here: it is wrong, or the session has ended"
+            )
         return session
 
     def _check_method(self, request: web.BaseRequest, method: str) -> None:

@@ -51,7 +51,9 @@ def key_of(request: BaseRequest) -> str:
     for value in request.headers.getall("Authorization", []):
         scheme, _, key = value.strip().partition(" ")
         if scheme.lower() != "bearer":
-            raise ModelCallError("authentication", "the key must come as Authorization: Bearer KEY, or as x-api-key: KEY")
+            raise ModelCallError(
+                "authentication", "the key must come as Authorization: Bearer KEY, or as x-api-key: KEY"
+            )
         keys.add(key.strip())
     keys.discard("")
     if len(keys) != 1:

@@ -14,9 +14,10 @@ from typing import Any
 
 from gem.arguments import choice
 from gem.errors import ArgumentError, ArgumentTypeError, EpisodeLimitError, GemError, NotSupportedError
-from gem_eval.clients import Completion, ContextOverflow, ModelError
+from gem_eval.clients import Completion, ContextOverflow, ModelError, Sampling
 from gem_gateway.budgets import BudgetLedger, CallBudget
 from gem_gateway.call_errors import ModelCallError
+from gem_gateway.call_sampling import combined, known_extra
 from gem_gateway.calls import CallAnswerer, ModelCall
 from gem_gateway.dialects.base import CallSettings, estimated_tokens, usage_of
 
@@ -71,7 +72,8 @@ class GatewaySession:
         api_key: what programs send as their key. It opens this session and no other.
         model: the model's name, as programs are told.
         calls: what has been called so far.
-        failure: the last error of the model's client that a call ended with; None without one.
+        failure: the last error of the answerer that a call ended with, limits not counted; None without one. What ends
+            an episode in its wake is no fault of the program.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class GatewaySession:
         model: str = "",
         api_key: str | None = None,
         budget: CallBudget | None = None,
+        sampling: Sampling | None = None,
         settings: CallSettings | None = None,
     ) -> None:
         self.answerer = answerer
@@ -93,8 +96,9 @@ class GatewaySession:
         self.key_digest = key_digest(self.api_key)
         self.model = model or getattr(answerer, "model", "") or "model"
         self.settings = settings or CallSettings()
+        self._sampling = sampling
         self.calls = CallCounts()
-        self.failure: ModelError | None = None
+        self.failure: Exception | None = None
         self.closed = False
         self._origin = origin
         self._on_close = on_close
@@ -170,6 +174,8 @@ class GatewaySession:
             task.exception()  # whoever waits has it; nobody may wait any more
 
     async def _answer(self, call: ModelCall, size: int) -> Completion:
+        sampling = combined(call.sampling, self._sampling)
+        call.sampling = known_extra(sampling, getattr(self.answerer, "extra_fields", None), call.notes)
         self.calls.notes.update(call.notes)
         aside, call.sampling = await self._ledger.admit(estimated_tokens_of(size, call), call.sampling)
         loop = asyncio.get_running_loop()
@@ -215,8 +221,10 @@ class GatewaySession:
             self.failure = error
             raise _told(error) from error
         except (ArgumentError, ArgumentTypeError, NotSupportedError) as error:
+            self.failure = error
             raise ModelCallError("unusable", str(error)) from error
         except Exception as error:  # a fault of the answerer must reach the program as an error of its dialect
+            self.failure = error
             asyncio.get_running_loop().call_exception_handler(
                 {"message": f"the answerer of {self!r} failed", "exception": error}
             )
@@ -236,7 +244,9 @@ def _told(error: ModelError) -> ModelCallError:
     """
     kind = _TOLD_KINDS.get(error.failure_kind, "model")
     if kind == "model":
-        return ModelCallError(kind, f"the model gave no answer ({error.failure_kind}); the request was repeated in vain")
+        return ModelCallError(
+            kind, f"the model gave no answer ({error.failure_kind}); the request was repeated in vain"
+        )
     return ModelCallError(kind, str(error))
 
 
