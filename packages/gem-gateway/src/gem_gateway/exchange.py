@@ -40,6 +40,12 @@ class ExchangeLimits:
     has passed. An error after that comes as an event of the stream, no longer as a status."""
     write_seconds: float = 60.0
     """A program that reads nothing of a stream for as long has gone."""
+    head_seconds: float = 30.0
+    """In which a new connection must have sent its first request's head."""
+    connections: int = 8192
+    """Open connections of a gateway; further ones are closed at once."""
+    parallel_calls: int = 256
+    """Calls of one session that are read, answered or written at the same time; further ones are refused."""
 
 
 async def exchange(
@@ -52,9 +58,12 @@ async def exchange(
     """
     counts = session.calls
     counts.calls += 1
+    counts.under_way += 1
     stream: web.StreamResponse | None = None
     completion: Completion | None = None
     try:
+        if counts.under_way > limits.parallel_calls:
+            raise ModelCallError("busy", f"{limits.parallel_calls} calls of this session are under way; wait for them")
         body, size = await body_of(request, limits.max_body, limits.body_seconds)
         call = dialect.read(body, session.settings)
         task = session.start(call, size)
@@ -89,11 +98,14 @@ async def exchange(
         if request.transport is not None:
             request.transport.abort()
         raise
+    finally:
+        counts.under_way -= 1
 
 
 def error_response(error: ModelCallError, dialect: CallDialect) -> web.Response:
     """Return the answer that tells an error."""
-    headers = {"x-should-retry": "false"}  # what repetition could cure has been repeated by the model's client
+    # What repetition could cure has been repeated by the model's client.
+    headers = {"x-should-retry": "true" if error.kind == "busy" else "false"}
     if error.kind in ("slow", "too_large", "encoding"):
         headers["Connection"] = "close"  # the rest of the body is not read
     response = web.Response(

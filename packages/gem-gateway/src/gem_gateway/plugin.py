@@ -2,4 +2,12 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from gem.plugins import Named, hookimpl
+
+__all__ = ["gem_commands"]
+
+
+@hookimpl
+def gem_commands() -> Named:
+    """Return the commands."""
+    return {"gateway": "gem_gateway.cli.gateway:gateway_command"}
