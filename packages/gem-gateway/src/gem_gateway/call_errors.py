@@ -20,9 +20,9 @@ internal        500    met a fault of the gateway or of what answers for it
 =============== ====== ======================================================================
 
 The statuses are those of the Python clients of OpenAI and Anthropic, which repeat 408, 409, 429 and 5xx unless a header
-``x-should-retry: false`` forbids it; the gateway sends that header with every error but ``busy``, since what else could
-be cured by repetition has been repeated behind it. Programs that do not know the header go by the status, so that a used-up budget
-has another one in each dialect (see :data:`BUDGET_STATUS`).
+``x-should-retry: false`` forbids it. The gateway sends that header with every error but ``busy``, since what else could
+be cured by repetition has been repeated behind it. Programs that do not know the header go by the status, so that a
+used-up budget has another one in each dialect (see :data:`BUDGET_STATUS`).
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from aiohttp import web
 
 from gem_eval.clients import Completion
 from gem_eval.clients.json_text import encoded
-from gem_gateway.call_errors import ModelCallError
+from gem_gateway.call_errors import STATUSES, ModelCallError
 from gem_gateway.dialects.base import AnswerHead, CallDialect
 from gem_gateway.requests import body_of
-from gem_gateway.sessions import GatewaySession
+from gem_gateway.sessions import CallCounts, GatewaySession
 
 __all__ = ["ExchangeLimits", "error_response", "exchange"]
 
@@ -90,16 +90,28 @@ async def exchange(
         await _write(stream, dialect.error_event(error), limits)
         await stream.write_eof()
         return stream
-    except (asyncio.CancelledError, ConnectionError, asyncio.TimeoutError):  # the program has gone
-        if completion is None:
-            counts.abandoned += 1
-        else:
-            counts.cut += 1
+    except asyncio.CancelledError:  # the program has gone
+        _count_gone(counts, completion)
+        raise
+    except (ConnectionError, asyncio.TimeoutError):  # while a stream was written
+        _count_gone(counts, completion)
         if request.transport is not None:
             request.transport.abort()
-        raise
+        return stream or web.Response(status=STATUSES["internal"])
+    except Exception as error:  # a fault of ours must reach the program as an error of its dialect
+        asyncio.get_running_loop().call_exception_handler({"message": "a call failed", "exception": error})
+        counts.errors["internal"] += 1
+        raise ModelCallError("internal", "the gateway failed to answer this call") from error
     finally:
         counts.under_way -= 1
+
+
+def _count_gone(counts: CallCounts, completion: Completion | None) -> None:
+    """Count a call whose program has gone: before its answer was there, or before all of it was written."""
+    if completion is None:
+        counts.abandoned += 1
+    else:
+        counts.cut += 1
 
 
 def error_response(error: ModelCallError, dialect: CallDialect) -> web.Response:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
 
 __all__ = ["CallServer"]
+
+_LINGERING_SECONDS = 1.0
+"""How long the rest of a refused body is read, so that the program can read the refusal."""
+
+_LOGGER = logging.getLogger(__name__)
+_LOGGER.addHandler(logging.NullHandler())  # each malformed request makes an entry, which nobody sees who asks for none
 
 
 class CallServer(web.Server):
@@ -27,7 +34,14 @@ class CallServer(web.Server):
         head_seconds: float,
         connections: int,
     ) -> None:
-        super().__init__(self._requested, handler_cancellation=True, access_log=None)
+        super().__init__(
+            self._requested,
+            handler_cancellation=True,
+            access_log=None,
+            auto_decompress=False,  # aiohttp would refuse what it cannot unpack in words of no dialect
+            lingering_time=_LINGERING_SECONDS,
+            logger=_LOGGER,
+        )
         self._handler = handler
         self._head_seconds = head_seconds
         self._most = connections
