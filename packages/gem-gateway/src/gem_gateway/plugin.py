@@ -4,4 +4,10 @@ from __future__ import annotations
 
 from gem.plugins import Named, hookimpl
 
-__all__: list[str] = []
+__all__ = ["gem_commands"]
+
+
+@hookimpl
+def gem_commands() -> Named:
+    """Return the commands."""
+    return {"gateway": "gem_gateway.cli.gateway:gateway_command"}
