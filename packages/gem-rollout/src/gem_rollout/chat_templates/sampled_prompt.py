@@ -488,5 +488,5 @@ def _for_template(message: Message) -> Message:
 
 
 def _with_text(message: Message) -> Message:
-    """Return a message whose content is a text where it was null, which templates would have to look for."""
-    return {**message, "content": ""} if message.get("content", "") is None else message
+    """Return a message whose content is a text where it was null or missing, which some templates trip over."""
+    return {**message, "content": ""} if message.get("content") is None else message
