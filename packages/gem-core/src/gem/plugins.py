@@ -67,6 +67,10 @@ class Hooks:
         """Return run trackers by name: callables from a run folder to a ``gem_eval.trackers.RunTracker``."""
 
     @hookspec
+    def gem_harnesses(self) -> Named:  # type: ignore[empty-body]
+        """Return harnesses by name: callables from a model client and a ``Sampling`` to a maker of policies."""
+
+    @hookspec
     def gem_scaffold_sources(self) -> Named:  # type: ignore[empty-body]
         """Return makers of packages for ``gem new --from`` by scheme (``mcp``) or suffix (``.yaml``) of a source."""
 

@@ -80,7 +80,8 @@ COMMANDS = {
     "train": "gem-rl",
     "serve": "gem-server",
     "data": "gem-questions",
-    **dict.fromkeys(("bench", "check-template", "replay", "rollout", "show"), "gem-rollout"),
+    "gateway": "gem-gateway",
+    **dict.fromkeys(("bench", "check-template", "replay", "rollout", "show", "trajectories"), "gem-rollout"),
     **dict.fromkeys(
         ("eval", "compare", "results", "rescore", "validate", "view", "fake-model"),
         "gem-eval",

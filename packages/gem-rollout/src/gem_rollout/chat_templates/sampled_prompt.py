@@ -132,6 +132,20 @@ class SampledPrompt:
         self._text = ""  # the last prompt, where the template renders all of it
         self._sampled: list[int] | None = None
 
+    def resume(self, messages: Sequence[Message], prompt_ids: Sequence[int], sampled: Sequence[int]) -> None:
+        """Go on from a prompt of earlier and what was sampled for it, as where a conversation branches.
+
+        Args:
+            messages: of that prompt.
+            prompt_ids: its ids.
+            sampled: the ids sampled for it, a stop token included.
+
+        Raises:
+            NotSupportedError: if a message holds a picture.
+        """
+        self.restart()
+        self._messages, self._ids, self._sampled = text_only(messages), list(prompt_ids), list(sampled)
+
     def note(self, sampled: Sequence[int]) -> None:
         """Receive the ids that were sampled for the last prompt, a stop token included."""
         self._sampled = list(sampled)
@@ -419,7 +433,7 @@ def render_chat(
     except Exception:
         if not any(message.get("tool_calls") for message in messages):
             raise
-        return render(tokenizer, messages, arguments, opened)
+        return render(tokenizer, [_with_text(message) for message in messages], arguments, opened)
 
 
 _REWRITTEN = (
@@ -470,6 +484,9 @@ def _is_shown(message: Message, before: Message) -> bool:
 
 
 def _for_template(message: Message) -> Message:
-    if message.get("tool_calls"):
-        return template_message(message)
-    return {**message, "content": ""} if message.get("content", "") is None else message
+    return template_message(message) if message.get("tool_calls") else _with_text(message)
+
+
+def _with_text(message: Message) -> Message:
+    """Return a message whose content is a text where it was null or missing, which some templates trip over."""
+    return {**message, "content": ""} if message.get("content") is None else message

@@ -1,0 +1,51 @@
+"""One call of an agent program to its model: :class:`ModelCall`, whatever dialect it came in, and who answers it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from gem_eval.clients import Completion, Sampling
+from gem_eval.clients.base import Message
+
+__all__ = ["CallAnswerer", "ModelCall"]
+
+
+@dataclass(slots=True)
+class ModelCall:
+    """A request of an agent program in the form of chat completions, whatever dialect it came in."""
+
+    messages: list[Message]
+    """The conversation; of the dialect "completions" a single user message, which is the prompt."""
+    tools: list[dict[str, Any]] | None = None
+    """Functions that the model may call, as chat APIs take them."""
+    sampling: Sampling = field(default_factory=Sampling)
+    response_format: dict[str, Any] | None = None
+    """For structured output, as chat APIs take it."""
+    dialect: str = "chat"
+    """``chat``, ``completions``, ``responses`` or ``messages``."""
+    model: str = ""
+    """The model that the program asked for; the session decides which one answers."""
+    stream: bool = False
+    prompt: str | list[int] | None = None
+    """Of the dialect "completions": a text or token ids, continued without a chat template."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """What the program sent beside the conversation that is worth a record, such as ``prompt_cache_key``."""
+    notes: list[str] = field(default_factory=list)
+    """What the gateway left out of the request or changed in it, in words: tools of the server, for example."""
+
+
+class CallAnswerer(Protocol):
+    """Answers the calls of one session."""
+
+    async def answer(self, call: ModelCall) -> Completion:
+        """Return the model's next message.
+
+        Raises:
+            ModelError: if there is no answer.
+            ContextOverflow: if the conversation has become too long.
+            EpisodeLimitError: if a budget of the episode is used up.
+        """
+
+    async def close(self) -> None:
+        """Release what the answers needed, and make the record complete. Calling it twice is fine."""
