@@ -140,17 +140,19 @@ def program(url: str, keys: list[tuple[str, str]], calls: int, pipe: Connection)
     pipe.send(asyncio.run(run()))
 
 
-async def many(count: int, calls: int) -> list[tuple[str, float]]:
-    """Return how long programs take: ideally, at the model itself, and through the gateway."""
-    rows = [("ideal", float(calls))]
+async def many(count: int, calls: int) -> list[tuple[str, float, float]]:
+    """Return how long programs take, ideally, at the model itself, and through the gateway; and CPU seconds of this."""
+    rows = [("ideal", float(calls), 0.0)]
     with FakeModelProcess(["--policy", "constant:7", "--latency", "1"]) as model:
         direct = [("/v1/chat/completions", "k")] * count
-        rows.append(("at the model's server", await played(model.origin, direct, calls)))
+        rows.append(("at the model's server", await played(model.origin, direct, calls), 0.0))
         client = open_client(model.url, concurrency=count)
         async with Gateway() as gateway:
             sessions = [gateway.open(ClientAnswerer(client), name=str(number)) for number in range(count)]
             keys = [(f"/s/{one.id}/v1/chat/completions", one.api_key) for one in sessions]
-            rows.append(("through the gateway", await played(gateway.origin, keys, calls)))
+            begun = time.process_time()
+            seconds = await played(gateway.origin, keys, calls)
+            rows.append(("through the gateway", seconds, time.process_time() - begun))
             assert all(one.calls.answered == calls for one in sessions)
         await client.close()
     return rows
@@ -242,9 +244,9 @@ def main() -> None:
         if options.sessions:
             rows = asyncio.run(many(options.sessions, 5))
             print(f"\n{options.sessions} programs at once, 5 calls each\n")
-            print("| | s | share of the ideal |\n|---|---|---|")
-            for name, seconds in rows:
-                print(f"| {name} | {seconds:.2f} | {rows[0][1] / seconds:.1%} |")
+            print("| | s | share of the ideal | CPU s of the gateway |\n|---|---|---|---|")
+            for name, seconds, cpu in rows:
+                print(f"| {name} | {seconds:.2f} | {rows[0][1] / seconds:.1%} | {cpu:.2f} |")
         if options.opened:
             kept: Any = asyncio.run(leaks(port, options.opened))
             print("\n| | " + " | ".join(kept[0][1]) + " |\n|---|" + "---|" * len(kept[0][1]))
