@@ -7,6 +7,8 @@ import gzip
 import json
 import re
 import zlib
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -14,6 +16,7 @@ import pytest
 
 from gem_eval.clients import Completion, ScriptedClient
 from gem_gateway import CallBudget, ClientAnswerer, Gateway
+from gem_gateway.decompression import ENCODINGS, BodyDecompressor
 from gem_gateway.dialects.base import CallSettings
 from gem_gateway.exchange import ExchangeLimits
 
@@ -53,6 +56,16 @@ async def raw(playing: Any, request: bytes, *, close: bool = False) -> bytes:
         return answer
     finally:
         writer.close()
+
+
+async def until(happened: Callable[[], object]) -> None:
+    """Let the loop go on until something has happened."""
+
+    async def looking() -> None:
+        while not happened():
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(looking(), 60)
 
 
 def head(playing: Any, *lines: str, path: str | None = None, method: str = "POST", key: str | None = None) -> bytes:
@@ -217,6 +230,24 @@ def test_bodies_that_are_too_large_are_refused_before_they_are_held(play) -> Non
             assert status == 200
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("encoding", [name for name in ENCODINGS if name != "identity"])
+def test_no_more_than_the_limit_is_unpacked(encoding: str) -> None:
+    """A small body that stands for a large one takes no memory beyond the limit, whatever its compression."""
+    large = b" " * 10_000_000
+    if encoding == "zstd":
+        small = pytest.importorskip("backports.zstd").compress(large)
+    else:
+        small = {"gzip": gzip.compress, "deflate": zlib.compress}[encoding](large)
+    assert len(BodyDecompressor(encoding).unpack(small, 1000)) == 1001
+    whole = BodyDecompressor(encoding)
+    assert whole.unpack(small, len(large)) == large
+    whole.finish()
+    with pytest.raises(ValueError, match="after the end"):
+        whole.unpack(b"x", 10)
+    with pytest.raises(ValueError, match="after the end"):
+        BodyDecompressor(encoding).unpack(small + b"x", len(large))
 
 
 @pytest.mark.sampled(2)
@@ -429,9 +460,7 @@ def test_a_program_that_leaves_in_the_middle_of_a_stream_is_a_recorded_call(play
             assert await asyncio.wait_for(reader.readuntil(b"data: "), 60)
             writer.transport.abort()
             counts = playing.session.calls
-            async with asyncio.timeout(60):
-                while counts.under_way:
-                    await asyncio.sleep(0)
+            await until(lambda: not counts.under_way)
             assert (counts.answered, counts.cut, counts.abandoned) == (1, 1, 0)
 
     asyncio.run(run())
@@ -445,9 +474,7 @@ def test_a_program_that_reads_nothing_is_left(play) -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", playing.gateway.port, limit=1024)
             body = json.dumps({**QUESTION, "stream": True}).encode()
             writer.write(head(playing, f"Content-Length: {len(body)}") + body)
-            async with asyncio.timeout(60):
-                while not playing.session.calls.cut:
-                    await asyncio.sleep(0.01)
+            await until(lambda: playing.session.calls.cut)
             assert playing.session.calls.under_way == 0
             writer.close()
             del reader
@@ -480,9 +507,7 @@ def test_connections_and_parallel_calls_have_a_limit(play) -> None:
 
         async with play(waiting, limits=ExchangeLimits(parallel_calls=3, connections=5)) as playing:
             calls = [asyncio.create_task(post(playing)) for _ in range(3)]
-            async with asyncio.timeout(60):
-                while len(playing.client.prompts) < 3:
-                    await asyncio.sleep(0)
+            await until(lambda: len(playing.client.prompts) == 3)
             status, headers, _ = await post(playing)
             assert (status, headers["x-should-retry"]) == (429, "true")
             open_ones = [await asyncio.open_connection("127.0.0.1", playing.gateway.port) for _ in range(2)]
@@ -616,9 +641,7 @@ def test_a_closed_session_cancels_its_calls_and_refuses_later_ones(play) -> None
         async with play(waiting) as playing:
             other = playing.gateway.open(ClientAnswerer(ScriptedClient([said("other")])))
             calls = [asyncio.create_task(post(playing)) for _ in range(5)]
-            async with asyncio.timeout(60):
-                while len(playing.client.prompts) < 5:
-                    await asyncio.sleep(0)
+            await until(lambda: len(playing.client.prompts) == 5)
             await playing.session.close()
             for status, _, body in await asyncio.gather(*calls):
                 assert status == 401
@@ -627,6 +650,38 @@ def test_a_closed_session_cancels_its_calls_and_refuses_later_ones(play) -> None
             playing.session = other
             assert (await post(playing))[0] == 200
             assert list(playing.gateway.sessions) == [other.id]
+
+    asyncio.run(run())
+
+
+def test_sessions_leave_nothing_behind(play) -> None:
+    """After many that were opened, called, abandoned and closed, no task, descriptor or session is left of them."""
+
+    async def run() -> None:
+        async def waiting(_: Any) -> Completion:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        async with play([]) as playing, aiohttp.ClientSession() as client:
+            gateway = playing.gateway
+
+            async def some(count: int) -> tuple[int, int]:
+                for number in range(count):
+                    answers: Any = waiting if number % 2 else [said()]
+                    session = gateway.open(ClientAnswerer(ScriptedClient(answers)))
+                    address = f"{session.base_url('chat')}/chat/completions"
+                    sent = asyncio.create_task(client.post(address, data=BODY, headers={"x-api-key": session.api_key}))
+                    counts = session.calls
+                    await until(lambda counts=counts: counts.under_way or counts.answered)
+                    if number % 2 == 0:
+                        await sent
+                    await session.close()
+                    async with await sent as answer:
+                        await answer.read()
+                assert list(gateway.sessions) == [playing.session.id]
+                return len(asyncio.all_tasks()), len(list(Path("/proc/self/fd").iterdir()))
+
+            assert await some(4) == await some(40)
 
     asyncio.run(run())
 
