@@ -53,6 +53,19 @@ def test_nothing_but_its_own_key_opens_a_session(play, headers: dict[str, str]) 
     asyncio.run(run())
 
 
+def test_a_key_alone_names_its_session(play) -> None:
+    """Without a session in the path, each of several keys leads to its own."""
+
+    async def run() -> None:
+        async with play([said("first")]) as playing:
+            other = playing.gateway.open(ClientAnswerer(ScriptedClient([said("second")])))
+            for key, text in ((other.api_key, b"second"), (playing.session.api_key, b"first")):
+                request = head(playing, f"Content-Length: {len(BODY)}", path="/v1/chat/completions", key=key) + BODY
+                assert text in await raw(playing, request)
+
+    asyncio.run(run())
+
+
 PATHS = [
     "/s/{own}/../{other}/v1/chat/completions",
     "/s/{own}/%2e%2e/{other}/v1/chat/completions",

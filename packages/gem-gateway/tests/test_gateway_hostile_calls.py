@@ -193,3 +193,23 @@ def test_responses_of_others_cannot_be_continued(play, field: str) -> None:
             assert field in json.loads(body)["error"]["message"]
 
     asyncio.run(run())
+
+
+def test_messages_of_the_assistant_in_a_row_stay_apart(play) -> None:
+    """What a model wrote in one turn is one message, and a second text of its own begins another turn."""
+    items = [
+        {"role": "user", "content": "?"},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
+        {"role": "assistant", "content": "one"},
+        {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "two"}]},
+    ]
+
+    async def run() -> None:
+        async with play([said()]) as playing:
+            assert (await post(playing, "/v1/responses", {"input": items}))[0] == 200
+            _, first, second = playing.client.prompts[0]
+            assert (first["content"], first["reasoning_content"], len(first["tool_calls"])) == ("one", "Hm.", 1)
+            assert second == {"role": "assistant", "content": "two"}
+
+    asyncio.run(run())
