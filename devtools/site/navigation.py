@@ -53,6 +53,7 @@ SECTIONS = (
             "docs/guides/data-sets.md",
             "docs/guides/scale.md",
             "docs/guides/environment-server.md",
+            "docs/guides/gateway.md",
             "docs/guides/foreign-environments.md",
             "docs/paper.md",
         ),

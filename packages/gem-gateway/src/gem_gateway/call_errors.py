@@ -42,12 +42,11 @@ STATUSES = {
     "context": 400,
     "filtered": 400,
     "busy": 429,
-    "budget": 403,
     "ended": 401,
     "model": 502,
     "internal": 500,
 }
-"""Kind of an error → HTTP status."""
+"""Kind of an error → HTTP status; that of a used-up budget depends on the dialect."""
 
 BUDGET_STATUS = {"chat": 403, "completions": 403, "responses": 400, "messages": 400}
 """Dialect → status of a call that exceeds a budget, chosen so that the program stops.

@@ -7,6 +7,7 @@ from typing import Any
 
 from gem_eval.clients.base import Completion, Message
 from gem_gateway.call_errors import ModelCallError
+from gem_gateway.call_sampling import SAMPLING_FIELDS
 from gem_gateway.calls import ModelCall
 from gem_gateway.dialects.base import AnswerHead, CallSettings, event, pieces, usage_of
 from gem_gateway.dialects.fields import function_tool, objects, optional_text, picture, sampling, text, unusable, whole
@@ -15,9 +16,7 @@ from gem_gateway.dialects.server_tools import leave_out
 
 __all__ = ["ChatDialect", "chat_usage", "passed_on", "stop_texts", "token_logprobs"]
 
-PASSED_ON = (
-    "frequency_penalty", "logit_bias", "min_p", "presence_penalty", "reasoning_effort", "repetition_penalty", "top_k",
-)  # fmt: skip
+PASSED_ON = (*SAMPLING_FIELDS, "reasoning_effort")
 """Fields of a request that reach the model's server as they are. All others do not, for some of them would change more
 than the sampling: the chat template, the cache, where the server looks for files."""
 
@@ -26,6 +25,8 @@ _KEPT = ("metadata", "prompt_cache_key", "safety_identifier", "service_tier", "s
 
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 """Role in a request → role in chat templates, of which few know a developer."""
+
+_PLAIN = ("user", "assistant")
 
 _SERVER_FIELDS = ("web_search_options", "functions", "audio")
 
@@ -39,7 +40,7 @@ class ChatDialect:
     def read(self, body: dict[str, Any], settings: CallSettings) -> ModelCall:
         notes: list[str] = []
         messages = [
-            _message(message, f"messages[{index}]", settings)
+            message if _is_plain(message) else _message(message, f"messages[{index}]", settings)
             for index, message in enumerate(objects(body.get("messages"), "messages"))
         ]
         if not messages:
@@ -179,6 +180,11 @@ def _head(head: AnswerHead, kind: str) -> dict[str, Any]:
 
 def _content(completion: Completion) -> str | None:
     return completion.text or (None if completion.tool_calls else "")
+
+
+def _is_plain(message: dict[str, Any]) -> bool:
+    """Return whether a message is a text of the user or the assistant, which most are, and is taken as it is."""
+    return len(message) == 2 and message.get("role") in _PLAIN and type(message.get("content")) is str
 
 
 def _message(message: dict[str, Any], param: str, settings: CallSettings) -> Message:
