@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from gem.errors import TrajectoryError
 from gem_rl import TurnBatch, as_tokens, paid_at_tokens, token_rows
+from gem_rollout.lineages import LineageTree, RecordedCall
+from gem_rollout.lineages.tree import attach_lineages
 from gem_rollout.trajectory import Trajectory
 from gem_rollout.trajectory.transition import Transition
 
@@ -108,3 +111,42 @@ def test_what_cannot_be_trained_on_is_refused(turns: list[Transition], message: 
     """Text is never tokenized afterwards."""
     with pytest.raises(TrajectoryError, match=message):
         token_rows(episode(*turns))
+
+
+def programs_episode(*calls: RecordedCall, turns: int = 2) -> Trajectory:
+    """Return an episode whose agent was a program behind a gateway, through a file and back."""
+    tree = LineageTree()
+    for call in calls:
+        tree.add(call)
+    trajectory = episode(*(turn(None, None) for _ in range(turns)))
+    attach_lineages(trajectory, tree)
+    return Trajectory.from_dict(json.loads(trajectory.to_json()))
+
+
+def a_call(added: list[int] | None, ids: list[int] | None, parent: int | None = None, turn: int = 0) -> RecordedCall:
+    return RecordedCall(
+        [], {"role": "assistant"}, parent=parent, exact=parent is not None, added_ids=added, token_ids=ids, turn=turn
+    )
+
+
+def test_each_leaf_of_a_programs_calls_is_a_row() -> None:
+    """A branch shares the first call's tokens, of which one row has the sampled ones; a second lineage has its own."""
+    played = programs_episode(
+        a_call([1, 2], [3]), a_call([4], [5], 0, 1), a_call([6], [7, 8], 0, 1), a_call([9], [9], turn=5)
+    )
+    rows = token_rows(played)
+    assert [row.token_ids.tolist() for row in rows] == [[1, 2, 3, 4, 5], [1, 2, 3, 6, 7, 8], [9, 9]]
+    assert [row.turns.tolist() for row in rows] == [[-1, -1, 0, -1, 1], [-1, -1, -1, -1, 1, 1], [-1, 1]]
+    assert [row.observed.tolist() for row in rows] == [
+        [False, False, False, True, False],
+        [False, False, False, True, False, False],
+        [False, False],
+    ]
+    played.transitions[1].reward = 1.0
+    assert paid_at_tokens(played, rows) == [[0.0] * 5, [0.0] * 6, [0.0, 1.0]]
+
+
+def test_a_call_without_ids_cannot_be_trained_on() -> None:
+    """The error names it and says what to record."""
+    with pytest.raises(TrajectoryError, match=r"1 of 2 calls .* have no token ids, the first is call 1"):
+        token_rows(programs_episode(a_call([1], [2]), a_call(None, None)))

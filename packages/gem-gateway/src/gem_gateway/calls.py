@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from gem_eval.clients import Completion, Message, Sampling
+from gem_eval.clients import Completion, Sampling
+from gem_eval.clients.base import Message
 
 __all__ = ["CallAnswerer", "ModelCall"]
 

@@ -9,6 +9,9 @@ import numpy as np
 
 from gem.errors import TrajectoryError
 from gem_rl.turn_batch import Bools, Floats, Ints
+from gem_rollout.lineages import LineageTree
+from gem_rollout.lineages.leaf_rows import LeafRow, leaf_rows
+from gem_rollout.lineages.tree import lineages_of
 from gem_rollout.trajectory.record import Trajectory
 from gem_rollout.trajectory.token_edits import continues
 from gem_rollout.trajectory.transition import Transition
@@ -48,6 +51,10 @@ def token_rows(trajectory: Trajectory) -> list[TokenRow]:
     because a template or a wrapper has rewritten the history, it begins a row with its whole prompt. So each sampled
     token is in exactly one row, after exactly the tokens that it was sampled after.
 
+    Where a program behind a gateway played, each leaf of its tree of calls is a row
+    (:func:`gem_rollout.lineages.leaf_rows.leaf_rows`), in the order of their last calls. Its tokens belong to the turn
+    that the environment was to take next when the call began, those after its end to the last turn.
+
     Args:
         trajectory: an episode of one agent; of several, each has rows of its own: ``trajectory.for_agent(name)``.
 
@@ -55,6 +62,9 @@ def token_rows(trajectory: Trajectory) -> list[TokenRow]:
         TrajectoryError: if several agents acted, or a turn has no ``prompt_token_ids`` or ``token_ids``, or its
             log-probabilities are not as many as its tokens.
     """
+    tree = lineages_of(trajectory)
+    if tree is not None:
+        return _rows_of_calls(tree, trajectory)
     if len(trajectory.agents) > 1:
         raise TrajectoryError(f"{', '.join(trajectory.agents)} acted; take the rows of trajectory.for_agent(name)")
     return [_row(turns) for turns in _runs(trajectory)]
@@ -90,6 +100,27 @@ def measured_logprobs(row: TokenRow) -> list[float] | None:
         return None
     found: list[float] = np.where(row.sampled, row.logprobs, 0.0).tolist()
     return found
+
+
+def _rows_of_calls(tree: LineageTree, trajectory: Trajectory) -> list[TokenRow]:
+    rows, unknown = leaf_rows(tree)
+    if unknown:
+        raise TrajectoryError(
+            f"{len(unknown)} of {len(tree.calls)} calls of the episode {trajectory.key} have no token ids, the first "
+            f"is call {unknown[0]}; record it with exact tokens, or with a model server that reports token ids"
+        )
+    last = max(len(trajectory) - 1, 0)
+    return [_row_of_calls(tree, row, last) for row in rows]
+
+
+def _row_of_calls(tree: LineageTree, row: LeafRow, last: int) -> TokenRow:
+    turns = {index: min(tree.calls[index].turn or 0, last) for index in set(row.calls) if index >= 0}
+    return TokenRow(
+        np.array(row.token_ids, dtype=np.int64),
+        np.array([turns.get(index, -1) for index in row.calls], dtype=np.int64),
+        np.array([np.nan if value is None else value for value in row.logprobs], dtype=np.float64),
+        np.array(row.observed, dtype=bool),
+    )
 
 
 _Turn = tuple[int, list[int], Transition]

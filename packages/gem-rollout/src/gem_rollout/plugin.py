@@ -30,4 +30,5 @@ def gem_commands() -> Named:
         "replay": "gem_rollout.cli.replay:replay_command",
         "rollout": "gem_rollout.cli.rollout:rollout_command",
         "show": "gem_rollout.cli.show:show_command",
+        "trajectories": "gem_rollout.cli.trajectories:trajectories_command",
     }

@@ -81,7 +81,7 @@ COMMANDS = {
     "serve": "gem-server",
     "data": "gem-questions",
     **dict.fromkeys(("gateway", "harness"), "gem-gateway"),
-    **dict.fromkeys(("bench", "check-template", "replay", "rollout", "show"), "gem-rollout"),
+    **dict.fromkeys(("bench", "check-template", "replay", "rollout", "show", "trajectories"), "gem-rollout"),
     **dict.fromkeys(
         ("eval", "compare", "results", "rescore", "validate", "view", "fake-model"),
         "gem-eval",

@@ -9,10 +9,10 @@ from zlib import crc32
 
 from gem.arguments import boolean, choice
 from gem.core import Env, Info
-from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError
+from gem.errors import ArgumentError, ArgumentTypeError
 from gem.policies import Act, Policy
 from gem_eval.clients.base import Completion, Message, ModelClient, Sampling
-from gem_eval.clients.tool_call_repair import call_natively
+from gem_eval.clients.exact_completion import complete_exactly
 from gem_rollout.chat_templates.rendered_text import refuse_pictures
 from gem_rollout.chat_templates.sampled_prompt import SampledPrompt
 
@@ -113,20 +113,11 @@ class ModelPolicy(Policy[Any, Any]):
 
     async def _exact(self, exact_prompt: SampledPrompt, messages: list[Message]) -> Completion:
         prompt = await exact_prompt.extend_async(messages)
-        completion = await self.client.complete(prompt, sampling=self.sampling)
-        if completion.token_ids is None:
-            raise NotSupportedError(
-                "exact tokens need a server that gives the ids that it sampled, and this one does not; "
-                "some give them if the client is opened with token_ids=True"
-            )
-        if completion.prompt_token_ids not in (None, prompt):
-            raise NotSupportedError(
-                "exact tokens need a server that takes a prompt as it is, and this one changed its ids"
-            )
+        completion = await complete_exactly(
+            self.client, prompt, messages, has_tools=bool(self._tools), sampling=self.sampling
+        )
         completion.prompt_token_ids = prompt
-        exact_prompt.note(completion.token_ids)
-        if self._tools:
-            call_natively(completion, messages)
+        exact_prompt.note(completion.token_ids or [])
         return completion
 
     def _prompt(self, observation: Any) -> str:

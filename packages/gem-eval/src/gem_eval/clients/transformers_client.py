@@ -54,6 +54,9 @@ class TransformersClient:
         ArgumentError: if the folder does not exist.
     """
 
+    extra_fields = frozenset({"top_k"})
+    """What :attr:`Sampling.extra` may hold."""
+
     def __init__(
         self,
         path: str,
@@ -218,7 +221,7 @@ class TransformersClient:
         Raises:
             ContextOverflow: if the prompt leaves no room for an answer.
         """
-        unknown = set(asked.extra) - {"top_k"}
+        unknown = set(asked.extra) - self.extra_fields
         if unknown:
             raise ArgumentError(f"a model in this process knows no {', '.join(sorted(unknown))}; extra may hold top_k")
         own = self._network.generation_config

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gem.arguments import real
@@ -9,6 +10,8 @@ from gem.core import Env
 from gem.errors import NotSupportedError
 from gem_eval.clients import ModelClient, Sampling
 from gem_gateway.budgets import CallBudget
+from gem_gateway.calls import CallAnswerer
+from gem_gateway.client_answerer import ClientAnswerer
 from gem_gateway.harnesses.harness import Harness
 from gem_gateway.harnesses.host import HarnessHost
 from gem_gateway.harnesses.installation import installed
@@ -31,6 +34,7 @@ class HarnessPolicyMaker:
         *,
         budget: CallBudget | None = None,
         seconds: float = _SECONDS,
+        answerer: Callable[[ModelClient], CallAnswerer] = ClientAnswerer,
     ) -> None:
         self.harness = harness
         self._install = installed(harness)
@@ -38,6 +42,7 @@ class HarnessPolicyMaker:
         self._sampling = sampling
         self._budget = budget
         self._seconds = real("seconds", seconds, minimum=0.0)
+        self._answerer = answerer
         self._host = HarnessHost()
 
     def __call__(self, env: Env[Any, Any], agent: str | None = None) -> HarnessPolicy:
@@ -57,6 +62,7 @@ class HarnessPolicyMaker:
             self._host,
             budget=self._budget,
             seconds=self._seconds,
+            answerer=self._answerer,
         )
 
 
@@ -72,6 +78,7 @@ def harness_policy(
     cost: float | None = None,
     price_input: float = 0.0,
     price_output: float = 0.0,
+    answerer: Callable[[ModelClient], CallAnswerer] = ClientAnswerer,
 ) -> HarnessPolicyMaker:
     """Return a maker of policies that play with an agent program, for :func:`gem_rollout.rollout` and its engine.
 
@@ -87,6 +94,8 @@ def harness_policy(
         cost: highest price of all tokens of one episode, in the currency of the two prices.
         price_input: price of a million prompt tokens.
         price_output: price of a million sampled tokens.
+        answerer: makes from the client what answers the calls of one episode, such as a
+            :class:`gem_gateway.lineages.recorder.LineageRecorder`, which also records them.
 
     Raises:
         ArgumentError, ArgumentTypeError: for an unknown name, or an impossible limit.
@@ -100,4 +109,4 @@ def harness_policy(
         price_input=price_input,
         price_output=price_output,
     )
-    return HarnessPolicyMaker(harness_of(name), client, sampling, budget=budget, seconds=seconds)
+    return HarnessPolicyMaker(harness_of(name), client, sampling, budget=budget, seconds=seconds, answerer=answerer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ class HarnessPolicy(Policy[Any, Any]):
         host: shared with other policies of the same event loop.
         budget: of the calls of one episode.
         seconds: after which an episode ends at the limit ``seconds``.
+        answerer: makes from the client what answers the calls of one episode.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class HarnessPolicy(Policy[Any, Any]):
         *,
         budget: CallBudget | None = None,
         seconds: float,
+        answerer: Callable[[ModelClient], CallAnswerer] = ClientAnswerer,
     ) -> None:
         self._harness = harness
         self._install = install
@@ -70,6 +73,7 @@ class HarnessPolicy(Policy[Any, Any]):
         self._host = host
         self._budget = budget
         self._seconds = seconds
+        self._answerer = answerer
         self._uses_host = False
         self._episode: _RunningEpisode | None = None
 
@@ -109,8 +113,10 @@ class HarnessPolicy(Policy[Any, Any]):
             await self._host.enter()
             self._uses_host = True
         async with AsyncExitStack() as stack:
-            answerer = _Noticing(ClientAnswerer(self._client, self._sampling))
-            session = self._host.gateway.open(answerer, budget=self._budget, model=self._client.model)
+            answerer = _Noticing(self._answerer(self._client))
+            session = self._host.gateway.open(
+                answerer, budget=self._budget, sampling=self._sampling, model=self._client.model
+            )
             stack.push_async_callback(session.close)
             calls = EpisodeCalls(tools_of(self._env))
             served = stack.enter_context(self._host.episodes.serve(calls))
@@ -242,9 +248,11 @@ class _Noticing:
 
     def __init__(self, answerer: CallAnswerer) -> None:
         self._answerer = answerer
-        self.model = getattr(answerer, "model", "")
         self.answers = 0
         self.error: ModelError | EpisodeLimitError | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._answerer, name)
 
     async def answer(self, call: ModelCall) -> Completion:
         try:

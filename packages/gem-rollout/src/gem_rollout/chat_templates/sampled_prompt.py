@@ -132,6 +132,20 @@ class SampledPrompt:
         self._text = ""  # the last prompt, where the template renders all of it
         self._sampled: list[int] | None = None
 
+    def resume(self, messages: Sequence[Message], prompt_ids: Sequence[int], sampled: Sequence[int]) -> None:
+        """Go on from a prompt of earlier and what was sampled for it, as where a conversation branches.
+
+        Args:
+            messages: of that prompt.
+            prompt_ids: its ids.
+            sampled: the ids sampled for it, a stop token included.
+
+        Raises:
+            NotSupportedError: if a message holds a picture.
+        """
+        self.restart()
+        self._messages, self._ids, self._sampled = text_only(messages), list(prompt_ids), list(sampled)
+
     def note(self, sampled: Sequence[int]) -> None:
         """Receive the ids that were sampled for the last prompt, a stop token included."""
         self._sampled = list(sampled)

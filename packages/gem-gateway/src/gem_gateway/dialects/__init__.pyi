@@ -1,0 +1,1 @@
+from gem_gateway.dialects.base import CallDialect as CallDialect

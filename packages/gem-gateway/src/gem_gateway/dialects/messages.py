@@ -1,0 +1,208 @@
+"""Anthropic's Messages: ``POST /v1/messages`` and ``/v1/messages/count_tokens``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gem_eval.clients import Completion
+from gem_eval.clients.json_text import encoded
+from gem_gateway.call_errors import ModelCallError
+from gem_gateway.calls import ModelCall
+from gem_gateway.dialects.base import AnswerHead, CallSettings, arguments_object, event, pieces, usage_of
+from gem_gateway.dialects.chat import stop_texts
+from gem_gateway.dialects.fields import function_tool, objects, optional_text, sampling, unusable
+from gem_gateway.dialects.message_blocks import read_messages, system_text
+from gem_gateway.dialects.server_tools import leave_out
+
+__all__ = ["MessagesDialect"]
+
+_KEPT = ("context_management", "metadata", "output_config", "service_tier", "thinking")
+"""Fields that are recorded with the call."""
+
+_SERVER_FIELDS = ("mcp_servers", "container")
+
+_SIGNATURE = "gem"
+"""Of thinking blocks, which programs send back unread. The gateway reads the text."""
+
+_EMPTY: dict[str, dict[str, Any]] = {
+    "text": {"text": ""},
+    "thinking": {"thinking": "", "signature": ""},
+    "tool_use": {"input": {}},
+}
+"""Type of a block → its fields as a stream opens it."""
+
+_ERRORS = {
+    "authentication": "authentication_error",
+    "ended": "authentication_error",
+    "not_found": "not_found_error",
+    "slow": "timeout_error",
+    "too_large": "request_too_large",
+    "budget": "billing_error",
+    "model": "api_error",
+    "internal": "api_error",
+}
+"""Kind of an error → its ``type``; all others are invalid requests."""
+
+
+class MessagesDialect:
+    """Messages. Reasoning comes as a thinking block where the program asks for thinking, and is left out elsewhere."""
+
+    name = "messages"
+    ping = b'event: ping\ndata: {"type":"ping"}\n\n'
+
+    def read(self, body: dict[str, Any], settings: CallSettings) -> ModelCall:
+        notes: list[str] = []
+        messages = read_messages(objects(body.get("messages"), "messages"), settings, notes)
+        if not messages:
+            raise unusable("messages must hold at least one message", "messages")
+        if messages[-1]["role"] == "assistant":
+            raise unusable("the last message must not be the assistant's: answers cannot be begun for the model")
+        if system := system_text(body.get("system")):
+            messages.insert(0, {"role": "system", "content": system})
+        for name in _SERVER_FIELDS:
+            if body.get(name):
+                leave_out(name, name, settings, notes)
+        tools = _tools(body.get("tools"), settings, notes)
+        extra: dict[str, Any] = {}
+        if body.get("top_k") is not None:
+            extra["top_k"] = body["top_k"]
+        if tools:
+            extra |= _choice(body.get("tool_choice"), tools)
+        return ModelCall(
+            messages,
+            tools or None,
+            sampling(body, "max_tokens", extra, stop=stop_texts(body.get("stop_sequences"), "stop_sequences")),
+            _response_format(body),
+            self.name,
+            optional_text(body.get("model"), "model"),
+            body.get("stream") is True,
+            metadata={name: body[name] for name in _KEPT if body.get(name) is not None},
+            notes=notes,
+        )
+
+    def answer(self, call: ModelCall, completion: Completion, head: AnswerHead) -> dict[str, Any]:
+        return {
+            **_opening(call, completion, head),
+            "content": _blocks(call, completion),
+            "stop_reason": _stop_reason(completion),
+        }
+
+    def stream(self, call: ModelCall, completion: Completion, head: AnswerHead) -> Iterator[bytes]:
+        opening = _opening(call, completion, head)
+        yield event({"type": "message_start", "message": opening}, "message_start")
+        for index, block in enumerate(_blocks(call, completion)):
+            yield from _block_events(index, block)
+        ending = {"stop_reason": _stop_reason(completion), "stop_sequence": None}
+        yield event({"type": "message_delta", "delta": ending, "usage": opening["usage"]}, "message_delta")
+        yield event({"type": "message_stop"}, "message_stop")
+
+    def error(self, error: ModelCallError) -> dict[str, Any]:
+        message = str(error)
+        if error.kind == "context":
+            message = f"prompt is too long: {message}"  # the words by which programs know that they must compact
+        return {
+            "type": "error",
+            "error": {"type": _ERRORS.get(error.kind, "invalid_request_error"), "message": message},
+            "request_id": None,
+        }
+
+    def error_event(self, error: ModelCallError) -> bytes:
+        return event(self.error(error), "error")
+
+
+def _opening(call: ModelCall, completion: Completion, head: AnswerHead) -> dict[str, Any]:
+    """Return a message without its content. Some programs read its usage where a stream opens, some where it ends."""
+    counts = usage_of(call, completion)
+    return {
+        "id": f"msg_{head.identity}",
+        "type": "message",
+        "role": "assistant",
+        "model": head.model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": max(0, counts["prompt_tokens"] - counts["cached_tokens"]),
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": counts["cached_tokens"],
+            "output_tokens": counts["completion_tokens"],
+        },
+    }
+
+
+def _blocks(call: ModelCall, completion: Completion) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = []
+    thinking = call.metadata.get("thinking")
+    if completion.reasoning and isinstance(thinking, dict) and thinking.get("type") != "disabled":
+        blocks.append({"type": "thinking", "thinking": completion.reasoning, "signature": _SIGNATURE})
+    if completion.text or not completion.tool_calls:
+        blocks.append({"type": "text", "text": completion.text})
+    for call_made in completion.tool_calls:
+        function = call_made["function"]
+        made = arguments_object(function["arguments"])
+        blocks.append({"type": "tool_use", "id": call_made["id"], "name": function["name"], "input": made})
+    return blocks
+
+
+def _block_events(index: int, block: dict[str, Any]) -> Iterator[bytes]:
+    def delta(**fields: str) -> bytes:
+        return event({"type": "content_block_delta", "index": index, "delta": fields}, "content_block_delta")
+
+    start = {"type": "content_block_start", "index": index, "content_block": {**block, **_EMPTY[block["type"]]}}
+    yield event(start, "content_block_start")
+    if block["type"] == "tool_use":
+        for piece in pieces(encoded(block["input"]).decode()):
+            yield delta(type="input_json_delta", partial_json=piece)
+    elif block["type"] == "thinking":
+        for piece in pieces(block["thinking"]):
+            yield delta(type="thinking_delta", thinking=piece)
+        yield delta(type="signature_delta", signature=block["signature"])
+    else:
+        for piece in pieces(block["text"]):
+            yield delta(type="text_delta", text=piece)
+    yield event({"type": "content_block_stop", "index": index}, "content_block_stop")
+
+
+def _stop_reason(completion: Completion) -> str:
+    if completion.finish_reason == "length":
+        return "max_tokens"
+    if completion.finish_reason == "content_filter":
+        return "refusal"
+    return "tool_use" if completion.tool_calls else "end_turn"
+
+
+def _tools(value: Any, settings: CallSettings, notes: list[str]) -> list[dict[str, Any]]:
+    tools = []
+    for index, tool in enumerate(objects(value or [], "tools")):
+        param = f"tools[{index}]"
+        if tool.get("type", "custom") == "custom":
+            tools.append(function_tool(tool.get("name"), tool.get("description"), tool.get("input_schema"), param))
+        else:
+            leave_out(str(tool.get("type")), param, settings, notes)
+    return tools
+
+
+def _choice(choice: Any, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    if choice is None:
+        return {}
+    kind = choice.get("type") if isinstance(choice, dict) else None
+    name = choice.get("name") if isinstance(choice, dict) else None
+    fields: dict[str, Any] = {}
+    if kind == "tool" and any(tool["function"]["name"] == name for tool in tools):
+        fields["tool_choice"] = {"type": "function", "function": {"name": name}}
+    elif kind in ("any", "none"):
+        fields["tool_choice"] = {"any": "required", "none": "none"}[kind]
+    elif kind != "auto":
+        raise unusable("tool_choice.type must be auto, any, none, or tool with the name of a declared one")
+    if choice.get("disable_parallel_tool_use") is True:
+        fields["parallel_tool_calls"] = False
+    return fields
+
+
+def _response_format(body: dict[str, Any]) -> dict[str, Any] | None:
+    config = body.get("output_config")
+    form = config.get("format") if isinstance(config, dict) else body.get("output_format")
+    if not isinstance(form, dict) or form.get("type") != "json_schema":
+        return None
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": form.get("schema"), "strict": True}}

@@ -1,0 +1,142 @@
+"""One request and its answer: :func:`exchange`.
+
+A stream begins when its answer is recorded, that is, when the answerer has returned it: nothing that a program reads
+can be missing from the record. Until then a program that waits gets signs of life.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from gem_eval.clients import Completion
+from gem_eval.clients.json_text import encoded
+from gem_gateway.call_errors import ModelCallError
+from gem_gateway.dialects.base import AnswerHead, CallDialect
+from gem_gateway.requests import body_of
+from gem_gateway.sessions import GatewaySession
+
+__all__ = ["ExchangeLimits", "error_response", "exchange"]
+
+_STREAM_HEADERS = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
+_WRITE = 8192
+"""Bytes of events that are written together."""
+
+
+@dataclass(frozen=True)
+class ExchangeLimits:
+    """Limits of one request and its answer."""
+
+    max_body: int = 64 * 2**20
+    """Bytes of a request's body, after decompression."""
+    body_seconds: float = 60.0
+    """In which the whole body must have come."""
+    ping_seconds: float = 15.0
+    """A streamed call without an answer by then gets its headers and a sign of life, and another one each time as long
+    has passed. An error after that comes as an event of the stream, no longer as a status."""
+    write_seconds: float = 60.0
+    """A program that reads nothing of a stream for as long has gone."""
+
+
+async def exchange(
+    request: web.BaseRequest, session: GatewaySession, dialect: CallDialect, limits: ExchangeLimits
+) -> web.StreamResponse:
+    """Read a call, have it answered, and return the answer; a streamed one has been written by then.
+
+    Raises:
+        ModelCallError: if there is no answer, and no stream has begun.
+    """
+    counts = session.calls
+    counts.calls += 1
+    stream: web.StreamResponse | None = None
+    completion: Completion | None = None
+    try:
+        body, size = await body_of(request, limits.max_body, limits.body_seconds)
+        call = dialect.read(body, session.settings)
+        task = session.start(call, size)
+        try:
+            if call.stream:
+                while not (await asyncio.wait({task}, timeout=limits.ping_seconds))[0]:
+                    stream = stream or await _begun(request)
+                    await _write(stream, dialect.ping, limits)
+            completion = await _result(task)
+        finally:
+            task.cancel()
+        head = AnswerHead(session.next_identity(), session.model, int(time.time()))
+        if not call.stream:
+            return web.Response(body=encoded(dialect.answer(call, completion, head)), content_type="application/json")
+        stream = stream or await _begun(request)
+        for batch in _batches(dialect.stream(call, completion, head)):
+            await _write(stream, batch, limits)
+        await stream.write_eof()
+        return stream
+    except ModelCallError as error:
+        counts.errors[error.kind] += 1
+        if stream is None:
+            raise
+        await _write(stream, dialect.error_event(error), limits)
+        await stream.write_eof()
+        return stream
+    except (asyncio.CancelledError, ConnectionError, asyncio.TimeoutError):  # the program has gone
+        if completion is None:
+            counts.abandoned += 1
+        else:
+            counts.cut += 1
+        if request.transport is not None:
+            request.transport.abort()
+        raise
+
+
+def error_response(error: ModelCallError, dialect: CallDialect) -> web.Response:
+    """Return the answer that tells an error."""
+    headers = {"x-should-retry": "false"}  # what repetition could cure has been repeated by the model's client
+    if error.kind in ("slow", "too_large", "encoding"):
+        headers["Connection"] = "close"  # the rest of the body is not read
+    response = web.Response(
+        status=error.status(dialect.name),
+        body=encoded(dialect.error(error)),
+        content_type="application/json",
+        headers=headers,
+    )
+    if "Connection" in headers:
+        response.force_close()
+    return response
+
+
+async def _result(task: asyncio.Task[Completion]) -> Completion:
+    """Wait for an answer.
+
+    Raises:
+        ModelCallError: if it has an error, or the session has ended before it was there.
+    """
+    await asyncio.wait({task})
+    if task.cancelled():
+        raise ModelCallError("ended", "the session has ended before there was an answer; end now")
+    return task.result()
+
+
+async def _begun(request: web.BaseRequest) -> web.StreamResponse:
+    stream = web.StreamResponse(headers=_STREAM_HEADERS)
+    await stream.prepare(request)
+    return stream
+
+
+async def _write(stream: web.StreamResponse, data: bytes, limits: ExchangeLimits) -> None:
+    await asyncio.wait_for(stream.write(data), limits.write_seconds)
+
+
+def _batches(events: Iterator[bytes]) -> Iterator[bytes]:
+    batch: list[bytes] = []
+    size = 0
+    for data in events:
+        batch.append(data)
+        size += len(data)
+        if size >= _WRITE:
+            yield b"".join(batch)
+            batch, size = [], 0
+    if batch:
+        yield b"".join(batch)

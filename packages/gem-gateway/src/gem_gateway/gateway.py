@@ -1,0 +1,231 @@
+"""The gateway: an HTTP server that takes the model calls of agent programs, a session for each episode."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from gem.arguments import integer
+from gem.errors import ArgumentError
+from gem_eval.clients import Sampling
+from gem_eval.clients.json_text import encoded
+from gem_gateway.budgets import CallBudget
+from gem_gateway.call_errors import ModelCallError
+from gem_gateway.calls import CallAnswerer
+from gem_gateway.dialects.base import CallDialect, CallSettings
+from gem_gateway.dialects.chat import ChatDialect
+from gem_gateway.dialects.completions import CompletionsDialect
+from gem_gateway.dialects.messages import MessagesDialect
+from gem_gateway.dialects.responses import ResponsesDialect
+from gem_gateway.exchange import ExchangeLimits, error_response, exchange
+from gem_gateway.requests import CallPath, body_of, key_of, parsed_path
+from gem_gateway.sessions import GatewaySession, key_digest
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Gateway"]
+
+_DIALECTS: dict[str, CallDialect] = {
+    "/chat/completions": ChatDialect(),
+    "/completions": CompletionsDialect(),
+    "/messages": MessagesDialect(),
+    "/responses": ResponsesDialect(),
+}
+"""Endpoint → its dialect."""
+
+_COUNT_PATH = "/messages/count_tokens"
+
+_SHUTDOWN_SECONDS = 1.0
+"""How long :meth:`Gateway.close` waits for answers that are being written."""
+
+
+class Gateway:
+    """Takes the model calls of agent programs and has them answered, a session for each episode.
+
+    ::
+
+        async with Gateway() as gateway:
+            session = gateway.open(ClientAnswerer(client), budget=CallBudget(calls=100), name="episode 7")
+            ...  # a program with session.base_url("chat") and session.api_key
+            await session.close()
+
+    It runs in the event loop that enters it, and takes part in no other.
+
+    Args:
+        host: address to listen on.
+        port: 0 for any free one; afterwards the one that was found.
+        socket_path: a Unix socket to listen on instead, for programs in a box without a network. What leads to it
+            from inside the box decides what base URLs begin with, so that :attr:`origin` can be set.
+        limits: of each exchange of a request and its answer.
+
+    Attributes:
+        sessions: the open ones by their id.
+    """
+
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        socket_path: str | Path | None = None,
+        limits: ExchangeLimits | None = None,
+    ) -> None:
+        self.host = host
+        self.port = integer("port", port, minimum=0, maximum=65535)
+        self.socket_path = None if socket_path is None else Path(socket_path)
+        self._limits = limits or ExchangeLimits()
+        self.sessions: dict[str, GatewaySession] = {}
+        self._by_key: dict[bytes, GatewaySession] = {}
+        self._origin = ""
+        self._runner: web.ServerRunner | None = None
+
+    @property
+    def origin(self) -> str:
+        """What base URLs begin with, such as ``http://127.0.0.1:41234``."""
+        return self._origin or f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    @origin.setter
+    def origin(self, origin: str) -> None:
+        self._origin = origin.rstrip("/")
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: if the address cannot be used.
+        """
+        server = web.Server(self._handle, handler_cancellation=True, access_log=None)
+        runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_SECONDS)
+        await runner.setup()
+        self._runner = runner
+        if self.socket_path is not None:
+            await web.UnixSite(runner, str(self.socket_path)).start()
+            return
+        site = web.TCPSite(runner, self.host, self.port, backlog=4096)
+        await site.start()
+        self.port = runner.addresses[0][1]
+
+    async def close(self) -> None:
+        """Close all sessions, then stop listening and break off what is left. Calling it twice is fine."""
+        await asyncio.gather(*(session.close() for session in list(self.sessions.values())))
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+            if self.socket_path is not None:
+                self.socket_path.unlink(missing_ok=True)
+
+    def open(
+        self,
+        answerer: CallAnswerer,
+        *,
+        name: str = "",
+        model: str = "",
+        api_key: str | None = None,
+        budget: CallBudget | None = None,
+        sampling: Sampling | None = None,
+        settings: CallSettings | None = None,
+    ) -> GatewaySession:
+        """Return a new session, which takes calls from now on.
+
+        Args:
+            answerer: answers the session's calls; closed with the session.
+            name: of the episode, for people.
+            model: what programs are told; by default the answerer's.
+            api_key: None makes a secret one.
+            budget: what the calls may use up together.
+            sampling: what it sets takes precedence over the program's own sampling: an evaluation decides about the
+                temperature, for example. Its ``max_tokens`` is the most that a program may ask for.
+            settings: what programs may ask for.
+
+        Raises:
+            ArgumentError: if the key belongs to another open session.
+        """
+        session = GatewaySession(
+            answerer,
+            self.origin,
+            self._forget,
+            name=name,
+            model=model,
+            api_key=api_key,
+            budget=budget,
+            sampling=sampling,
+            settings=settings,
+        )
+        if session.key_digest in self._by_key:
+            raise ArgumentError("the key belongs to another open session of this gateway")
+        self.sessions[session.id] = self._by_key[session.key_digest] = session
+        return session
+
+    def _forget(self, session: GatewaySession) -> None:
+        self.sessions.pop(session.id, None)
+        self._by_key.pop(session.key_digest, None)
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = parsed_path(request.raw_path)
+        dialect = _DIALECTS.get(path.endpoint)
+        try:
+            session = self._session(request, path)
+            if path.endpoint == _COUNT_PATH:
+                self._check_method(request, "POST")
+                return await self._count(request, session)
+            if dialect is not None:
+                self._check_method(request, "POST")
+                return await exchange(request, session, dialect, self._limits)
+            return self._plain(request, session, path)
+        except ModelCallError as error:
+            told = "/messages" if path.endpoint.startswith("/messages") else "/chat/completions"
+            return error_response(error, dialect or _DIALECTS[told])
+
+    def _session(self, request: web.BaseRequest, path: CallPath) -> GatewaySession:
+        """Return the session of a request.
+
+        A key that opens another session is refused as one that opens none is, so that no program learns what else
+        there is.
+        """
+        digest = key_digest(key_of(request))
+        session = self.sessions.get(path.session) if path.session else self._by_key.get(digest)
+        if session is None or not session.opened_by(digest):
+            raise ModelCallError(
+                "authentication", "the key opens no session here: it is wrong, or the session has ended"
+            )
+        return session
+
+    def _check_method(self, request: web.BaseRequest, method: str) -> None:
+        if request.method != method:
+            raise ModelCallError("method", f"{request.path[:100]} takes {method}, got {request.method[:20]}")
+
+    def _plain(self, request: web.BaseRequest, session: GatewaySession, path: CallPath) -> web.Response:
+        """Return the answer to a request that is no call."""
+        if path.endpoint not in ("/models", f"/models/{session.model}"):
+            raise ModelCallError(
+                "not_found", f"there is nothing at {path.endpoint[:100]!r}; calls go to {', '.join(_DIALECTS)}"
+            )
+        self._check_method(request, "GET")
+        entry = {"id": session.model, "object": "model", "created": 0, "owned_by": "gem"}
+        # What only Anthropic's clients look for stands beside what only OpenAI's do.
+        entry |= {"type": "model", "display_name": session.model, "created_at": "1970-01-01T00:00:00Z"}
+        if path.endpoint != "/models":
+            return _json(entry)
+        ends = {"first_id": session.model, "last_id": session.model, "has_more": False}
+        return _json({"object": "list", "data": [entry], **ends})
+
+    async def _count(self, request: web.BaseRequest, session: GatewaySession) -> web.Response:
+        """Return how many tokens a prompt has: exactly where the answerer can count, else an estimate."""
+        body, _ = await body_of(request, self._limits.max_body, self._limits.body_seconds)
+        call = _DIALECTS["/messages"].read(body, session.settings)
+        return _json({"input_tokens": await session.count_tokens(call)})
+
+
+def _json(body: dict[str, Any]) -> web.Response:
+    return web.Response(body=encoded(body), content_type="application/json")

@@ -1,0 +1,113 @@
+"""Reading requests: the path and the key, then the body, within limits of size and time."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp.compression_utils import HAS_ZSTD
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web import BaseRequest, RequestPayloadError
+
+from gem_eval.clients.json_text import decoded, readable
+from gem_gateway.call_errors import ModelCallError
+
+__all__ = ["CallPath", "body_of", "key_of", "parsed_path"]
+
+_ENCODINGS = frozenset({"identity", "gzip", "deflate", *(("zstd",) if HAS_ZSTD else ())})
+
+
+@dataclass(frozen=True, slots=True)
+class CallPath:
+    """Where a request goes."""
+
+    session: str
+    """The id of the session in the path; empty for paths without one, where the key alone names the session."""
+    endpoint: str
+    """The rest of the path, without ``/v1``, such as ``/chat/completions``."""
+
+
+def parsed_path(raw: str) -> CallPath:
+    """Return the parts of a path as it came. It is compared as it is: nothing is decoded, joined or normalised.
+
+    Clients disagree on whether ``/v1`` belongs to a base URL, so that it may be there once, or be missing.
+    """
+    path = raw.partition("?")[0]
+    session = ""
+    if path.startswith("/s/"):
+        session, slash, rest = path[3:].partition("/")
+        path = slash + rest
+    return CallPath(session, path.removeprefix("/v1") if path.startswith("/v1/") else path)
+
+
+def key_of(request: BaseRequest) -> str:
+    """Return the key of a request: of ``Authorization: Bearer`` or ``x-api-key``.
+
+    Raises:
+        ModelCallError: if there is none, or more than one and they differ.
+    """
+    keys = {value.strip() for value in request.headers.getall("x-api-key", [])}
+    for value in request.headers.getall("Authorization", []):
+        scheme, _, key = value.strip().partition(" ")
+        if scheme.lower() != "bearer":
+            raise ModelCallError(
+                "authentication", "the key must come as Authorization: Bearer KEY, or as x-api-key: KEY"
+            )
+        keys.add(key.strip())
+    keys.discard("")
+    if len(keys) != 1:
+        problem = "carries several keys" if keys else "carries no key"
+        raise ModelCallError(
+            "authentication", f"the request {problem}; send the session's as Authorization: Bearer KEY or x-api-key"
+        )
+    return keys.pop()
+
+
+async def body_of(request: BaseRequest, most: int, seconds: float) -> tuple[dict[str, Any], int]:
+    """Return the object in a request's body, and how many bytes it has after decompression.
+
+    Args:
+        request: gzip, deflate and, where the library for it is installed, zstd are decompressed.
+        most: bytes that the body may have, after decompression.
+        seconds: in which all of it must have come.
+
+    Raises:
+        ModelCallError: if it is too large, too slow, compressed in another way, or no JSON object.
+    """
+    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in _ENCODINGS:
+        hint = "; zstd needs the Python package backports.zstd" if encoding == "zstd" else ""
+        raise ModelCallError(
+            "encoding", f"the body is compressed as {encoding[:40]!r}; send {', '.join(sorted(_ENCODINGS))}{hint}"
+        )
+    if (request.content_length or 0) > most:
+        raise _too_large(most)
+    try:
+        data = await asyncio.wait_for(_read(request, most), seconds)
+    except asyncio.TimeoutError:
+        raise ModelCallError("slow", f"the body did not arrive within {seconds:g} seconds") from None
+    except (RequestPayloadError, HttpProcessingError) as error:
+        raise ModelCallError("unusable", f"the body cannot be read: {readable(str(error), 200)}") from error
+    try:
+        body = decoded(data)
+    except ValueError as error:
+        raise ModelCallError("unusable", f"the body is no JSON: {readable(str(error), 200)}") from error
+    if not isinstance(body, dict):
+        raise ModelCallError("unusable", "the body must be a JSON object")
+    return body, len(data)
+
+
+async def _read(request: BaseRequest, most: int) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in request.content.iter_any():
+        size += len(chunk)
+        if size > most:
+            raise _too_large(most)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _too_large(most: int) -> ModelCallError:
+    return ModelCallError("too_large", f"the body is larger than {most:,} bytes, the most that this gateway takes")

@@ -1,0 +1,274 @@
+"""A session: the model calls of one episode, behind an address and a key of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from gem.arguments import choice
+from gem.errors import ArgumentError, ArgumentTypeError, EpisodeLimitError, GemError, NotSupportedError
+from gem_eval.clients import Completion, ContextOverflow, ModelError, Sampling
+from gem_gateway.budgets import BudgetLedger, CallBudget
+from gem_gateway.call_errors import ModelCallError
+from gem_gateway.call_sampling import combined, known_extra
+from gem_gateway.calls import CallAnswerer, ModelCall
+from gem_gateway.dialects.base import CallSettings, estimated_tokens, usage_of
+
+__all__ = ["DIALECT_PATHS", "CallCounts", "GatewaySession", "key_digest"]
+
+DIALECT_PATHS = {"chat": "/v1", "completions": "/v1", "responses": "/v1", "messages": ""}
+"""Dialect → what its clients expect in a base URL: those of OpenAI put ``/chat/completions`` after it, that of
+Anthropic ``/v1/messages``."""
+
+
+@dataclass(slots=True)
+class CallCounts:
+    """What the calls of a session add up to.
+
+    Attributes:
+        calls: requests that were calls in a known dialect, refused ones included.
+        answered: those with an answer.
+        abandoned: those whose program went away, or whose session ended, before there was an answer.
+        cut: those whose answer was there, and whose program went away before the end of the stream.
+        errors: kind, as in :mod:`gem_gateway.call_errors` → how often it came.
+        notes: what was left out of calls, in words → how often.
+        prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens: of all answers.
+        estimated: answers whose tokens the model's server did not count.
+        seconds: how long the answers took, together.
+    """
+
+    calls: int = 0
+    answered: int = 0
+    abandoned: int = 0
+    cut: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
+    estimated: int = 0
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as JSON."""
+        counts = {name: getattr(self, name) for name in self.__slots__}
+        return {**counts, "errors": dict(self.errors), "notes": dict(self.notes)}
+
+
+class GatewaySession:
+    """One episode's calls; :meth:`Gateway.open` makes it.
+
+    Attributes:
+        id: names it in its addresses, and is no secret.
+        name: of the episode, for people.
+        api_key: what programs send as their key. It opens this session and no other.
+        model: the model's name, as programs are told.
+        calls: what has been called so far.
+        failure: the last error of the answerer that a call ended with, limits not counted; None without one. What ends
+            an episode in its wake is no fault of the program.
+    """
+
+    def __init__(
+        self,
+        answerer: CallAnswerer,
+        origin: str,
+        on_close: Callable[[GatewaySession], None],
+        *,
+        name: str = "",
+        model: str = "",
+        api_key: str | None = None,
+        budget: CallBudget | None = None,
+        sampling: Sampling | None = None,
+        settings: CallSettings | None = None,
+    ) -> None:
+        self.answerer = answerer
+        self.id = secrets.token_hex(8)
+        self.name = name
+        self.api_key = _checked_key(api_key) if api_key is not None else f"gem-{secrets.token_urlsafe(32)}"
+        self.key_digest = key_digest(self.api_key)
+        self.model = model or getattr(answerer, "model", "") or "model"
+        self.settings = settings or CallSettings()
+        self._sampling = sampling
+        self.calls = CallCounts()
+        self.failure: Exception | None = None
+        self.closed = False
+        self._origin = origin
+        self._on_close = on_close
+        self._ledger = BudgetLedger(budget or CallBudget())
+        self._under_way: set[asyncio.Task[Completion]] = set()
+        self._answers = 0
+
+    def __repr__(self) -> str:
+        return f"GatewaySession({self.name or self.id!r})"
+
+    @property
+    def exceeded(self) -> str | None:
+        """The first limit of the budget that kept a call from its answer, such as ``"calls"``; None so far."""
+        return self._ledger.exceeded
+
+    @property
+    def cost(self) -> float:
+        """Price of all tokens so far, at the prices of the budget."""
+        return self._ledger.cost
+
+    def base_url(self, dialect: str = "chat") -> str:
+        """Return the base URL for the clients of a dialect: ``chat``, ``completions``, ``responses``, ``messages``."""
+        return f"{self._origin}/s/{self.id}{DIALECT_PATHS[choice('dialect', dialect, tuple(DIALECT_PATHS))]}"
+
+    def opened_by(self, digest: bytes) -> bool:
+        """Return whether a key with this digest is the session's, in constant time."""
+        return hmac.compare_digest(digest, self.key_digest)
+
+    def start(self, call: ModelCall, size: int) -> asyncio.Task[Completion]:
+        """Begin the answer to a call, in a task that :meth:`close` cancels.
+
+        Args:
+            call: it is counted at once.
+            size: bytes of the request, from which the tokens of the prompt are estimated.
+
+        Raises (the task):
+            ModelCallError: if there is no answer.
+        """
+        task = asyncio.get_running_loop().create_task(self._answer(call, size))
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def count_tokens(self, call: ModelCall) -> int:
+        """Return how many tokens the prompt of a call has: the answerer's count, or an estimate where it has none."""
+        count = getattr(self.answerer, "count_tokens", None)
+        if count is not None:
+            with suppress(GemError):  # a model without a chat template, a server that does not tokenize
+                counted: int = await count(call)
+                return counted
+        return estimated_tokens([call.messages, call.tools or []])
+
+    async def close(self) -> None:
+        """Cancel the calls under way, refuse later ones, and close the answerer. Calling it twice is fine."""
+        if not self.closed:
+            self.closed = True
+            self._on_close(self)
+        while self._under_way:
+            running = list(self._under_way)
+            for task in running:
+                task.cancel()
+            await asyncio.wait(running)
+        await self.answerer.close()
+
+    def next_identity(self) -> str:
+        """Return letters and digits that name the next answer, different in all sessions of a gateway."""
+        self._answers += 1
+        return f"{self.id}{self._answers:08x}"
+
+    def _ended(self, task: asyncio.Task[Completion]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever waits has it; nobody may wait any more
+
+    async def _answer(self, call: ModelCall, size: int) -> Completion:
+        sampling = combined(call.sampling, self._sampling)
+        call.sampling = known_extra(sampling, getattr(self.answerer, "extra_fields", None), call.notes)
+        self.calls.notes.update(call.notes)
+        aside, call.sampling = await self._ledger.admit(estimated_tokens_of(size, call), call.sampling)
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
+        used = (0, 0)
+        try:
+            completion = await self._within_time(call)
+            counts = usage_of(call, completion)
+            used = counts["prompt_tokens"], counts["completion_tokens"]
+        except asyncio.CancelledError:
+            used = aside.prompt_tokens, 0  # the model has read the prompt, or may have
+            raise
+        finally:
+            self._ledger.settle(aside, *used)
+        calls = self.calls
+        calls.answered += 1
+        calls.seconds += loop.time() - begin
+        for name, count in counts.items():
+            if name in _COUNTED:
+                setattr(calls, name, getattr(calls, name) + count)
+        if completion.usage is None or "completion_tokens" not in completion.usage:
+            calls.estimated += 1
+        return completion
+
+    async def _within_time(self, call: ModelCall) -> Completion:
+        left = self._ledger.remaining_seconds()
+        try:
+            if left is None:
+                return await self.answerer.answer(call)
+            return await asyncio.wait_for(self.answerer.answer(call), left)
+        except asyncio.TimeoutError:
+            if (left := self._ledger.remaining_seconds()) is not None and left <= 0:
+                self._ledger.refuse("seconds")
+            raise ModelCallError("internal", "the answer took too long") from None
+        except ModelCallError:
+            raise
+        except ContextOverflow as error:
+            raise ModelCallError("context", str(error)) from error
+        except EpisodeLimitError as error:
+            self._ledger.exceeded = self._ledger.exceeded or error.limit
+            raise ModelCallError("budget", str(error), limit=error.limit) from error
+        except ModelError as error:
+            self.failure = error
+            raise _told(error) from error
+        except (ArgumentError, ArgumentTypeError, NotSupportedError) as error:
+            self.failure = error
+            raise ModelCallError("unusable", str(error)) from error
+        except Exception as error:  # a fault of the answerer must reach the program as an error of its dialect
+            self.failure = error
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": f"the answerer of {self!r} failed", "exception": error}
+            )
+            raise ModelCallError("internal", "the gateway failed to answer this call") from error
+
+
+_COUNTED = frozenset({"prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens"})
+
+_TOLD_KINDS = {"content_filter": "filtered", "bad_request": "unusable"}
+
+
+def _told(error: ModelError) -> ModelCallError:
+    """Return what a program is told of an error of the model's client.
+
+    Only what is about the program's own request goes out in the server's words; the others may name addresses and
+    settings of the evaluation.
+    """
+    kind = _TOLD_KINDS.get(error.failure_kind, "model")
+    if kind == "model":
+        return ModelCallError(
+            kind, f"the model gave no answer ({error.failure_kind}); the request was repeated in vain"
+        )
+    return ModelCallError(kind, str(error))
+
+
+def estimated_tokens_of(size: int, call: ModelCall) -> int:
+    """Return about how many tokens a prompt has, from the bytes of its request; exactly for a prompt of token ids."""
+    if isinstance(call.prompt, list):
+        return len(call.prompt)
+    if size < _SMALL_REQUEST:
+        return -(-size // 4)
+    return estimated_tokens([call.messages, call.tools or []])
+
+
+_SMALL_REQUEST = 256 * 1024
+"""Bytes below which a request is no picture, and its size alone says enough."""
+
+
+def key_digest(key: str) -> bytes:
+    """Return the digest by which keys are compared."""
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+
+
+def _checked_key(key: str) -> str:
+    if len(key) < 16 or not key.isascii() or not key.isprintable() or " " in key:
+        raise ArgumentError("a key must have at least 16 printable ASCII characters and no blank")
+    return key
