@@ -77,5 +77,9 @@ def filled_json(content: Any, values: Mapping[str, str]) -> Any:
 
 
 def filled_toml(text: str, values: Mapping[str, str]) -> str:
-    """Return TOML with each placeholder replaced by a quoted text; JSON's texts are basic strings of TOML."""
-    return filled(text, {name: json.dumps(value) for name, value in values.items()})
+    """Return TOML with each placeholder replaced by a quoted text.
+
+    JSON's texts are basic strings of TOML, except that TOML has no halves of characters, and no bare U+007F.
+    """
+    quoted = {name: json.dumps(value, ensure_ascii=False) for name, value in values.items()}
+    return filled(text, {name: value.replace("\x7f", "\\u007f") for name, value in quoted.items()})
