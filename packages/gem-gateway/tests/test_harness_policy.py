@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reference_model import ReferenceModel
 
 from gem.core import Env
 from gem_eval.clients import ModelError, ScriptedClient
 from gem_gateway.harnesses import harness_policy
+from gem_gateway.harnesses.reference_model import ReferenceModel
 from gem_rollout import EpisodeLimits, RolloutEngine, plan_episodes
 from gem_rollout.trajectory import Trajectory
 

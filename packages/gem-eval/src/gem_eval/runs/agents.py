@@ -207,12 +207,12 @@ def _harness(
     name, _, argument = harness.partition(":")
     factory = lookup("gem_harnesses", name, "harness", dict.fromkeys(_HARNESSES, "gem-gateway"))
     try:
-        made: Callable[[Any, str | None], Any] = factory(client, sampling, argument or None, **config.harness_options)
+        made = factory(client, sampling, argument or None, **config.harness_options)
     except TypeError as error:
         if "unexpected keyword argument" not in str(error):
             raise
         raise EvaluationConfigError(f"harness_options: {error}".replace(f"{factory!r}", harness)) from error
-    return made
+    return lambda env, agent: call_fitting(made, env, *([] if agent is None else [agent]))
 
 
 async def _connected(config: EvaluationConfig, base_url: str) -> tuple[ModelClient, str | None]:

@@ -1,10 +1,12 @@
-"""``gem harness``: the agent programs that can play, and their installation."""
+"""``gem harness``: the agent programs that can play, their installation, and a trial of each."""
 
 from __future__ import annotations
 
 import click
 
+from gem_cli.completers import complete_ids
 from gem_cli.output import Table, json_option, print_json, print_prose
+from gem_cli.terminal_text import printable
 
 __all__ = ["harness_command"]
 
@@ -67,3 +69,42 @@ def install_command(name: str, as_json: bool) -> None:
         print_json({"name": harness.name, "version": harness.version, "folder": str(folder)})
     else:
         click.echo(f"{harness.name} {harness.version} is in {folder}")
+
+
+@harness_command.command("check")
+@click.argument("name")
+@click.argument("env_ids", metavar="[ID]...", nargs=-1, shell_complete=complete_ids)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of each episode.")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0, min_open=True), default=600.0, help="Most seconds of an episode."
+)
+@json_option
+def check_command(name: str, env_ids: tuple[str, ...], seed: int, seconds: float, as_json: bool) -> None:
+    """Have an agent program play with a model that knows the answers, to see whether it works here.
+
+    The program really runs and makes every call; the model answers with the calls of the environment's reference
+    policy. The exit code is 1 if an episode is not solved.
+
+    \b
+    Examples:
+      gem harness check qwen-code
+      gem harness check codex desk:Retail-v0 terminal:Ledger-v0
+    """
+    import asyncio
+
+    from gem_gateway.harnesses.trial import try_out
+
+    table, facts = Table(("environment", "result", "turns", "model calls"), right=("turns", "model calls")), []
+    for env_id in env_ids or ("game:GuessTheNumber-v0-easy",):
+        trial = asyncio.run(try_out(name, env_id, seed=seed, seconds=seconds))
+        turns = len(trial.record.transitions)
+        table.add_row(env_id, trial.verdict, str(turns), str(trial.model_calls))
+        facts.append({"id": env_id, "result": trial.verdict, "turns": turns, "model_calls": trial.model_calls})
+        if trial.record.failure is not None and not as_json:
+            click.echo(printable(trial.record.failure.message), err=True)
+    if as_json:
+        print_json({"name": name, "episodes": facts})
+    else:
+        table.show()
+    if any(one["result"] != "solved" for one in facts):
+        click.get_current_context().exit(1)
