@@ -44,6 +44,7 @@ SECTIONS = (
         "Guides for trainers",
         (
             "docs/guides/rollouts.md",
+            "docs/guides/harnesses.md",
             "docs/guides/vectorization.md",
             "docs/guides/trainers.md",
             "docs/guides/curricula.md",

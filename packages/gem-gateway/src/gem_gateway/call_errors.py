@@ -12,6 +12,7 @@ too_large       413    is larger than the gateway accepts
 encoding        415    is compressed in a way that the gateway does not read
 context         400    is longer than the model's context
 filtered        400    got no answer because a filter of the provider withheld it
+busy            429    comes while too many others of its session are under way
 budget          403    would exceed a budget of the episode; 400 in Responses and Messages
 ended           401    was under way, or came, when its session ended
 model           502    got no answer from the model, whose client has tried again as often as it may
@@ -19,9 +20,9 @@ internal        500    met a fault of the gateway or of what answers for it
 =============== ====== ======================================================================
 
 The statuses are those of the Python clients of OpenAI and Anthropic, which repeat 408, 409, 429 and 5xx unless a header
-``x-should-retry: false`` forbids it; the gateway sends that header with every error, since what could be cured by
-repetition has been repeated behind it. Programs that do not know the header go by the status, so that a used-up budget
-has another one in each dialect (see :data:`BUDGET_STATUS`).
+``x-should-retry: false`` forbids it. The gateway sends that header with every error but ``busy``, since what else could
+be cured by repetition has been repeated behind it. Programs that do not know the header go by the status, so that a
+used-up budget has another one in each dialect (see :data:`BUDGET_STATUS`).
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ STATUSES = {
     "encoding": 415,
     "context": 400,
     "filtered": 400,
+    "busy": 429,
     "budget": 403,
     "ended": 401,
     "model": 502,

@@ -15,10 +15,10 @@ from aiohttp import web
 
 from gem_eval.clients import Completion
 from gem_eval.clients.json_text import encoded
-from gem_gateway.call_errors import ModelCallError
+from gem_gateway.call_errors import STATUSES, ModelCallError
 from gem_gateway.dialects.base import AnswerHead, CallDialect
 from gem_gateway.requests import body_of
-from gem_gateway.sessions import GatewaySession
+from gem_gateway.sessions import CallCounts, GatewaySession
 
 __all__ = ["ExchangeLimits", "error_response", "exchange"]
 
@@ -40,6 +40,12 @@ class ExchangeLimits:
     has passed. An error after that comes as an event of the stream, no longer as a status."""
     write_seconds: float = 60.0
     """A program that reads nothing of a stream for as long has gone."""
+    head_seconds: float = 30.0
+    """In which a new connection must have sent its first request's head."""
+    connections: int = 8192
+    """Open connections of a gateway; further ones are closed at once."""
+    parallel_calls: int = 256
+    """Calls of one session that are read, answered or written at the same time; further ones are refused."""
 
 
 async def exchange(
@@ -52,9 +58,12 @@ async def exchange(
     """
     counts = session.calls
     counts.calls += 1
+    counts.under_way += 1
     stream: web.StreamResponse | None = None
     completion: Completion | None = None
     try:
+        if counts.under_way > limits.parallel_calls:
+            raise ModelCallError("busy", f"{limits.parallel_calls} calls of this session are under way; wait for them")
         body, size = await body_of(request, limits.max_body, limits.body_seconds)
         call = dialect.read(body, session.settings)
         task = session.start(call, size)
@@ -81,19 +90,34 @@ async def exchange(
         await _write(stream, dialect.error_event(error), limits)
         await stream.write_eof()
         return stream
-    except (asyncio.CancelledError, ConnectionError, asyncio.TimeoutError):  # the program has gone
-        if completion is None:
-            counts.abandoned += 1
-        else:
-            counts.cut += 1
+    except asyncio.CancelledError:  # the program has gone
+        _count_gone(counts, completion)
+        raise
+    except (ConnectionError, asyncio.TimeoutError):  # while a stream was written
+        _count_gone(counts, completion)
         if request.transport is not None:
             request.transport.abort()
-        raise
+        return stream or web.Response(status=STATUSES["internal"])
+    except Exception as error:  # a fault of ours must reach the program as an error of its dialect
+        asyncio.get_running_loop().call_exception_handler({"message": "a call failed", "exception": error})
+        counts.errors["internal"] += 1
+        raise ModelCallError("internal", "the gateway failed to answer this call") from error
+    finally:
+        counts.under_way -= 1
+
+
+def _count_gone(counts: CallCounts, completion: Completion | None) -> None:
+    """Count a call whose program has gone: before its answer was there, or before all of it was written."""
+    if completion is None:
+        counts.abandoned += 1
+    else:
+        counts.cut += 1
 
 
 def error_response(error: ModelCallError, dialect: CallDialect) -> web.Response:
     """Return the answer that tells an error."""
-    headers = {"x-should-retry": "false"}  # what repetition could cure has been repeated by the model's client
+    # What repetition could cure has been repeated by the model's client.
+    headers = {"x-should-retry": "true" if error.kind == "busy" else "false"}
     if error.kind in ("slow", "too_large", "encoding"):
         headers["Connection"] = "close"  # the rest of the body is not read
     response = web.Response(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
 from gem.arguments import integer
-from gem.errors import ArgumentError
+from gem.errors import ArgumentError, GemError
 from gem_eval.clients import Sampling
 from gem_eval.clients.json_text import encoded
 from gem_gateway.budgets import CallBudget
@@ -21,6 +22,7 @@ from gem_gateway.dialects.completions import CompletionsDialect
 from gem_gateway.dialects.messages import MessagesDialect
 from gem_gateway.dialects.responses import ResponsesDialect
 from gem_gateway.exchange import ExchangeLimits, error_response, exchange
+from gem_gateway.listener import CallServer
 from gem_gateway.requests import CallPath, body_of, key_of, parsed_path
 from gem_gateway.sessions import GatewaySession, key_digest
 
@@ -64,6 +66,8 @@ class Gateway:
 
     Attributes:
         sessions: the open ones by their id.
+        opener: called with the key of a request that names no session in its path and opens none; returns a new
+            session for it, or None. None, the default, refuses such requests.
     """
 
     def __init__(
@@ -79,6 +83,7 @@ class Gateway:
         self.socket_path = None if socket_path is None else Path(socket_path)
         self._limits = limits or ExchangeLimits()
         self.sessions: dict[str, GatewaySession] = {}
+        self.opener: Callable[[str], GatewaySession | None] | None = None
         self._by_key: dict[bytes, GatewaySession] = {}
         self._origin = ""
         self._runner: web.ServerRunner | None = None
@@ -105,7 +110,8 @@ class Gateway:
         Raises:
             OSError: if the address cannot be used.
         """
-        server = web.Server(self._handle, handler_cancellation=True, access_log=None)
+        limits = self._limits
+        server = CallServer(self._handle, head_seconds=limits.head_seconds, connections=limits.connections)
         runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_SECONDS)
         await runner.setup()
         self._runner = runner
@@ -183,7 +189,10 @@ class Gateway:
                 self._check_method(request, "POST")
                 return await exchange(request, session, dialect, self._limits)
             return self._plain(request, session, path)
-        except ModelCallError as error:
+        except (ModelCallError, GemError) as error:
+            if not isinstance(error, ModelCallError):  # of an opener, whose record cannot be made, for example
+                self._report(error)
+                error = ModelCallError("internal", "the gateway failed to open a session")
             told = "/messages" if path.endpoint.startswith("/messages") else "/chat/completions"
             return error_response(error, dialect or _DIALECTS[told])
 
@@ -193,13 +202,19 @@ class Gateway:
         A key that opens another session is refused as one that opens none is, so that no program learns what else
         there is.
         """
-        digest = key_digest(key_of(request))
+        key = key_of(request)
+        digest = key_digest(key)
         session = self.sessions.get(path.session) if path.session else self._by_key.get(digest)
+        if session is None and not path.session and self.opener is not None:
+            session = self.opener(key)
         if session is None or not session.opened_by(digest):
             raise ModelCallError(
                 "authentication", "the key opens no session here: it is wrong, or the session has ended"
             )
         return session
+
+    def _report(self, error: Exception) -> None:
+        asyncio.get_running_loop().call_exception_handler({"message": "a gateway failed", "exception": error})
 
     def _check_method(self, request: web.BaseRequest, method: str) -> None:
         if request.method != method:

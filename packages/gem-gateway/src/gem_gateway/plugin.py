@@ -13,7 +13,10 @@ __all__ = ["gem_commands", "gem_harnesses"]
 @hookimpl
 def gem_commands() -> Named:
     """Return the commands."""
-    return {"harness": "gem_gateway.cli.harness:harness_command"}
+    return {
+        "gateway": "gem_gateway.cli.gateway:gateway_command",
+        "harness": "gem_gateway.cli.harness:harness_command",
+    }
 
 
 @hookimpl

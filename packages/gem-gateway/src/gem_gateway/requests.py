@@ -6,16 +6,14 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from aiohttp.compression_utils import HAS_ZSTD
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web import BaseRequest, RequestPayloadError
 
 from gem_eval.clients.json_text import decoded, readable
 from gem_gateway.call_errors import ModelCallError
+from gem_gateway.decompression import ENCODINGS, BodyDecompressor
 
 __all__ = ["CallPath", "body_of", "key_of", "parsed_path"]
-
-_ENCODINGS = frozenset({"identity", "gzip", "deflate", *(("zstd",) if HAS_ZSTD else ())})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +74,18 @@ async def body_of(request: BaseRequest, most: int, seconds: float) -> tuple[dict
         ModelCallError: if it is too large, too slow, compressed in another way, or no JSON object.
     """
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
-    if encoding not in _ENCODINGS:
+    if encoding not in ENCODINGS:
         hint = "; zstd needs the Python package backports.zstd" if encoding == "zstd" else ""
         raise ModelCallError(
-            "encoding", f"the body is compressed as {encoding[:40]!r}; send {', '.join(sorted(_ENCODINGS))}{hint}"
+            "encoding", f"the body is compressed as {readable(encoding, 40)!r}; send {', '.join(ENCODINGS)}{hint}"
         )
     if (request.content_length or 0) > most:
         raise _too_large(most)
     try:
-        data = await asyncio.wait_for(_read(request, most), seconds)
+        data = await asyncio.wait_for(_read(request, BodyDecompressor(encoding), most), seconds)
     except asyncio.TimeoutError:
         raise ModelCallError("slow", f"the body did not arrive within {seconds:g} seconds") from None
-    except (RequestPayloadError, HttpProcessingError) as error:
+    except (RequestPayloadError, HttpProcessingError, ValueError) as error:
         raise ModelCallError("unusable", f"the body cannot be read: {readable(str(error), 200)}") from error
     try:
         body = decoded(data)
@@ -98,14 +96,15 @@ async def body_of(request: BaseRequest, most: int, seconds: float) -> tuple[dict
     return body, len(data)
 
 
-async def _read(request: BaseRequest, most: int) -> bytes:
+async def _read(request: BaseRequest, decompressor: BodyDecompressor, most: int) -> bytes:
     chunks: list[bytes] = []
     size = 0
     async for chunk in request.content.iter_any():
-        size += len(chunk)
+        chunks.append(decompressor.unpack(chunk, most - size))
+        size += len(chunks[-1])
         if size > most:
             raise _too_large(most)
-        chunks.append(chunk)
+    decompressor.finish()
     return b"".join(chunks)
 
 

@@ -40,6 +40,7 @@ class CallCounts:
         errors: kind, as in :mod:`gem_gateway.call_errors` → how often it came.
         notes: what was left out of calls, in words → how often.
         prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens: of all answers.
+        under_way: those that are being read, answered or written now.
         estimated: answers whose tokens the model's server did not count.
         seconds: how long the answers took, together.
     """
@@ -48,6 +49,7 @@ class CallCounts:
     answered: int = 0
     abandoned: int = 0
     cut: int = 0
+    under_way: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
     prompt_tokens: int = 0

@@ -36,6 +36,7 @@ _ERRORS = {
     "authentication": "authentication_error",
     "ended": "authentication_error",
     "not_found": "not_found_error",
+    "busy": "rate_limit_error",
     "slow": "timeout_error",
     "too_large": "request_too_large",
     "budget": "billing_error",

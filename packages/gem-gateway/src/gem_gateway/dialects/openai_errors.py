@@ -15,6 +15,7 @@ _TYPES = {
     "context": ("invalid_request_error", "context_length_exceeded"),
     "filtered": ("invalid_request_error", "content_filter"),
     "budget": ("insufficient_quota", "insufficient_quota"),
+    "busy": ("rate_limit_error", "rate_limit_exceeded"),
     "slow": ("invalid_request_error", "request_timeout"),
     "too_large": ("invalid_request_error", "request_too_large"),
     "model": ("server_error", "model_unavailable"),
