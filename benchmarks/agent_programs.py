@@ -2,8 +2,8 @@
 
     python benchmarks/results.py run agent_programs -- benchmarks/agent_programs.py [NAME]...
 
-Of the programs that are named, or else of all, each that ``gem harness install`` has installed plays a task in a terminal
-(with the engine of the variable ``GEM_TERMINAL_ENGINE``), one at a desk, and a game. The others are listed as not run.
+Each program that is named (or all) and that ``gem harness install`` has installed plays a task in a terminal (with the
+engine of the variable ``GEM_TERMINAL_ENGINE``), one at a desk, and a game. The others are listed as not run.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ async def tried(name: str, env_id: str) -> HarnessTrial:
     return trial
 
 
-async def row(harness: Harness) -> list[str]:
+async def row(harness: Harness, is_wanted: bool) -> list[str]:
     """Return the row of one program."""
     facts = [harness.name, harness.version, harness.dialect, "MCP" if harness.tools == "mcp" else "a command"]
-    if not is_installed(harness):
+    if not (is_wanted and is_installed(harness)):
         return [*facts, *["not run"] * len(TASKS), ""]
     trials = [await tried(harness.name, env_id) for env_id in TASKS.values()]
     calls = ", ".join(str(trial.model_calls) for trial in trials)
@@ -45,8 +45,7 @@ async def main(names: list[str]) -> None:
     print("| program | version | dialect | plays by | terminal | desk | game | model calls |")
     print("|---|---|---|---|---|---|---|---|")
     for harness in harnesses().values():
-        if not names or harness.name in names:
-            print(f"| {' | '.join(await row(harness))} |", flush=True)
+        print(f"| {' | '.join(await row(harness, not names or harness.name in names))} |", flush=True)
 
 
 if __name__ == "__main__":

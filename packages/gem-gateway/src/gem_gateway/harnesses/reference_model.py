@@ -89,7 +89,7 @@ class ReferenceModel:
                 return [(call["name"], call["arguments"])]
             return [("act", {"action": action})]
         functions = [call["function"] for call in action["tool_calls"]]
-        return [(function["name"], json.loads(function["arguments"])) for function in functions]
+        return [(function["name"], _arguments(function["arguments"])) for function in functions]
 
     def _through(self, call: tuple[str, dict[str, Any]], names: Sequence[str]) -> dict[str, Any]:
         """Return a call in the words of the program: of its tool for the episode's, or of its shell."""
@@ -105,6 +105,12 @@ class ReferenceModel:
 def _offered(wanted: str, names: Sequence[str]) -> str | None:
     """Return the program's name of a tool of the episode; None if it offers none."""
     return next((name for name in names if re.fullmatch(rf"((mcp_+)?gem_+)?{re.escape(wanted)}", name)), None)
+
+
+def _arguments(given: Any) -> dict[str, Any]:
+    """Return the arguments of a call, which policies write as JSON or as they are."""
+    arguments: dict[str, Any] = json.loads(given) if isinstance(given, str) else dict(given)
+    return arguments
 
 
 _count = 0

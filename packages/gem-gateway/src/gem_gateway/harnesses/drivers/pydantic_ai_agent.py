@@ -7,14 +7,14 @@ import os
 from pathlib import Path
 
 from pydantic_ai import Agent, UsageLimits
-from pydantic_ai.mcp import MCPServerStreamableHTTP
+from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 
 async def main() -> None:
     """Run an agent whose only tools are those of the episode."""
-    server = MCPServerStreamableHTTP(
+    server = MCPToolset(
         os.environ["GEM_MCP_URL"],
         headers={"Authorization": f"Bearer {os.environ['GEM_MCP_KEY']}"},
         read_timeout=3600.0,
