@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from gem.core import Env
 from gem_eval.clients import ModelError, ScriptedClient
 from gem_gateway.harnesses import harness_policy
-from gem_gateway.harnesses.reference_model import ReferenceModel
+from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
 from gem_rollout import EpisodeLimits, RolloutEngine, plan_episodes
 from gem_rollout.trajectory import Trajectory
 
@@ -49,11 +48,7 @@ def play(folder: Path) -> Play:
     ) -> Trajectory:
         model = ReferenceModel()
         command = f"command:'{sys.executable}' -I -S '{PROGRAM}' {behaviour} '{file}'"
-        make = harness_policy(command, client or model, **options)
-
-        def make_policy(env: Env[Any, Any]) -> Any:
-            model.play(env)
-            return make(env)
+        make_policy = with_reference_model(harness_policy(command, client or model, **options), model)
 
         async def run() -> Trajectory:
             plan = plan_episodes(env_id, 1, seed=3)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gem.core import Env
-from gem.policies import make_policy
+from gem.core import Env, Info
+from gem.policies import Policy, make_policy
 from gem_eval.clients import Completion, Sampling
 from gem_eval.clients.base import Message
 
-__all__ = ["ReferenceModel"]
+__all__ = ["ReferenceModel", "with_reference_model"]
 
 _TEXT_CALL = re.compile(r"<tool_call>(.*)</tool_call>", re.DOTALL)
 _SHELLS = ("bash", "shell", "exec_command", "run_shell_command")
@@ -25,7 +25,8 @@ _SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 class ReferenceModel:
     """Plays through whatever tools a program offers: those of the episode, by any prefix, or a shell.
 
-    The program has to do the calls: the model only writes them. It knows one environment at a time.
+    The program has to do the calls: the model only writes them, and reads their results from the program's requests. It
+    knows one environment at a time.
     """
 
     model = "reference"
@@ -33,13 +34,15 @@ class ReferenceModel:
     def __init__(self) -> None:
         self.requests: list[tuple[list[Message], list[dict[str, Any]]]] = []
         self._searched = False
-        self._env: Env[Any, Any]
+        self._first: Any = None
         self._policy: Any = None
         self._held: list[tuple[str, dict[str, Any]]] = []  # calls of tools that the program must look up first
 
-    def play(self, env: Env[Any, Any]) -> None:
-        """Answer for this environment from now on."""
-        self._env, self._policy, self._held = env, None, []
+    def play(self, env: Env[Any, Any], observation: Any, info: Info) -> None:
+        """Answer for this episode from now on; ``observation`` and ``info`` are its first."""
+        self._policy, self._held, self._searched = make_policy("reference", env), [], False
+        self._policy.reset(observation, info)
+        self._first = observation
 
     async def chat(
         self,
@@ -78,10 +81,9 @@ class ReferenceModel:
 
     def _calls(self, observation: str) -> list[tuple[str, dict[str, Any]]]:
         """Return the reference policy's next action as calls of the episode's tools."""
-        if self._policy is None:
-            self._policy = make_policy("reference", self._env)
-            self._policy.reset(observation, {})
-        action = self._policy.act(observation, {})
+        # What the program has made of its task is more than the first observation.
+        shown, self._first = (observation if self._first is None else self._first), None
+        action = self._policy.act(shown, {})
         if isinstance(action, str):
             found = _TEXT_CALL.fullmatch(action.strip())
             if found:
@@ -136,3 +138,23 @@ def _completion(text: str, calls: Sequence[dict[str, Any]] = ()) -> Completion:
 def _text(message: Message) -> str:
     content = message.get("content") or ""
     return content if isinstance(content, str) else "\n".join(str(part.get("text", "")) for part in content)
+
+
+def with_reference_model(make: Callable[[Env[Any, Any]], Any], model: ReferenceModel) -> Callable[[Env[Any, Any]], Any]:
+    """Return a maker of policies like ``make``, whose episodes the model knows from their first observation on."""
+    return lambda env: _Announced(make(env), model, env)
+
+
+class _Announced(Policy[Any, Any]):
+    """A policy that tells the reference model of each new episode."""
+
+    def __init__(self, policy: Any, model: ReferenceModel, env: Env[Any, Any]) -> None:
+        self._policy, self._model, self._env = policy, model, env
+        self.end_episode, self.close = policy.end_episode, policy.close
+
+    async def reset(self, observation: Any, info: Info) -> None:
+        self._model.play(self._env, observation, info)
+        await self._policy.reset(observation, info)
+
+    async def act(self, observation: Any, info: Info) -> Any:
+        return await self._policy.act(observation, info)

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gem.core import Env
 from gem.registry import spec as find_spec
 from gem_gateway.harnesses.policies import harness_policy
-from gem_gateway.harnesses.reference_model import ReferenceModel
+from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
 from gem_rollout import EpisodeRequest, RolloutEngine
 from gem_rollout.trajectory import EpisodeKey, Trajectory
 
@@ -56,12 +55,7 @@ async def try_out(
         HarnessError: if the program is not installed.
     """
     model = ReferenceModel()
-    make = harness_policy(harness, model, seconds=seconds)
-
-    def make_policy(env: Env[Any, Any]) -> Any:
-        model.play(env)
-        return make(env)
-
+    make_policy = with_reference_model(harness_policy(harness, model, seconds=seconds), model)
     request = EpisodeRequest(find_spec(env_id).with_kwargs(dict(kwargs or {})), EpisodeKey(env_id, seed, 0))
     async with RolloutEngine([request], make_policy, concurrency=1) as engine:
         async for record in engine:
