@@ -16,13 +16,13 @@ from mcp.client.streamable_http import streamable_http_client
 import gem
 from gem.tools import ToolEnvWrapper, tool
 from gem_gateway.mcp_env.episode_calls import EpisodeCalls, content_parts, tools_of
-from gem_gateway.mcp_env.server import EpisodeServer, ServedEpisode
+from gem_gateway.mcp_env.server import EpisodeEndpoint, EpisodeServer
 
 GAME = "game:GuessTheNumber-v0-easy"
 
 
 @asynccontextmanager
-async def connected(episode: ServedEpisode) -> AsyncIterator[Client]:
+async def connected(episode: EpisodeEndpoint) -> AsyncIterator[Client]:
     """A client of the protocol's own library, with the episode's key."""
     headers = {"Authorization": f"Bearer {episode.key}"}
     async with (

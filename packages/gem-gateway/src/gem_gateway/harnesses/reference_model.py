@@ -59,11 +59,11 @@ class ReferenceModel:
             return _completion("A title")  # a side request of the program
         last = _text(messages[-1])
         if _OVER in last:
-            shell = next((name for name in names if name in _SHELLS), None)
-            if names == [shell]:
-                return _completion("", [_call(shell, {"command": _SUBMIT})])
-            final = next((name for name in names if name == "final_answer"), None)
-            return _completion("", [_call(final, {"answer": "Done."})]) if final else _completion("Done.")
+            if len(names) == 1 and names[0] in _SHELLS:
+                return _completion("", [_call(names[0], {"command": _SUBMIT})])
+            if "final_answer" in names:
+                return _completion("", [_call("final_answer", {"answer": "Done."})])
+            return _completion("Done.")
         calls, self._held = self._held or self._calls(last), []
         if "tool_search" in names and not self._searched and _offered(calls[0][0], names) is None:
             self._held, self._searched = calls, True

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from typing_extensions import Self
 
-__all__ = ["EpisodeServer", "ServedEpisode"]
+__all__ = ["EpisodeEndpoint", "EpisodeServer"]
 
 _STOP_SECONDS = 2.0
 """Seconds that open connections have when the server stops."""
 
 
 @dataclass(frozen=True)
-class ServedEpisode:
+class EpisodeEndpoint:
     """An episode with an address of its own."""
 
     calls: EpisodeCalls
@@ -49,7 +49,7 @@ class EpisodeServer:
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         self._host = host
-        self._episodes: dict[str, ServedEpisode] = {}
+        self._episodes: dict[str, EpisodeEndpoint] = {}
         self._server: _QuietServer | None = None
         self._task: asyncio.Task[None] | None = None
         self._address = ""
@@ -79,10 +79,10 @@ class EpisodeServer:
         await self._task
 
     @contextlib.contextmanager
-    def serve(self, calls: EpisodeCalls) -> Iterator[ServedEpisode]:
+    def serve(self, calls: EpisodeCalls) -> Iterator[EpisodeEndpoint]:
         """Give an episode an address for as long as the context lasts."""
         name = secrets.token_hex(8)
-        served = ServedEpisode(calls, f"{self._address}/episodes/{name}/mcp", secrets.token_urlsafe(32))
+        served = EpisodeEndpoint(calls, f"{self._address}/episodes/{name}/mcp", secrets.token_urlsafe(32))
         self._episodes[name] = served
         try:
             yield served
@@ -101,7 +101,7 @@ class _QuietServer(uvicorn.Server):
 class _Application:
     """Finds the episode of a request by path and key, and passes the request on to the protocol's own application."""
 
-    def __init__(self, episodes: dict[str, ServedEpisode]) -> None:
+    def __init__(self, episodes: dict[str, EpisodeEndpoint]) -> None:
         self._episodes = episodes
         self._protocol = _protocol_server().streamable_http_app(json_response=True, stateless_http=True)
 
@@ -115,7 +115,7 @@ class _Application:
             scope = {**scope, "path": "/mcp", "raw_path": b"/mcp", _EPISODE: episode}
         await self._protocol(scope, receive, send)
 
-    def _episode(self, scope: Any) -> ServedEpisode | None:
+    def _episode(self, scope: Any) -> EpisodeEndpoint | None:
         parts = scope["path"].split("/")
         episode = self._episodes.get(parts[2]) if len(parts) == 4 and parts[1::2] == ["episodes", "mcp"] else None
         given = next((value for name, value in scope["headers"] if name.lower() == b"authorization"), b"")
@@ -154,5 +154,5 @@ def _protocol_server() -> Server[Any]:
 
 
 def _calls(context: Any) -> EpisodeCalls:
-    episode: ServedEpisode = context.request.scope[_EPISODE]
+    episode: EpisodeEndpoint = context.request.scope[_EPISODE]
     return episode.calls
