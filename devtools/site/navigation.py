@@ -44,7 +44,6 @@ SECTIONS = (
         "Guides for trainers",
         (
             "docs/guides/rollouts.md",
-            "docs/guides/harnesses.md",
             "docs/guides/vectorization.md",
             "docs/guides/trainers.md",
             "docs/guides/curricula.md",
@@ -54,6 +53,8 @@ SECTIONS = (
             "docs/guides/data-sets.md",
             "docs/guides/scale.md",
             "docs/guides/environment-server.md",
+            "docs/guides/gateway.md",
+            "docs/guides/harnesses.md",
             "docs/guides/foreign-environments.md",
             "docs/paper.md",
         ),

@@ -75,12 +75,15 @@ class OddModel:
 
     model = "odd"
 
-    def __init__(self, codec: PairCodec, rng: random.Random, *, tells: bool = True) -> None:
+    def __init__(
+        self, codec: PairCodec, rng: random.Random, *, tells: bool = True, parallel_calls: bool = True
+    ) -> None:
         self.codec = codec
         self.rng = rng
         self.tells = tells
         """Whether it says which ids it took."""
         self.log: list[tuple[list[int], list[int], list[float]]] = []
+        self.most_calls = 2 if parallel_calls else 1
         self._said: dict[str, str] = {}
         self.hold: asyncio.Event | None = None
         """Answers wait for it."""
@@ -112,7 +115,7 @@ class OddModel:
         )
         if rng.random() < 0.4:
             said = f"<think>then I look\n{rng.randrange(9)}</think>\n\n{said}"
-        for _ in range(rng.choice((0, 0, 1, 1, 2))):
+        for _ in range(min(rng.choice((0, 0, 1, 1, 2)), self.most_calls)):
             written = json.dumps(
                 {"path": rng.choice(("/a", "é")), "depth": rng.randrange(3)}, indent=rng.choice((None, 1))
             )

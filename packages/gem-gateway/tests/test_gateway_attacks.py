@@ -66,6 +66,7 @@ def statuses(answer: bytes) -> list[int]:
     return [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3}) ", answer)]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "headers",
     [
@@ -119,6 +120,7 @@ PATHS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("path", PATHS)
 def test_no_path_leads_to_another_session(play, path: str) -> None:
     """Paths are compared as they come, and whatever is no endpoint of one's own session is refused."""
@@ -136,6 +138,7 @@ def test_no_path_leads_to_another_session(play, path: str) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "TRACE", "OPTIONS", "BREW"])
 def test_no_other_method_makes_a_call(play, method: str) -> None:
     """An endpoint of calls takes POST alone."""
@@ -165,6 +168,7 @@ FRAMINGS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("lines", FRAMINGS.values(), ids=FRAMINGS.keys())
 def test_a_request_of_doubtful_length_is_refused_and_its_connection_closed(play, lines: list[bytes]) -> None:
     """What two readers could cut differently is read by none, and nothing after it is taken for a request."""
@@ -215,6 +219,7 @@ def test_bodies_that_are_too_large_are_refused_before_they_are_held(play) -> Non
     asyncio.run(run())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("encoding", ["br", "gzip, gzip", "compress", "x-gzip\t", "zstd;q=1"])
 def test_an_unknown_compression_is_refused_in_the_dialect(play, encoding: str) -> None:
     """A body that the gateway cannot unpack gets 415 and the names of what it can."""
@@ -293,6 +298,7 @@ MALFORMED: list[Any] = [
 ]
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("body", MALFORMED, ids=lambda body: repr(body)[:50])
 def test_a_malformed_call_is_refused_with_a_reason(play, body: Any) -> None:
     """Whatever a body holds, the answer is 400 in the dialect, and the model is not asked."""
@@ -312,6 +318,7 @@ def test_a_malformed_call_is_refused_with_a_reason(play, body: Any) -> None:
 HOSTILE = 'x\n\nevent: error\ndata: {"type":"error"}\n\n\r\n\r\nHTTP/1.1 200 OK\r\nSet-Cookie: a=b\u2028\x00'
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("endpoint", ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/completions"])
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 def test_what_the_model_says_stays_inside_its_json(play, endpoint: str, stream: bool) -> None:
@@ -550,6 +557,7 @@ def test_remote_tools_and_fields_of_the_server_are_left_out(play) -> None:
 PICTURES = ["https://evil.example/a.png", "http://169.254.169.254/", "file:///etc/passwd", "data:text/html,x", "x"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("url", PICTURES)
 def test_no_picture_is_fetched_for_a_program(play, url: str) -> None:
     """A picture must be in the request: a URL would have the model's server reach what the box does not."""
@@ -567,6 +575,7 @@ def test_no_picture_is_fetched_for_a_program(play, url: str) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("field", ["previous_response_id", "conversation", "background", "prompt"])
 def test_responses_of_others_cannot_be_continued(play, field: str) -> None:
     """The gateway keeps no responses, so that no id leads to one."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
-import openai
 import pytest
 
 from gem_eval.clients import Completion
 from gem_gateway import CallBudget
+
+if TYPE_CHECKING:
+    import anthropic
+    import openai
+
+pytestmark = pytest.mark.xdist_group("foreign clients")  # so that one process imports them, which takes seconds
 
 LONG = "A long answer — with “quotes”, a line\nbreak,\r\ndata: a line of its own\n\nevent: done\n\nand 🙂. " * 3
 
@@ -56,16 +60,21 @@ def saying(text: str, reasoning: str | None = None, finish: str = "stop") -> Com
 
 
 def openai_client(playing: Any, dialect: str = "chat", **options: Any) -> openai.AsyncOpenAI:
+    import openai
+
     return openai.AsyncOpenAI(base_url=playing.session.base_url(dialect), api_key=playing.session.api_key, **options)
 
 
 def anthropic_client(playing: Any, **options: Any) -> anthropic.AsyncAnthropic:
+    import anthropic
+
     return anthropic.AsyncAnthropic(
         base_url=playing.session.base_url("messages"), api_key=playing.session.api_key, **options
     )
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
 def test_a_chat_with_parallel_calls_and_reasoning_goes_round(play, stream: bool) -> None:
     """OpenAI's client reads calls, reasoning and usage of a chat, and its echo reaches the model as it was written."""
 
@@ -117,7 +126,8 @@ def test_a_chat_with_parallel_calls_and_reasoning_goes_round(play, stream: bool)
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
 def test_responses_with_parallel_calls_and_reasoning_go_round(play, stream: bool) -> None:
     """OpenAI's client reads items of Responses, and its echo reaches the model as it was written."""
 
@@ -175,6 +185,7 @@ def test_responses_with_parallel_calls_and_reasoning_go_round(play, stream: bool
     asyncio.run(run())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 def test_messages_with_parallel_calls_and_thinking_go_round(play, stream: bool) -> None:
     """Anthropic's client reads blocks and usage, and its echo reaches the model as it was written."""
@@ -231,6 +242,7 @@ def test_messages_with_parallel_calls_and_thinking_go_round(play, stream: bool) 
     asyncio.run(run())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 def test_completions_continue_texts_and_token_ids(play, stream: bool) -> None:
     """OpenAI's client has a text and a list of token ids continued, without a chat template."""
@@ -250,6 +262,7 @@ def test_completions_continue_texts_and_token_ids(play, stream: bool) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.nightly
 def test_structured_output_reaches_the_model_in_every_dialect(play) -> None:
     """A schema for the answer is passed on from chat completions, Responses and Messages in one form."""
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -278,6 +291,7 @@ def test_structured_output_reaches_the_model_in_every_dialect(play) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.nightly
 def test_an_answer_that_was_cut_off_says_so_in_every_dialect(play) -> None:
     """The limit of tokens is the reason of the end, in the dialect's word."""
 
@@ -297,6 +311,7 @@ def test_an_answer_that_was_cut_off_says_so_in_every_dialect(play) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.nightly
 def test_thinking_that_nobody_asked_for_is_left_out_of_messages(play) -> None:
     """A program that asks for no thinking finds the text first, as with the hosted API."""
 
@@ -308,6 +323,7 @@ def test_thinking_that_nobody_asked_for_is_left_out_of_messages(play) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.nightly
 def test_models_and_tokens_can_be_asked_for(play) -> None:
     """Both clients list the model, and Anthropic's counts the tokens of a prompt."""
 
@@ -329,8 +345,11 @@ def test_models_and_tokens_can_be_asked_for(play) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.nightly
 def test_a_used_up_budget_ends_both_clients_without_a_repetition(play) -> None:
     """Each client raises the error of its dialect at once, and the session names the limit."""
+    import anthropic
+    import openai
 
     async def run() -> None:
         async with play(lambda _: saying("yes"), CallBudget(calls=1)) as playing:

@@ -1,5 +1,7 @@
 from gem_gateway.budgets import CallBudget as CallBudget
 from gem_gateway.client_answerer import ClientAnswerer as ClientAnswerer
 from gem_gateway.gateway import Gateway as Gateway
+from gem_gateway.generate_client import GenerateClient as GenerateClient
+from gem_gateway.policy_client import PolicyClient as PolicyClient
 
 __version__: str

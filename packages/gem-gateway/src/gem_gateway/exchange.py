@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -87,8 +88,9 @@ async def exchange(
         counts.errors[error.kind] += 1
         if stream is None:
             raise
-        await _write(stream, dialect.error_event(error), limits)
-        await stream.write_eof()
+        with suppress(ConnectionError, asyncio.TimeoutError):  # a program that has gone needs no error
+            await _write(stream, dialect.error_event(error), limits)
+            await stream.write_eof()
         return stream
     except asyncio.CancelledError:  # the program has gone
         _count_gone(counts, completion)

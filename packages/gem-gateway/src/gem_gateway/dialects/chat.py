@@ -27,6 +27,8 @@ _KEPT = ("metadata", "prompt_cache_key", "safety_identifier", "service_tier", "s
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 """Role in a request → role in chat templates, of which few know a developer."""
 
+_PLAIN = ("user", "assistant")
+
 _SERVER_FIELDS = ("web_search_options", "functions", "audio")
 
 
@@ -39,7 +41,7 @@ class ChatDialect:
     def read(self, body: dict[str, Any], settings: CallSettings) -> ModelCall:
         notes: list[str] = []
         messages = [
-            _message(message, f"messages[{index}]", settings)
+            message if _is_plain(message) else _message(message, f"messages[{index}]", settings)
             for index, message in enumerate(objects(body.get("messages"), "messages"))
         ]
         if not messages:
@@ -179,6 +181,11 @@ def _head(head: AnswerHead, kind: str) -> dict[str, Any]:
 
 def _content(completion: Completion) -> str | None:
     return completion.text or (None if completion.tool_calls else "")
+
+
+def _is_plain(message: dict[str, Any]) -> bool:
+    """Return whether a message is a text of the user or the assistant, which most are, and is taken as it is."""
+    return len(message) == 2 and message.get("role") in _PLAIN and type(message.get("content")) is str
 
 
 def _message(message: dict[str, Any], param: str, settings: CallSettings) -> Message:

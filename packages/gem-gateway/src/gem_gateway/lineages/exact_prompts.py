@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from gem.errors import NotSupportedError
+from gem.errors import GemError, NotSupportedError
 from gem_eval.clients.base import Message
 from gem_gateway.lineages.matching import Match
 from gem_rollout.chat_templates.sampled_prompt import ChatCodec, PromptTokenizer, SampledPrompt
@@ -34,7 +34,8 @@ class ExactPrompts:
         """Return the ids of a prompt, and why they do not continue those of the matching call; None if they do.
 
         Raises:
-            NotSupportedError: if the chat template leaves out a message, or one holds a picture.
+            NotSupportedError: if the chat template refuses the conversation or leaves out a message, or one holds a
+                picture.
             ModelError: of a server that tokenizes.
         """
         book = self._book(tools)
@@ -53,7 +54,12 @@ class ExactPrompts:
                 except NotSupportedError as error:
                     reason = f"the template cannot continue call {parent}: {error}"
         book.restart()
-        return await book.extend_async(list(messages)), reason or "the first call"
+        try:
+            return await book.extend_async(list(messages)), reason or "the first call"
+        except GemError:
+            raise
+        except Exception as error:  # the template's own, which may refuse a conversation
+            raise NotSupportedError(f"the chat template cannot render the conversation: {error}") from error
 
     def _book(self, tools: list[dict[str, Any]] | None) -> SampledPrompt:
         """Return the book of prompts with these tools, which templates write into them.

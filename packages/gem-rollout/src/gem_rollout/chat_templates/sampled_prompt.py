@@ -433,7 +433,7 @@ def render_chat(
     except Exception:
         if not any(message.get("tool_calls") for message in messages):
             raise
-        return render(tokenizer, messages, arguments, opened)
+        return render(tokenizer, [_with_text(message) for message in messages], arguments, opened)
 
 
 _REWRITTEN = (
@@ -484,6 +484,9 @@ def _is_shown(message: Message, before: Message) -> bool:
 
 
 def _for_template(message: Message) -> Message:
-    if message.get("tool_calls"):
-        return template_message(message)
-    return {**message, "content": ""} if message.get("content", "") is None else message
+    return template_message(message) if message.get("tool_calls") else _with_text(message)
+
+
+def _with_text(message: Message) -> Message:
+    """Return a message whose content is a text where it was null or missing, which some templates trip over."""
+    return {**message, "content": ""} if message.get("content") is None else message

@@ -25,7 +25,12 @@ _MOST_SHOWN = 20
 
 @click.group("trajectories")
 def trajectories_command() -> None:
-    """Work with recorded episodes."""
+    """Work with recorded episodes.
+
+    \b
+    Example:
+      gem trajectories verify runs/demo.jsonl
+    """
 
 
 @trajectories_command.command("verify")
