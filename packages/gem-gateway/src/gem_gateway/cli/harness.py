@@ -11,15 +11,27 @@ from gem_cli.terminal_text import printable
 __all__ = ["harness_command"]
 
 
-@click.group("harness", short_help="List and install agent programs that play environments.")
+@click.group("harness", short_help="List, install and try out agent programs that play environments.")
 def harness_command() -> None:
-    """List and install the agent programs that play with ``gem eval --harness NAME``."""
+    """List, install and try out the agent programs that play with gem eval --harness NAME.
+
+    \b
+    Examples:
+      gem harness list
+      gem harness install qwen-code
+      gem harness check qwen-code
+    """
 
 
 @harness_command.command("list")
 @json_option
 def list_command(as_json: bool) -> None:
-    """List the agent programs, and which are installed."""
+    """List the agent programs, and which are installed.
+
+    \b
+    Example:
+      gem harness list --json
+    """
     from gem_gateway.harnesses.installation import folder_of, is_installed
     from gem_gateway.harnesses.table import harnesses
 

@@ -27,11 +27,16 @@ class ReferenceModel:
 
     The program has to do the calls: the model only writes them, and reads their results from the program's requests. It
     knows one environment at a time.
+
+    Args:
+        plays_by_command: whether the program plays by the command ``./episode`` in its shell. A tool of its own may then
+            have the name of one of the episode's.
     """
 
     model = "reference"
 
-    def __init__(self) -> None:
+    def __init__(self, *, plays_by_command: bool = False) -> None:
+        self._plays_by_command = plays_by_command
         self.requests: list[tuple[list[Message], list[dict[str, Any]]]] = []
         self._searched = False
         self._first: Any = None
@@ -65,7 +70,7 @@ class ReferenceModel:
                 return _completion("", [_call("final_answer", {"answer": "Done."})])
             return _completion("Done.")
         calls, self._held = self._held or self._calls(last), []
-        if "tool_search" in names and not self._searched and _offered(calls[0][0], names) is None:
+        if "tool_search" in names and not self._searched and self._offered(calls[0][0], names) is None:
             self._held, self._searched = calls, True
             wanted = ",".join(f"mcp__gem__{name}" for name in dict.fromkeys(name for name, _ in calls))
             return _completion("", [_call("tool_search", {"query": f"select:{wanted}"})])
@@ -93,20 +98,22 @@ class ReferenceModel:
         functions = [call["function"] for call in action["tool_calls"]]
         return [(function["name"], _arguments(function["arguments"])) for function in functions]
 
+    def _offered(self, wanted: str, names: Sequence[str]) -> str | None:
+        """Return the program's name of a tool of the episode, with a prefix if one has it; None if it offers none."""
+        if self._plays_by_command:
+            return None
+        prefixed = [name for name in names if re.fullmatch(rf"(mcp_+)?gem_+{re.escape(wanted)}", name)]
+        return next(iter(prefixed), wanted if wanted in names else None)
+
     def _through(self, call: tuple[str, dict[str, Any]], names: Sequence[str]) -> dict[str, Any]:
         """Return a call in the words of the program: of its tool for the episode's, or of its shell."""
         wanted, arguments = call
-        offered = _offered(wanted, names)
+        offered = self._offered(wanted, names)
         if offered is not None:
             return _call(offered, arguments)
         shell = next(name for name in names if name in _SHELLS)
         command = f"./episode call {wanted} {shlex.quote(json.dumps(arguments))}"
         return _call(shell, {"cmd" if shell == "exec_command" else "command": command})
-
-
-def _offered(wanted: str, names: Sequence[str]) -> str | None:
-    """Return the program's name of a tool of the episode; None if it offers none."""
-    return next((name for name in names if re.fullmatch(rf"((mcp_+)?gem_+)?{re.escape(wanted)}", name)), None)
 
 
 def _arguments(given: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from gem.registry import spec as find_spec
 from gem_gateway.harnesses.policies import harness_policy
 from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
+from gem_gateway.harnesses.table import harness_of
 from gem_rollout import EpisodeRequest, RolloutEngine
 from gem_rollout.trajectory import EpisodeKey, Trajectory
 
@@ -54,7 +55,7 @@ async def try_out(
     Raises:
         HarnessError: if the program is not installed.
     """
-    model = ReferenceModel()
+    model = ReferenceModel(plays_by_command=harness_of(harness).tools == "command")
     make_policy = with_reference_model(harness_policy(harness, model, seconds=seconds), model)
     request = EpisodeRequest(find_spec(env_id).with_kwargs(dict(kwargs or {})), EpisodeKey(env_id, seed, 0))
     async with RolloutEngine([request], make_policy, concurrency=1) as engine:
