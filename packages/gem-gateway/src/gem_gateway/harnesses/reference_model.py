@@ -29,8 +29,8 @@ class ReferenceModel:
     knows one environment at a time.
 
     Args:
-        plays_by_command: whether the program plays by the command ``./episode`` in its shell. A tool of its own may then
-            have the name of one of the episode's.
+        plays_by_command: whether the program plays by the command ``./episode`` in its shell. A tool of its own may
+            then have the name of one of the episode's.
     """
 
     model = "reference"
