@@ -18,7 +18,8 @@ from gem_gateway.harnesses.trial import try_out
 
 pytestmark = pytest.mark.nightly
 
-SMALL = ("qwen-code", "mini-swe-agent", "openai-agents", "pi", "pydantic-ai")
+PROGRAMS = [name for name in harnesses() if name != "claude-agent-sdk"]
+"""Claude's SDK runs the program of Claude Code, which is here, and brings another copy of it."""
 GAME, DESK, TERMINAL = "game:GuessTheNumber-v0-easy", "desk:Retail-v0", "terminal:Ledger-v0"
 
 
@@ -33,7 +34,7 @@ def installed(name: str) -> None:
 
 
 @pytest.mark.parametrize("env_id", [GAME, DESK])
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_solves_a_task(name: str, env_id: str) -> None:
     """The program makes every call of the solution, and the environment says that the task is solved."""
     installed(name)
@@ -43,7 +44,7 @@ def test_a_program_solves_a_task(name: str, env_id: str) -> None:
 
 
 @pytest.mark.containers
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_solves_a_task_in_a_terminal(name: str) -> None:
     """The program works in the container through the episode's tools, and the task's tests pass."""
     if shutil.which("bwrap") is None:
