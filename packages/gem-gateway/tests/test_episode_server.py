@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 import gem
 from gem.tools import ToolEnvWrapper, tool
 from gem_gateway.mcp_env.episode_calls import EpisodeCalls, content_parts, tools_of
-from gem_gateway.mcp_env.server import EpisodeEndpoint, EpisodeServer
+from gem_gateway.mcp_env.server import EpisodeEndpoint, EpisodeMCPServer
 
 GAME = "game:GuessTheNumber-v0-easy"
 
@@ -53,7 +53,7 @@ def test_a_client_plays_an_episode_and_learns_no_reward() -> None:
                 (calls.end if terminated else calls.observe)(observation)
             return shown
 
-        async with EpisodeServer() as server:
+        async with EpisodeMCPServer() as server:
             with server.serve(calls) as episode:
                 played = asyncio.ensure_future(engine())
                 async with connected(episode) as client:
@@ -84,7 +84,7 @@ def test_a_key_opens_its_own_episode_alone() -> None:
             async with http.post(url, json=body, headers=headers) as answer:
                 return answer.status
 
-        async with EpisodeServer() as server, aiohttp.ClientSession() as http:
+        async with EpisodeMCPServer() as server, aiohttp.ClientSession() as http:
             with server.serve(calls[0]) as one:
                 with server.serve(calls[1]) as other:
                     found = [await status(one.url, one.key), await status(other.url, other.key)]

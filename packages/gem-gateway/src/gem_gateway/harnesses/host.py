@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 
 from gem_gateway.gateway import Gateway
-from gem_gateway.mcp_env.server import EpisodeServer
+from gem_gateway.mcp_env.server import EpisodeMCPServer
 
 __all__ = ["HarnessHost"]
 
@@ -16,7 +16,7 @@ class HarnessHost:
 
     def __init__(self) -> None:
         self.gateway: Gateway
-        self.episodes: EpisodeServer
+        self.episodes: EpisodeMCPServer
         self._users = 0
         self._stack: AsyncExitStack | None = None
         self._changes = asyncio.Lock()
@@ -27,7 +27,7 @@ class HarnessHost:
             if self._stack is None:
                 async with AsyncExitStack() as stack:
                     self.gateway = await stack.enter_async_context(Gateway())
-                    self.episodes = await stack.enter_async_context(EpisodeServer())
+                    self.episodes = await stack.enter_async_context(EpisodeMCPServer())
                     self._stack = stack.pop_all()
             self._users += 1
 

@@ -1,4 +1,4 @@
-"""The MCP server of the episodes that agent programs play: :class:`EpisodeServer`."""
+"""The MCP server of the episodes that agent programs play: :class:`EpisodeMCPServer`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from typing_extensions import Self
 
-__all__ = ["EpisodeEndpoint", "EpisodeServer"]
+__all__ = ["EpisodeEndpoint", "EpisodeMCPServer"]
 
 _STOP_SECONDS = 2.0
 """Seconds that open connections have when the server stops."""
@@ -37,7 +37,7 @@ class EpisodeEndpoint:
     """Opens this episode alone; sent as ``Authorization: Bearer KEY``."""
 
 
-class EpisodeServer:
+class EpisodeMCPServer:
     """Serves any number of episodes over streamable HTTP on the event loop of the caller, each behind its own key.
 
     Requests are independent of each other: a client needs no session, and one that comes back finds its episode.
