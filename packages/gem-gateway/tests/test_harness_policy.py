@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from gem_eval.cli.eval import eval_command
 from gem_eval.clients import ModelError, ScriptedClient
+from gem_eval.runs import RunFolder
 from gem_gateway.harnesses import harness_policy
 from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
 from gem_rollout import EpisodeLimits, RolloutEngine, plan_episodes
@@ -118,6 +123,7 @@ def test_a_program_without_calls_answers(play: Play) -> None:
     assert [turn.action for turn in record.transitions] == ["forty-two"]
 
 
+@pytest.mark.nightly
 def test_a_flood_of_output_does_no_harm(play: Play) -> None:
     """A program that writes twelve megabytes plays on."""
     assert play("floods").outcome == "succeeded"
@@ -164,7 +170,61 @@ def test_a_model_that_gives_no_answer_is_a_fault_of_the_endpoint(play: Play) -> 
     assert (record.outcome, record.failure.source, record.failure.kind) == ("unknown", "endpoint", "unreachable")
 
 
+@pytest.mark.nightly
 def test_a_limit_of_turns_ends_the_program(play: Play) -> None:
     """A limit of the engine tells the program that the episode is over, and the program ends by itself."""
     record = play("plays", limits=EpisodeLimits(max_turns=1))
     assert (record.stop_reason, len(record.transitions)) == ("turns", 1)
+
+
+TRAINER = """
+import asyncio, sys
+from gem_eval.clients import ScriptedClient
+from gem_gateway.harnesses import harness_policy
+from gem_rollout import RolloutEngine, plan_episodes
+
+async def run():
+    make = harness_policy(sys.argv[1], ScriptedClient([]))
+    async with RolloutEngine(plan_episodes("game:GuessTheNumber-v0-easy", 1), make, concurrency=1) as engine:
+        async for _ in engine:
+            pass
+
+asyncio.run(run())
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to the supervisor")
+def test_a_killed_trainer_leaves_no_program(folder: Path, tmp_path: Path) -> None:
+    """When the process of the engine is killed, the program and what it has started end."""
+    note = tmp_path / "processes"
+    command = f"command:'{sys.executable}' -I -S '{PROGRAM}' hangs '{note}'"
+    variables = {**os.environ, "TMPDIR": str(folder)}
+    with subprocess.Popen([sys.executable, "-c", TRAINER, command], env=variables) as trainer:
+        until(lambda: note.exists() and len(note.read_text().split()) == 2)
+        trainer.kill()
+    processes = [int(process) for process in note.read_text().split()]
+    until(lambda: not any(is_alive(process) for process in processes))
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait for an event, at most a minute."""
+    deadline = time.monotonic() + 60.0
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_an_evaluation_plays_with_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``gem eval --harness`` records what the program did, and names it; resumed, it plays on with the same one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("silent_model.py").write_text("def answer(messages): return 'nothing'")
+    options = ("--harness", "command:echo 'no number'", "-u", "scripted:silent_model:answer", "-n", "1", "--out", "run")
+    for arguments in ((GAME, *options), ("--resume", "run")):
+        done = CliRunner().invoke(eval_command, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    run = RunFolder("run")
+    assert (run.config.agent, run.config.harness) == ("command:echo with scripted", "command:echo 'no number'")
+    (row,) = run.rows()
+    assert [turn.action for turn in run.episode(row).transitions] == ["no number"]
