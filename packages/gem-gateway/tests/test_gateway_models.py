@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import Any
 
 import pytest
-from difficult_programs import PairCodec
+from difficult_programs import OddModel, PairCodec
 
 from gem.errors import ArgumentTypeError, NotSupportedError
 from gem.policies import Act, Policy
-from gem_eval.clients import Completion, ModelError, Sampling
+from gem_eval.clients import Completion, ModelError, Sampling, ScriptedClient
 from gem_eval.clients.local_generation import GeneratedTokens
 from gem_gateway import ClientAnswerer, Gateway, GenerateClient, PolicyClient
 from gem_gateway.calls import ModelCall
@@ -173,5 +174,23 @@ def test_fields_that_a_client_does_not_take_are_left_out_with_a_note(play) -> No
             await session.start(call, 100)
             assert asked == [Sampling(temperature=0.5, max_tokens=20, extra={"top_k": 3})]
             assert list(session.calls.notes) == ["left out min_p: the model's client takes no such fields"]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_the_choice_of_a_tool_reaches_no_prompt_of_ids(exact: bool) -> None:
+    """With exact tokens a prompt is continued, so that what only a chat takes is left out, with a note."""
+    codec = PairCodec(TEMPLATE)
+    client = OddModel(codec, random.Random(0)) if exact else ScriptedClient(["x"])
+
+    async def run() -> None:
+        recorder = LineageRecorder(client, exact_tokens=exact, tokenizer=codec if exact else None)  # type: ignore[arg-type]
+        async with Gateway() as gateway:
+            session = gateway.open(recorder)
+            call = ModelCall([USER], sampling=Sampling(extra={"tool_choice": "required", "top_k": 3}))
+            await session.start(call, 100)
+            assert dict(call.sampling.extra) == ({"top_k": 3} if exact else {"tool_choice": "required", "top_k": 3})
+            assert len(session.calls.notes) == exact
 
     asyncio.run(run())

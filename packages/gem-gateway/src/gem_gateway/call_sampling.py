@@ -7,7 +7,10 @@ from dataclasses import fields, replace
 
 from gem_eval.clients import Sampling
 
-__all__ = ["combined", "known_extra"]
+__all__ = ["SAMPLING_FIELDS", "combined", "known_extra"]
+
+SAMPLING_FIELDS = ("frequency_penalty", "logit_bias", "min_p", "presence_penalty", "repetition_penalty", "top_k")
+"""What :attr:`Sampling.extra` may hold for the continuation of a prompt, in the names of most servers."""
 
 
 def combined(asked: Sampling, decided: Sampling | None) -> Sampling:

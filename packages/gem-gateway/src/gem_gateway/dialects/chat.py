@@ -7,6 +7,7 @@ from typing import Any
 
 from gem_eval.clients.base import Completion, Message
 from gem_gateway.call_errors import ModelCallError
+from gem_gateway.call_sampling import SAMPLING_FIELDS
 from gem_gateway.calls import ModelCall
 from gem_gateway.dialects.base import AnswerHead, CallSettings, event, pieces, usage_of
 from gem_gateway.dialects.fields import function_tool, objects, optional_text, picture, sampling, text, unusable, whole
@@ -15,9 +16,7 @@ from gem_gateway.dialects.server_tools import leave_out
 
 __all__ = ["ChatDialect", "chat_usage", "passed_on", "stop_texts", "token_logprobs"]
 
-PASSED_ON = (
-    "frequency_penalty", "logit_bias", "min_p", "presence_penalty", "reasoning_effort", "repetition_penalty", "top_k",
-)  # fmt: skip
+PASSED_ON = (*SAMPLING_FIELDS, "reasoning_effort")
 """Fields of a request that reach the model's server as they are. All others do not, for some of them would change more
 than the sampling: the chat template, the cache, where the server looks for files."""
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from gem.errors import ArgumentError, NotSupportedError
 from gem_eval.clients import Completion, ModelClient
 from gem_eval.clients.exact_completion import complete_exactly
+from gem_gateway.call_sampling import SAMPLING_FIELDS
 from gem_gateway.calls import ModelCall
+from gem_gateway.client_answerer import ClientAnswerer
 from gem_gateway.lineages.exact_prompts import ExactPrompts
 from gem_gateway.lineages.journal import CallJournal
 from gem_gateway.lineages.matching import CallMatcher, Match
@@ -65,6 +67,19 @@ class LineageRecorder:
             self._prompts = ExactPrompts(source, self.tree)
         elif tokenizer is not None:
             raise ArgumentError("tokenizer is for exact_tokens=True")
+
+    @property
+    def extra_fields(self) -> Collection[str] | None:
+        """What :attr:`Sampling.extra` of a call may hold; None if all of it is passed on.
+
+        With ``exact_tokens``, a prompt is continued, which no server takes the choice of a tool for.
+        """
+        takes: Collection[str] | None = getattr(self._client, "extra_fields", None)
+        return SAMPLING_FIELDS if takes is None and self._prompts is not None else takes
+
+    async def count_tokens(self, call: ModelCall) -> int:
+        """Return how many tokens the prompt of a call has; see :meth:`ClientAnswerer.count_tokens`."""
+        return await ClientAnswerer(self._client).count_tokens(call)
 
     async def answer(self, call: ModelCall) -> Completion:
         """Return the model's answer once it is recorded; a failure is recorded as well.
