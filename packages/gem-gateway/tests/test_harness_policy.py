@@ -117,6 +117,7 @@ def test_a_program_that_gives_up_has_not_succeeded(play: Play) -> None:
     assert (record.outcome, record.stop_reason, len(record.transitions)) == ("incomplete", "agent_ended", 1)
 
 
+@pytest.mark.nightly
 def test_a_program_without_calls_answers(play: Play) -> None:
     """The output of a program that has called nothing is its action."""
     record = play("answers")
