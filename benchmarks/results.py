@@ -37,7 +37,8 @@ FIGURE = re.compile(r"(<!-- figure: (\S+) (\S+) ([^/\n]+)/(.+?) -->).*?(<!-- end
 DATED = re.compile(r"(<!-- date: (\S+) -->).*?(<!-- end of date -->)")
 DOCUMENTS = (
     HERE / "README.md",
-    *(HERE.parent / "docs" / name for name in ("compared.md", "chat-templates.md", "guides/attacks.md")),
+    *(HERE.parent / "docs" / name for name in ("compared.md", "chat-templates.md")),
+    *(HERE.parent / "docs" / "guides" / name for name in ("attacks.md", "harnesses.md")),
     HERE.parent / "packages" / "gem-envs-math" / "README.md",
 )
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) -->\n).*?(<!-- end of results -->)", re.DOTALL)

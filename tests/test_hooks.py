@@ -69,6 +69,13 @@ class Notes:
         print("close", file=self.file)
         self.file.close()
 
+def parrots(client, sampling, argument=None, *, loud=False):
+    class Parrot(gem.Policy):
+        def act(self, observation, info):
+            return f"{argument} of {client.model}" + "!" * loud
+
+    return lambda env: Parrot()
+
 def notes_package(source, request):
     env_id = f"{request['namespace']}:Notes-v0"
     module = f"src/{request['import_name']}/notes.py"
@@ -152,6 +159,31 @@ def test_gem_model_clients(site: PluginSite) -> None:
     install(site, "gem_model_clients", "{'echo': 'a_plugin:Echo'}")
     assert open_client("echo:there").model == "echo:there"
     assert open_client("echo:there", "parrot").model == "parrot"
+
+
+def test_gem_harnesses(site: PluginSite, tmp_path: Path) -> None:
+    """A plugin's harness plays under ``gem eval --harness``, with what stands behind its name, and its options."""
+    from gem_eval.clients import ScriptedClient
+    from gem_eval.runs import evaluate_sync
+
+    install(site, "gem_harnesses", "{'parrot': 'a_plugin:parrots'}")
+    site.add_thing("my-things", "my_things", "things")
+    config = {"environment": ["things:Thing-v0"], "episodes": 1, "harness": "parrot:word"}
+    folder = evaluate_sync(
+        {**config, "harness_options": {"loud": True}}, client=ScriptedClient([]), out=tmp_path / "run"
+    )
+    assert folder.config.agent == "parrot:word with scripted"
+    (row,) = folder.rows()
+    assert folder.episode(row).transitions[0].action == "word of scripted!"
+
+
+def test_the_harness_of_the_page_can_be_made() -> None:
+    """The page's own harness is a maker of policies, which starts its program for an environment."""
+    code = PAGE.partition("def my_agent(")[2].partition("```")[0]
+    namespace: dict[str, Any] = {}
+    exec(f"def my_agent({code}", namespace)
+    maker = namespace["my_agent"](None, None, seconds=3.0)
+    assert maker.harness.command[0] == "my-agent"
 
 
 def test_gem_run_trackers(site: PluginSite, tmp_path: Path) -> None:

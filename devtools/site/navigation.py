@@ -54,6 +54,7 @@ SECTIONS = (
             "docs/guides/scale.md",
             "docs/guides/environment-server.md",
             "docs/guides/gateway.md",
+            "docs/guides/harnesses.md",
             "docs/guides/foreign-environments.md",
             "docs/paper.md",
         ),

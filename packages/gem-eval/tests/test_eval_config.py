@@ -87,6 +87,8 @@ def test_a_file_has_every_setting(tmp_path: Path) -> None:
         ("group = 8\nepisodes = 3\n[[environment]]\nid = 'a:B'", "groups of 8; use 8 episodes"),
         ("environment = ['a:B', 'a:B']", "'a:B' occurs twice; give each its own 'label'"),
         ("agent = 'random'\nmodel = 'm'", "exclude each other"),
+        ("agent = 'random'\nharness = 'codex'", "exclude each other"),
+        ("harness_options = { calls = 3 }", "calls are options of a harness; name one"),
         ("[prices]\nin = 3", "no key 'prices.in'"),
         ("[prices]\ninput = -3", "prices.input must be at least 0"),
         ("[limits]\nmax_turns = -1", "limits.max_turns must be at least 0"),

@@ -711,6 +711,30 @@ def test_policies_are_closed() -> None:
     assert closed == []
 
 
+@pytest.mark.parametrize("end", ["environment", "limit", "failure"])
+def test_a_policy_hears_of_the_end_of_each_episode(end: str) -> None:
+    """``end_episode`` gets the last observation, however the episode ended; its own exceptions are dropped."""
+    ends: list[tuple[int, Any]] = []
+
+    class Ending(Turns):
+        async def act(self, observation: Any, info: Any) -> Any:
+            self.seen = observation
+            if end == "failure":
+                raise RuntimeError("no idea")
+            return await super().act(observation, info)
+
+        async def end_episode(self, observation: Any, info: Any) -> None:
+            ends.append((len(ends), (observation, self.seen)))
+            raise RuntimeError("dropped")
+
+    limits = EpisodeLimits(max_turns=1) if end == "limit" else None
+    records = play(trial(), lambda env: Ending(), episodes=3, concurrency=1, limits=limits)
+    assert len(ends) == len(records) == 3
+    for record, (_, (last, acted_on)) in zip(records, ends, strict=True):
+        assert (record.failure is not None) == (end == "failure")
+        assert last == (acted_on if end == "failure" else record.final_observation)
+
+
 def test_an_error_of_the_plan_is_the_caller_s() -> None:
     """It is raised by the iterator, after the episodes that were finished."""
 

@@ -131,6 +131,8 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
         "fault": "The episode is broken off.",
     }
     role: ClassVar[str] = "agent at a service desk"
+    closing_action: ClassVar[str] = f'<tool_call>{{"name": "{END_TOOL}", "arguments": {{}}}}</tool_call>'
+    """What has the contact judged, for an agent that ends without saying so."""
 
     def __init__(
         self,

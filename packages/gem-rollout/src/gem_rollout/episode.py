@@ -100,6 +100,7 @@ class EpisodeAttempt:
         """Play turn by turn; return the limit that ended the episode, if one did."""
         context, progress = self._context, self.progress
         builder.begin(observation, info)
+        policy: PolicyCaller | None = None
         try:
             policy = None if builder.over else await progress.policy(place)
             while policy is not None and not builder.over:
@@ -140,6 +141,9 @@ class EpisodeAttempt:
                     return reached
         except EpisodeLimitError as reached:
             return str(reached.limit)
+        finally:
+            if policy is not None:
+                await policy.end(observation, info)
         return None
 
     async def _turn(self, policy: PolicyCaller, place: PooledEnvironment, observation: Any, info: Info) -> _PlayedTurn:

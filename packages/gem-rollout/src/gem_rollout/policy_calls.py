@@ -196,7 +196,9 @@ class PolicyCalls:
 class PolicyCaller:
     """The calls of one policy in one environment, by the kind of its methods."""
 
-    __slots__ = ("_act", "_act_is_async", "_calls", "_index", "_reset", "_reset_is_async", "_seed", "plain", "policy")
+    __slots__ = (
+        *("_act", "_act_is_async", "_calls", "_end", "_index", "_reset", "_reset_is_async", "_seed", "plain", "policy"),
+    )
 
     def __init__(self, calls: PolicyCalls, index: int, policy: Any) -> None:
         self.policy = policy
@@ -212,6 +214,7 @@ class PolicyCaller:
         self._reset = None if getattr(reset, "__func__", None) is Policy.reset else reset
         self._reset_is_async = inspect.iscoroutinefunction(self._reset)
         self._seed = getattr(policy, "seed_episode", None)
+        self._end = getattr(policy, "end_episode", None)
         self.plain = not self._act_is_async and not self._reset_is_async
         """Whether all of its methods are plain functions."""
         calls.use(policy)
@@ -229,6 +232,14 @@ class PolicyCaller:
                 await self._calls.on_loop(self._reset(observation, info), limit)
             else:
                 await self._in_thread(self._reset, observation, info, limit)
+
+    async def end(self, observation: Any, info: Info) -> None:
+        """End an episode that has begun: ``end_episode``, if the policy has it. Its exceptions are dropped."""
+        if self._end is not None:
+            with suppress(Exception):  # the episode is over, and its record complete
+                result = self._end(observation, info)
+                if inspect.isawaitable(result):
+                    await result
 
     def act(self, observation: Any, info: Info, limit: float | None) -> Awaitable[Any]:
         """Return an awaitable of what the policy's ``act`` or ``act_many`` returns for this observation."""

@@ -115,6 +115,9 @@ class TerminalEnv(Env[str, Action]):
             tasks this works only if the last reset had neither seed nor options, so that the next tasks are known.
     """
 
+    closing_action = "<finish/>"
+    """What has the task verified, for an agent that ends without saying so."""
+
     def __init__(
         self,
         task: str | None = None,

@@ -80,7 +80,7 @@ COMMANDS = {
     "train": "gem-rl",
     "serve": "gem-server",
     "data": "gem-questions",
-    "gateway": "gem-gateway",
+    **dict.fromkeys(("gateway", "harness"), "gem-gateway"),
     **dict.fromkeys(("bench", "check-template", "replay", "rollout", "show", "trajectories"), "gem-rollout"),
     **dict.fromkeys(
         ("eval", "compare", "results", "rescore", "validate", "view", "fake-model"),

@@ -30,6 +30,12 @@ _OPTIONS = [
         "model there.",
         shell_complete=complete_agents,
     ),
+    click.option(
+        "--harness",
+        metavar="NAME",
+        help="Agent program that plays with the model: codex, qwen-code …, command:PROGRAM, python:MODULE:FUNCTION.",
+    ),
+    click.option("--max-calls", type=_POSITIVE, help="Most calls of the model that a harness has in an episode."),
     click.option("--model", "-m", help="Name of the model; without it, the only one that the server has."),
     click.option(
         "--base-url",
@@ -136,7 +142,19 @@ def build_config(base: EvaluationConfig, env_ids: Iterable[str], given: Mapping[
 
 
 _PLAIN = (
-    *("agent", "model", "base_url", "api_key_env", "episodes", "group", "seed", "concurrency", "tools", "retries"),
+    *(
+        "agent",
+        "harness",
+        "model",
+        "base_url",
+        "api_key_env",
+        "episodes",
+        "group",
+        "seed",
+        "concurrency",
+        "tools",
+        "retries",
+    ),
     *("give_up_after", "rewards", "track", "mode", "name"),
 )
 _TABLES = {
@@ -148,6 +166,7 @@ _TABLES = {
         **{name: name for name in ("max_turns", "max_seconds", "act_timeout", "step_timeout")},
         "max_episode_tokens": "max_tokens",
     },
+    "harness_options": {"max_calls": "calls"},
     "judge": {"judge_model": "model", "judge_url": "base_url"},
     "client": {name: name for name in ("requests_per_minute", "tokens_per_minute", "protocol")},
 }

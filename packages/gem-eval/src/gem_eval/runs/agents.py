@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gem.arguments import check_names
 from gem.entry_points import load
 from gem.errors import ArgumentError, ArgumentTypeError
+from gem.plugins import lookup
 from gem.policies import call_fitting, make_policy
 from gem_eval.runs.errors import EvaluationConfigError
 from gem_eval.runs.evaluation_config import EvaluationConfig
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["EvaluatedAgent", "check_reference", "completed", "open_agent"]
 
 _AGENTS = ("reference", "random", "null")
-_OWN = ("agent", "model", "base_url", "system")
+_HARNESSES = (
+    *("claude-agent-sdk", "claude-code", "codex", "command", "langgraph", "mini-swe-agent", "openai-agents"),
+    *("opencode", "pi", "pydantic-ai", "python", "qwen-code", "smolagents"),
+)
+"""Those of gem-gateway, for the line that installs it."""
+_OWN = ("agent", "model", "base_url", "system", "harness")
 """What a player does not take over from the evaluation."""
 _SHARED = ("api_key_env", "tools", "sampling", "client")
 _FIRST_RETRIES = 1  # of the request that finds out whether the server is there
@@ -174,6 +180,8 @@ async def _open_one(config: EvaluationConfig, client: ModelClient | None = None)
         client, served = await _connected(config, config.base_url)
     else:
         served = str(client.model) or None
+    if config.harness is not None:
+        return EvaluatedAgent(_harness(config, config.harness, client, sampling), client, own, served)
     if config.agent is not None:
         drives_model = load(config.agent)
         return EvaluatedAgent(lambda *_: call_fitting(drives_model, client, sampling), client, own, served)
@@ -183,6 +191,28 @@ async def _open_one(config: EvaluationConfig, client: ModelClient | None = None)
         own,
         served,
     )
+
+
+def _harness(
+    config: EvaluationConfig, harness: str, client: ModelClient, sampling: Any
+) -> Callable[[Any, str | None], Any]:
+    """Return what makes the policies of an agent program.
+
+    Raises:
+        MissingPluginError: if nothing installed has such a harness.
+        EvaluationConfigError: for options that it does not have.
+    """
+    if config.system is not None or config.tools is not None:
+        raise EvaluationConfigError("system and tools are for a bare model; a harness has its own")
+    name, _, argument = harness.partition(":")
+    factory = lookup("gem_harnesses", name, "harness", dict.fromkeys(_HARNESSES, "gem-gateway"))
+    try:
+        made = factory(client, sampling, argument or None, **config.harness_options)
+    except TypeError as error:
+        if "unexpected keyword argument" not in str(error):
+            raise
+        raise EvaluationConfigError(f"harness_options: {error}".replace(f"{factory!r}", harness)) from error
+    return lambda env, agent: call_fitting(made, env, *([] if agent is None else [agent]))
 
 
 async def _connected(config: EvaluationConfig, base_url: str) -> tuple[ModelClient, str | None]:

@@ -82,6 +82,11 @@ class EvaluationConfig:
     """The name of the model; where the server offers only one, it need not be named."""
     base_url: str | None = None
     """The address of the model's server; without one, that in the variable ``OPENAI_BASE_URL``."""
+    harness: str | None = None
+    """The agent program that plays with the model: a name of the hook ``gem_harnesses``, with what it takes behind a
+    colon, such as ``command:./agent {task_file}``."""
+    harness_options: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments of the harness, such as ``seconds`` and ``calls``, the most model calls of an episode."""
     players: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """What plays some agents of environments with several, by their names: ``{"user": {"base_url": …, "system": …}}``
     or ``{"bob": {"agent": "null"}}``. Further keys: ``model``, ``api_key_env``, ``sampling``, ``tools``, ``client``."""
@@ -138,6 +143,12 @@ class EvaluationConfig:
             raise EvaluationConfigError(
                 f"agent {self.agent!r} and a model exclude each other; leave out 'agent', or 'model' and 'base_url'"
             )
+        if self.harness is not None and self.agent is not None:
+            raise EvaluationConfigError(
+                f"agent {self.agent!r} and harness {self.harness!r} exclude each other; leave out one of them"
+            )
+        if self.harness_options and self.harness is None:
+            raise EvaluationConfigError(f"{', '.join(self.harness_options)} are options of a harness; name one")
         choice("tools", self.tools, (None, "native", "text"))
         for name, limit in self.limits.items():
             real(f"limits.{name}", limit, minimum=0)

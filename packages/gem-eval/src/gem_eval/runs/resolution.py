@@ -31,6 +31,8 @@ _COMPARED = (
     "model",
     "served_model",
     "base_url",
+    "harness",
+    "harness_options",
     "players",
     "system",
     "tools",
@@ -61,11 +63,13 @@ def resolve(
     environments = tuple(_environment(config, item) for item in config.environments)
     return RunConfig(
         environments=environments,
-        agent=config.agent or config.model or served_model or "model",
+        agent=config.agent or _played_by(config, config.model or served_model or "model"),
         name=config.name,
         model=config.model or served_model,
         served_model=served_model,
         base_url=without_credentials(config.base_url),
+        harness=config.harness,
+        harness_options=dict(config.harness_options),
         players={name: dict(settings) for name, settings in config.players.items()},
         system=config.system,
         tools=config.tools,
@@ -91,6 +95,15 @@ def resolve(
         python=platform.python_version(),
         platform=platform.platform(),
     )
+
+
+def _played_by(config: EvaluationConfig, model: str) -> str:
+    return model if config.harness is None else f"{config.harness.partition(' ')[0]} with {model}"
+
+
+def _keeps_no_history(config: EvaluationConfig) -> bool:
+    """Return whether a bare model plays, which a wrapper must show the earlier turns."""
+    return config.agent is None and config.harness is None
 
 
 def episode_limits(config: EvaluationConfig) -> EpisodeLimits:
@@ -159,9 +172,11 @@ def settings_of(run: RunConfig) -> EvaluationConfig:
             for item in run.environments
         ),
         name=run.name,
-        agent=run.agent if run.agent != run.model else None,
+        agent=None if run.harness is not None or run.agent == run.model else run.agent,
         model=run.model,
         base_url=run.base_url,
+        harness=run.harness,
+        harness_options=run.harness_options,
         players={name: dict(settings) for name, settings in run.players.items()},
         system=run.system,
         tools=run.tools,
@@ -210,7 +225,7 @@ def _environment(config: EvaluationConfig, item: EvaluationEnvironment) -> RunEn
         raise EvaluationConfigError(str(error)) from error
     wrappers = config.setting(item, "wrappers")
     if wrappers is None:
-        wrappers = MODEL_WRAPPERS if config.agent is None and spec.turns == "multi" else ()
+        wrappers = MODEL_WRAPPERS if _keeps_no_history(config) and spec.turns == "multi" else ()
     return RunEnvironment(
         label=item.label or spec.id,
         id=item.id,

@@ -72,6 +72,9 @@ class RunConfig:
     """The model as the server names it."""
     base_url: str | None = None
     """The address of the model's server, without credentials."""
+    harness: str | None = None
+    """The agent program that played with the model."""
+    harness_options: Mapping[str, Any] = field(default_factory=dict)
     players: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What plays some agents of environments with several, by their names."""
     system: str | None = None
@@ -133,7 +136,7 @@ class RunConfig:
         record["players"] = {name: _public(settings) for name, settings in self.players.items()}
         for name in ("rewards", "resumed", "track"):
             record[name] = list(record[name])
-        for name in ("sampling", "limits", "packages", "sources"):
+        for name in ("sampling", "limits", "packages", "sources", "harness_options"):
             record[name] = dict(record[name])
         return record
 

@@ -11,7 +11,7 @@ from typing import Any
 from gem.core import Env
 from gem.errors import EpisodeFinishedError, GemError, ResetNeededError
 
-__all__ = ["RESET", "STEP", "EpisodeAnswer", "Episodes", "tool_schemas", "unknown_arguments"]
+__all__ = ["RESET", "STEP", "EpisodeAnswer", "Episodes", "failure", "native_call", "tool_schemas", "unknown_arguments"]
 
 RESET, STEP = "reset", "step"
 
@@ -63,14 +63,14 @@ class Episodes:
                     return self._reset(arguments)
                 if name == STEP:
                     return self._step(_action(arguments))
-                return self._step(_native_call(name, arguments))
+                return self._step(native_call(name, arguments))
             except (EpisodeFinishedError, ResetNeededError):
-                return _failure("no episode is in progress; call reset to begin one")
+                return failure("no episode is in progress; call reset to begin one")
             except GemError as error:
-                return _failure(str(error))
+                return failure(str(error))
             except Exception as error:  # the server must survive any error of the environment
                 self._close()
-                return _failure(f"the environment failed; call reset to begin again: {type(error).__name__}: {error}")
+                return failure(f"the environment failed; call reset to begin again: {type(error).__name__}: {error}")
 
     def close(self) -> None:
         """Close the environment. A second call does nothing."""
@@ -158,7 +158,7 @@ def unknown_arguments(name: str, arguments: Mapping[str, Any], schema: Mapping[s
     if not unknown:
         return None
     taken = ", ".join(known) or "no arguments"
-    return _failure(f"{name} has no argument {unknown[0][:64]!r}; it takes {taken}")
+    return failure(f"{name} has no argument {unknown[0][:64]!r}; it takes {taken}")
 
 
 def _action(arguments: Mapping[str, Any]) -> Any:
@@ -166,7 +166,8 @@ def _action(arguments: Mapping[str, Any]) -> Any:
     return arguments.get("action", "")
 
 
-def _native_call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def native_call(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call of a tool as the action of a model that calls tools natively."""
     function = {"name": name, "arguments": json.dumps(dict(arguments))}
     return {
         "role": "assistant",
@@ -203,5 +204,6 @@ def _outcome_text(reward: float, is_over: bool, info: Mapping[str, Any]) -> str:
     return f"[reward {reward:g}{how}{over}]"
 
 
-def _failure(message: str) -> EpisodeAnswer:
+def failure(message: str) -> EpisodeAnswer:
+    """Return the answer to a call that could not be carried out."""
     return EpisodeAnswer(({"type": "text", "text": f"Error: {message[:_LONGEST_ERROR]}"},), ok=False)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from starlette.applications import Starlette
 
-__all__ = ["http_app", "serve_stdio"]
+__all__ = ["http_app", "serve_stdio", "tool_result"]
 
 _CLOSE_SECONDS = 5.0
 """The time limit for closing an environment when the process must end."""
@@ -124,13 +124,13 @@ def _server(make: Make, name: str, episodes_of: Callable[[Any], Episodes]) -> Se
         if parameters.name not in schemas:
             known = ", ".join(sorted(schemas))
             text = f"Error: there is no tool called {parameters.name[:64]!r}; there are {known}"
-            return _result(EpisodeAnswer(({"type": "text", "text": text},), ok=False))
+            return tool_result(EpisodeAnswer(({"type": "text", "text": text},), ok=False))
         arguments = parameters.arguments or {}
         refused = unknown_arguments(parameters.name, arguments, schemas[parameters.name])
         if refused is not None:
-            return _result(refused)
+            return tool_result(refused)
         episodes = episodes_of(context)
-        return _result(await _in_thread(episodes.call, parameters.name, arguments))
+        return tool_result(await _in_thread(episodes.call, parameters.name, arguments))
 
     from gem_tools import __version__
 
@@ -158,7 +158,8 @@ async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
         return await anyio.to_thread.run_sync(function, *arguments)
 
 
-def _result(answer: EpisodeAnswer) -> mcp_types.CallToolResult:
+def tool_result(answer: EpisodeAnswer) -> mcp_types.CallToolResult:
+    """Return an answer as the protocol has it."""
     import mcp_types
 
     return mcp_types.CallToolResult(

@@ -1,0 +1,112 @@
+"""Makers of the policies that play with an agent program: :func:`harness_policy`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gem.arguments import real
+from gem.core import Env
+from gem.errors import NotSupportedError
+from gem_eval.clients import ModelClient, Sampling
+from gem_gateway.budgets import CallBudget
+from gem_gateway.calls import CallAnswerer
+from gem_gateway.client_answerer import ClientAnswerer
+from gem_gateway.harnesses.harness import Harness
+from gem_gateway.harnesses.host import HarnessHost
+from gem_gateway.harnesses.installation import installed
+from gem_gateway.harnesses.policy import HarnessPolicy
+from gem_gateway.harnesses.table import harness_of
+
+__all__ = ["HarnessPolicyMaker", "harness_policy"]
+
+_SECONDS = 3600.0
+
+
+class HarnessPolicyMaker:
+    """Makes a policy for each environment. They share a gateway and an MCP server while any of them plays."""
+
+    def __init__(
+        self,
+        harness: Harness,
+        client: ModelClient,
+        sampling: Sampling | None = None,
+        *,
+        budget: CallBudget | None = None,
+        seconds: float = _SECONDS,
+        answerer: Callable[[ModelClient], CallAnswerer] = ClientAnswerer,
+    ) -> None:
+        self.harness = harness
+        self._install = installed(harness)
+        self._client = client
+        self._sampling = sampling
+        self._budget = budget
+        self._seconds = real("seconds", seconds, minimum=0.0)
+        self._answerer = answerer
+        self._host = HarnessHost()
+
+    def __call__(self, env: Env[Any, Any], agent: str | None = None) -> HarnessPolicy:
+        """Return a policy for an environment.
+
+        Raises:
+            NotSupportedError: if the environment has several agents.
+        """
+        if agent is not None:
+            raise NotSupportedError(f"a harness plays environments with one agent, and {env!r:.80} has {agent!r}")
+        return HarnessPolicy(
+            self.harness,
+            self._install,
+            self._client,
+            self._sampling,
+            env,
+            self._host,
+            budget=self._budget,
+            seconds=self._seconds,
+            answerer=self._answerer,
+        )
+
+
+def harness_policy(
+    name: str,
+    client: ModelClient,
+    sampling: Sampling | None = None,
+    *,
+    seconds: float = _SECONDS,
+    calls: int | None = None,
+    prompt_tokens: int | None = None,
+    completion_tokens: int | None = None,
+    cost: float | None = None,
+    price_input: float = 0.0,
+    price_output: float = 0.0,
+    answerer: Callable[[ModelClient], CallAnswerer] = ClientAnswerer,
+) -> HarnessPolicyMaker:
+    """Return a maker of policies that play with an agent program, for :func:`gem_rollout.rollout` and its engine.
+
+    Args:
+        name: one of :func:`harnesses`, also with a version (``"codex:0.171.0"``), ``"command:./agent {task_file}"``,
+            or ``"python:module:function"``.
+        client: answers the program's calls of its model.
+        sampling: how the model samples; what it leaves open is as the program asks.
+        seconds: after which an episode of the program ends at the limit ``seconds``.
+        calls: most calls of the model in one episode.
+        prompt_tokens: most tokens of all their prompts together.
+        completion_tokens: most sampled tokens of all their answers together.
+        cost: highest price of all tokens of one episode, in the currency of the two prices.
+        price_input: price of a million prompt tokens.
+        price_output: price of a million sampled tokens.
+        answerer: makes from the client what answers the calls of one episode, such as a
+            :class:`gem_gateway.lineages.recorder.LineageRecorder`, which also records them.
+
+    Raises:
+        ArgumentError, ArgumentTypeError: for an unknown name, or an impossible limit.
+        HarnessError: if the program is not installed.
+    """
+    budget = CallBudget(
+        calls=calls,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        cost=cost,
+        price_input=price_input,
+        price_output=price_output,
+    )
+    return HarnessPolicyMaker(harness_of(name), client, sampling, budget=budget, seconds=seconds, answerer=answerer)

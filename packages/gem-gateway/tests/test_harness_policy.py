@@ -1,0 +1,231 @@
+"""A program of a few lines plays episodes as a policy, well and badly; the engine records and classifies each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from gem_eval.cli.eval import eval_command
+from gem_eval.clients import ModelError, ScriptedClient
+from gem_eval.runs import RunFolder
+from gem_gateway.harnesses import harness_policy
+from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
+from gem_rollout import EpisodeLimits, RolloutEngine, plan_episodes
+from gem_rollout.trajectory import Trajectory
+
+GAME = "game:GuessTheNumber-v0-easy"
+PROGRAM = Path(__file__).with_name("tiny_agent.py")
+
+Play = Callable[..., Trajectory]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that is the only one for temporary files, and empty again afterwards."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.fixture
+def play(folder: Path) -> Play:
+    """Return a function that has the program play an episode: behaviour, file, client, options → its record."""
+
+    def played(
+        behaviour: str,
+        file: Path | str = "-",
+        client: Any = None,
+        env_id: str = GAME,
+        limits: EpisodeLimits | None = None,
+        **options: Any,
+    ) -> Trajectory:
+        model = ReferenceModel()
+        command = f"command:'{sys.executable}' -I -S '{PROGRAM}' {behaviour} '{file}'"
+        make_policy = with_reference_model(harness_policy(command, client or model, **options), model)
+
+        async def run() -> Trajectory:
+            plan = plan_episodes(env_id, 1, seed=3)
+            async with RolloutEngine(plan, make_policy, concurrency=1, limits=limits) as engine:
+                return await anext(aiter(engine))
+
+        record = asyncio.run(run())
+        assert list(folder.iterdir()) == []  # the program's folders are gone
+        return record
+
+    return played
+
+
+def is_alive(process: int) -> bool:
+    """Return whether a process runs; one that nobody has reaped yet does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_program_plays_and_every_call_is_a_turn(play: Play) -> None:
+    """A program that asks its model and carries out the calls wins; each turn says what its model calls cost."""
+    record = play("plays")
+    assert record.outcome == "succeeded"
+    assert [turn.action for turn in record.transitions] == ["\\boxed{5}", "\\boxed{2}", "\\boxed{3}"]
+    assert all(turn.usage == {"prompt_tokens": 10, "completion_tokens": 2} for turn in record.transitions)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to the supervisor")
+@pytest.mark.parametrize("behaviour", ["leaves_a_daemon", "is_killed", "hangs"])
+def test_no_process_is_left(play: Play, tmp_path: Path, behaviour: str) -> None:
+    """A process in a session of its own ends with the program, whether that ends, is killed, or never would."""
+    record = play(behaviour, tmp_path / "processes", seconds=3.0 if behaviour == "hangs" else 600.0)
+    processes = (tmp_path / "processes").read_text().split()
+    assert len(processes) == 2
+    assert not any(is_alive(int(process)) for process in processes)
+    kinds = {"leaves_a_daemon": ("succeeded", "terminated"), "hangs": ("incomplete", "seconds")}
+    if behaviour in kinds:
+        assert (record.outcome, record.stop_reason) == kinds[behaviour]
+    else:
+        assert record.failure is not None
+        assert (record.outcome, record.failure.kind) == ("unknown", "harness_killed")
+
+
+def test_a_program_that_cannot_work_is_no_verdict_on_the_agent(play: Play) -> None:
+    """A program that fails before its first call leaves the outcome unknown, and its last words in the record."""
+    record = play("fails")
+    assert record.failure is not None
+    assert (record.outcome, record.failure.source, record.failure.kind) == (
+        "unknown",
+        "environment",
+        "harness_not_started",
+    )
+    assert "no configuration found" in record.failure.message
+
+
+def test_a_program_that_gives_up_has_not_succeeded(play: Play) -> None:
+    """A program that ends in the middle of a game ends the episode by its own doing, without a further action."""
+    record = play("gives_up")
+    assert (record.outcome, record.stop_reason, len(record.transitions)) == ("incomplete", "agent_ended", 1)
+
+
+@pytest.mark.nightly
+def test_a_program_without_calls_answers(play: Play) -> None:
+    """The output of a program that has called nothing is its action."""
+    record = play("answers")
+    assert [turn.action for turn in record.transitions] == ["forty-two"]
+
+
+@pytest.mark.nightly
+def test_a_flood_of_output_does_no_harm(play: Play) -> None:
+    """A program that writes twelve megabytes plays on."""
+    assert play("floods").outcome == "succeeded"
+
+
+def test_calls_at_the_same_time_are_turns_one_after_the_other(play: Play) -> None:
+    """Of two calls at once, each is a turn of its own."""
+    record = play("calls_two_at_once")
+    assert sorted(turn.action for turn in record.transitions) == ["\\boxed{10}", "\\boxed{9}"]
+
+
+def test_a_call_after_the_end_is_told_so(play: Play, tmp_path: Path) -> None:
+    """The result of the last call says that the episode is over, and so does that of each later one."""
+    record = play("calls_after_the_end", tmp_path / "result")
+    assert len(record.transitions) == 3
+    assert "The episode is over" in (tmp_path / "result").read_text()
+
+
+def test_a_program_sees_nothing_of_the_trainer(play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the trainer's variables a program gets a short list, and a home of its own."""
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example")
+    play("shows_variables", tmp_path / "variables")
+    variables = json.loads((tmp_path / "variables").read_text())
+    assert not {"HF_TOKEN", "HTTPS_PROXY"} & variables.keys()
+    assert variables["HOME"] != os.environ.get("HOME")
+    assert variables["PATH"] == os.environ["PATH"]
+
+
+def test_a_budget_of_calls_is_a_limit_of_the_agent(play: Play) -> None:
+    """A program whose model calls are used up ends at the limit, and has not succeeded."""
+    record = play("plays", calls=2)
+    assert (record.outcome, record.stop_reason, len(record.transitions)) == ("incomplete", "calls", 2)
+
+
+def test_a_model_that_gives_no_answer_is_a_fault_of_the_endpoint(play: Play) -> None:
+    """A program that ends because its model failed leaves the outcome unknown."""
+
+    def fail(_: Any) -> str:
+        raise ModelError("unreachable", "no connection")
+
+    record = play("plays", client=ScriptedClient(fail))
+    assert record.failure is not None
+    assert (record.outcome, record.failure.source, record.failure.kind) == ("unknown", "endpoint", "unreachable")
+
+
+@pytest.mark.nightly
+def test_a_limit_of_turns_ends_the_program(play: Play) -> None:
+    """A limit of the engine tells the program that the episode is over, and the program ends by itself."""
+    record = play("plays", limits=EpisodeLimits(max_turns=1))
+    assert (record.stop_reason, len(record.transitions)) == ("turns", 1)
+
+
+TRAINER = """
+import asyncio, sys
+from gem_eval.clients import ScriptedClient
+from gem_gateway.harnesses import harness_policy
+from gem_rollout import RolloutEngine, plan_episodes
+
+async def run():
+    make = harness_policy(sys.argv[1], ScriptedClient([]))
+    async with RolloutEngine(plan_episodes("game:GuessTheNumber-v0-easy", 1), make, concurrency=1) as engine:
+        async for _ in engine:
+            pass
+
+asyncio.run(run())
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to the supervisor")
+def test_a_killed_trainer_leaves_no_program(folder: Path, tmp_path: Path) -> None:
+    """When the process of the engine is killed, the program and what it has started end."""
+    note = tmp_path / "processes"
+    command = f"command:'{sys.executable}' -I -S '{PROGRAM}' hangs '{note}'"
+    variables = {**os.environ, "TMPDIR": str(folder)}
+    with subprocess.Popen([sys.executable, "-c", TRAINER, command], env=variables) as trainer:
+        until(lambda: note.exists() and len(note.read_text().split()) == 2)
+        trainer.kill()
+    processes = [int(process) for process in note.read_text().split()]
+    until(lambda: not any(is_alive(process) for process in processes))
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait for an event, at most a minute."""
+    deadline = time.monotonic() + 60.0
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_an_evaluation_plays_with_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``gem eval --harness`` records what the program did, and names it; resumed, it plays on with the same one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("silent_model.py").write_text("def answer(messages): return 'nothing'")
+    options = ("--harness", "command:echo 'no number'", "-u", "scripted:silent_model:answer", "-n", "1", "--out", "run")
+    for arguments in ((GAME, *options), ("--resume", "run")):
+        done = CliRunner().invoke(eval_command, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+    run = RunFolder("run")
+    assert (run.config.agent, run.config.harness) == ("command:echo with scripted", "command:echo 'no number'")
+    (row,) = run.rows()
+    assert [turn.action for turn in run.episode(row).transitions] == ["no number"]
