@@ -17,6 +17,7 @@ _TEXT_ONLY = re.compile(r"\\(?:text|textbf|textit|textrm|mbox|mathrm|mathbf|boxe
 _BOX = re.compile(r"\\f?boxed\s*\{")
 _NO_WORDS = re.compile(r"[\d\\+*/^=<>|_%$#&{}\[\]~]")
 _CHOICE = re.compile(r"\(([A-Ha-h])\)|([A-Ha-h])[).:](?=\s|$|\\|[^A-Za-z])|([A-H])(?=\s+\([^()]+\)$|\s*$)")
+_OPTION = re.compile(r"(?:option|choice)\s+(?=\(?[A-H]\b)", re.IGNORECASE)
 _OTHER_CHOICE = re.compile(r"(?<![A-Za-z])[A-H](?![A-Za-z])")
 _OPERATORS = frozenset("+-*/^_=!<>")
 _CHOICES = re.compile(r"\(?[A-H]\)?(?:(?:\s|[,;、&]|\band\b)*\(?[A-H]\)?){1,7}\.?")
@@ -121,6 +122,7 @@ def number_in_words(words: str) -> int | None:
 def choice_letter(text: str) -> tuple[str, str] | None:
     """Return the letter of a choice that begins a text and what follows it: "(C) 5" is C and 5; None without one."""
     text = _TEXT_ONLY.sub(r"\1", text).replace("\\ ", " ").strip().strip("$").strip()
+    text = text[option.end() :] if (option := _OPTION.match(text)) else text
     found = _CHOICE.match(text)
     if found is None or text[found.end() : found.end() + 1] in _OPERATORS:  # "(b)+0" is a sum
         return None
