@@ -447,3 +447,29 @@ def test_notation_of_formula_editors_and_prose_with_relations(answer: str, gold:
 def test_units_lists_and_matrices_as_people_and_programs_write_them(answer: str, gold: str, right: bool) -> None:
     """Units of other languages and of several parts, arrays of Python and Matlab, lists without brackets, labels."""
     assert grade(answer, gold, seconds=GENEROUS).correct is right
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "right"),
+    [
+        (r"\cos(\pi x)", "(-1)^x", False),
+        (r"\cos(\pi n)", "(-1)^n", True),
+        ("|x+1000|-1000", "|x+1001|-1001", False),
+        (r"\sqrt{x^2+2x+1}", "|x+1|", True),
+        ("(-4)^{-1/2}", r"-\frac{i}{2}", True),
+        ("(-4)^{-1/2}", r"\frac{i}{2}", False),
+        ("(-4)^{-3/2}", r"\frac{i}{8}", True),
+        ("1又1/2", "3/2", True),
+        ("二十五", "25", True),
+        ("一万二千三百", "12300", True),
+        ("二五", "25", False),
+        ("锐角 三角形", "锐角三角形", True),
+        ("comb(50,3)", "19600", True),
+        ("2sec**2(x)", r"2\sec^2 x", True),
+        ("5 sec", "5 s", True),
+        ("sgn(-3)", "-1", True),
+    ],
+)
+def test_values_far_out_roots_below_one_and_other_numerals(answer: str, gold: str, right: bool) -> None:
+    """Formulas that agree near zero, at whole numbers or up to a sign alone, and numbers in Chinese and Python."""
+    assert grade(answer, gold, seconds=GENEROUS).correct is right

@@ -14,7 +14,7 @@ from gem_envs_math.grader.limits import DEPTH, LONGEST, TERMS, NotMathError, Too
 from gem_envs_math.grader.matrices import bare_matrix, environment, matrix_expression
 from gem_envs_math.grader.relations import RELATIONS, congruence, name_of, related
 from gem_envs_math.grader.scan import Token, cleaned, scan
-from gem_envs_math.grader.texts import INDEX, number_in_words, text_value, unwrapped, words_of
+from gem_envs_math.grader.texts import INDEX, number_in_chinese, number_in_words, text_value, unwrapped, words_of
 from gem_envs_math.grader.tokens import CLOSING, OPENING, closes, split_at
 from gem_envs_math.grader.units import MULTIPLIERS, Unit, is_known, is_unit_letter, unit_of
 from gem_envs_math.grader.values import (
@@ -70,6 +70,7 @@ def parse(text: str) -> Value:
     if words in _PHRASES:
         return _PHRASES[words]
     number = number_in_words(words)
+    number = number_in_chinese(words) if number is None else number
     if number is not None:
         return Formula(("n", Fraction(number)))
     clock = _CLOCK.fullmatch(words)

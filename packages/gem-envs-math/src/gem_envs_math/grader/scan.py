@@ -315,9 +315,9 @@ def _letters(raw: str, space: bool, before: list[Token], after: str) -> list[Tok
     is_function = raw in FUNCTIONS or name in ("max", "min") or (name in FUNCTIONS and after[:1] == "(")
     if name in ("fraction", "rational") and after[:1] == "(":  # as Python and SymPy write them
         return [Token("fn", "fraction", space, raw)]
-    if is_function and not (_is_time(raw, before) and after[:1] not in ("(", "^")):
+    if is_function and not (_is_time(raw, before) and after[:1] not in ("(", "^") and after != "**"):
         return [Token("fn", name, space, raw)]
-    if after[:1] in ("(", "\\", "|") and len(raw) <= 10:  # "Bsin(x)", "xsqrt(2)"
+    if (after[:1] in ("(", "\\", "|", "^") or after == "**") and len(raw) <= 10:  # "Bsin(x)", "xsqrt(2)"
         for split in range(1, min(4, len(raw) - 1)):
             rest = name[split:]
             if rest in FUNCTIONS or (rest in NAMES and NAMES[rest][0] in ("fn", "sqrt")):
