@@ -468,6 +468,12 @@ def test_units_lists_and_matrices_as_people_and_programs_write_them(answer: str,
         ("2sec**2(x)", r"2\sec^2 x", True),
         ("5 sec", "5 s", True),
         ("sgn(-3)", "-1", True),
+        (r"\frac{2}{x\log(10)}", r"\frac{2}{x}", False),
+        (r"x\log 3", r"\log(3^x)", True),
+        ("about 5", "5", True),
+        ("about 5 or 6", "5", False),
+        (r"10:00 \text{ am}", "10", True),
+        (r"10:30 \text{ am}", "10", False),
     ],
 )
 def test_values_far_out_roots_below_one_and_other_numerals(answer: str, gold: str, right: bool) -> None:

@@ -117,6 +117,9 @@ def equal(one: Value, two: Value, rules: Rules = STRICT) -> bool | None:
         if one.half and two.half and one.half != two.half:
             return False
         return _in_order(one.parts, two.parts, rules)
+    for first, second in ((one, two), (two, one)):
+        if isinstance(first, Ratio) and first.half and isinstance(second, Formula):  # "10:00 am" and "10"
+            return first.parts[1] == Formula(("n", Fraction(0))) and equal(first.parts[0], second, rules)
     return False
 
 

@@ -82,7 +82,25 @@ def decide(answer: str, gold: str, percent: bool = True, nouns: Sequence[str] = 
 
 
 def _judge(one: Node, two: Node) -> bool | None:
-    """Compare two formulas by their values at a few points."""
+    """Compare two formulas by their values at a few points.
+
+    Where a formula of variables has a logarithm without a base, which is the decimal one in school and the natural one
+    in calculus and in programs, two are the same only if they are so for both.
+    """
+    told = _agree(one, two)
+    if told and (letters_of(one) | letters_of(two)) and (_has(one, "log10") or _has(two, "log10")):
+        return _agree(_natural(one), _natural(two)) or None
+    return told
+
+
+def _natural(node: Node) -> Node:
+    """Return a formula with natural logarithms for those without a base."""
+    if node[0] == "f" and node[1] == "log10":
+        return ("f", "ln", *map(_natural, node[2:]))
+    return tuple(_natural(part) if isinstance(part, tuple) else part for part in node)
+
+
+def _agree(one: Node, two: Node) -> bool | None:
     names = sorted(letters_of(one) | letters_of(two))
     if names and (_has(one, "floor", "ceil") or _has(two, "floor", "ceil")):
         return _compared(one, two, names, "steps")[0]
