@@ -58,7 +58,6 @@ _DOUBLED = re.compile(
 _BACKSLASHES = re.compile(r"\\+")
 _EMPHASIS = re.compile(r"\A(\*\*|[`\"'])([^*`\"']+)\1\Z")
 _LABEL = re.compile(r"\A(?:final\s+)?answer\s*:\s*", re.IGNORECASE)
-_ABOUT = re.compile(r"\A(?:about|approximately|approx\.?|roughly)\s+(?=[-\d.$\\])", re.IGNORECASE)
 _ORDINAL = re.compile(r"\A(\d+)\s*(?:\^\s*)?\{?\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:st|nd|rd|th)[\s}]*\Z")
 _PYTHON_ARRAY = re.compile(r"\A(?:(?:sp|sympy|np|numpy)\.)?(?:Matrix|array)\s*\((.*)\)\Z", re.DOTALL)
 _ANGLES = re.compile(r"\A<([^<>=]+,[^<>=]+)>\Z")
@@ -133,7 +132,7 @@ def cleaned(text: str) -> str:
         text = _TIMES_TEN.sub("*", text)
     if "(" in text:
         text = _PYTHON_ARRAY.sub(r"\1", _RECURRING.sub(r"\1\\overline{\2}", text))
-    text = _ABOUT.sub("", _LABEL.sub("", _EMPHASIS.sub(r"\2", text.strip())))
+    text = _LABEL.sub("", _EMPHASIS.sub(r"\2", text.strip()))
     text = _ANGLES.sub(r"(\1)", _ORDINAL.sub(r"\1", text))
     if "j" in text:
         text = _imaginary(text)
