@@ -1,7 +1,7 @@
 """The errors of graders on material that others labelled, with 95 % intervals (Wilson 1927).
 
     python benchmarks/grader_errors.py --qa-eval EVOUNA --human-eval HumanEval.jsonl.gz --quixbugs QuixBugs [--ifeval]
-    python benchmarks/grader_errors.py --qa-eval EVOUNA --judge SmolLM2-135M-Instruct
+    python benchmarks/grader_errors.py --qa-eval EVOUNA --judge SmolLM2-135M-Instruct [--judged 3]
     python benchmarks/grader_errors.py --new-pairs ORIGINAL
 
 Each option names a checkout or a file; what is not named keeps its rows in ``grader_errors.json``, which
@@ -77,13 +77,13 @@ def qa_eval(folder: Path) -> Iterator[dict[str, Any]]:
         yield row("qa", f"EVOUNA, spans for {title}", labelled)
 
 
-def judge(model: Path, folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the errors of a judge on spans."""
+def judge(model: Path, folder: Path, judged: int) -> Iterator[dict[str, Any]]:
+    """Yield the errors of a judge on so many spans of each label."""
     entries = json.loads((folder / "NQ.json").read_text("utf-8"))
     random.Random(0).shuffle(entries)
     proper = [entry for entry in entries if not entry["improper"] and entry["judge_fid"] is not None]
     kinds = ([entry for entry in proper if bool(entry["judge_fid"]) == label] for label in (True, False))
-    chosen = [entry for kind in kinds for entry in kind[:JUDGED]]
+    chosen = [entry for kind in kinds for entry in kind[:judged]]
 
     async def scores() -> list[Score]:
         asked = Judge(base_url=f"transformers:{model}", max_tokens=64)
@@ -218,6 +218,7 @@ def main() -> None:
         parser.add_argument(option, type=Path)
     parser.add_argument("--ifeval", action="store_true", help="with --qa-eval")
     parser.add_argument("--judge", type=Path, metavar="MODEL", help="with --qa-eval, which is then not graded itself")
+    parser.add_argument("--judged", type=int, default=JUDGED, help="answers of each label that the judge reads")
     parser.add_argument("--new-pairs", metavar="ORIGINAL", help="the interpreter that has the original GEM")
     given = parser.parse_args()
     if given.new_pairs:
@@ -225,7 +226,7 @@ def main() -> None:
     rows = {(old["grader"], old["material"]): old for old in json.loads(RESULTS.read_text()) if RESULTS.exists()}
     measured: list[dict[str, Any]] = []
     if given.judge:
-        measured += judge(given.judge, given.qa_eval)
+        measured += judge(given.judge, given.qa_eval, given.judged)
     elif given.qa_eval:
         measured += [*qa_eval(given.qa_eval), *(ifeval(given.qa_eval) if given.ifeval else ())]
     if given.human_eval:

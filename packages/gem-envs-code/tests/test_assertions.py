@@ -416,3 +416,113 @@ def test_rows_of_other_sets_are_judged() -> None:
             env.reset(options={"index": index})
             wrong = "def add(a, b): return a if b == 0 else a - b" if index == 0 else "def add(a, b): return 3"
             assert env.step(f"```python\n{wrong}\n```")[1] == 0.0
+
+
+WORLD_TESTS = r"""import io, json, os, pytest, sys, tempfile, unittest
+from pathlib import Path
+from solution import save, load, hello
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "in.json"
+    path.write_text('{"a": 1}')
+    return path
+
+def test_load(file):
+    assert load(file) == {"a": 1}
+
+def test_save(tmp_path):
+    out = tmp_path / "deep" / "out.json"
+    assert save(str(out), [1]) == str(out)
+    assert json.loads(out.read_text()) == [1]
+    save(str(out), [2])
+    assert load(out) == [2]
+    with pytest.raises(FileNotFoundError, match="none.json"):
+        load(tmp_path / "none.json")
+
+def test_hello(capsys, monkeypatch):
+    monkeypatch.setenv("WHO", "Ada")
+    hello()
+    assert capsys.readouterr().out == "Hello, Ada!\n"
+    monkeypatch.delenv("WHO")
+    answers = iter(["Bob"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(answers))
+    hello()
+    assert capsys.readouterr() == ("Hello, Bob!\n", "")
+    monkeypatch.undo()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Cem\nDora\n"))
+    hello()
+    assert capsys.readouterr().out == "Who? Hello, Cem!\n"
+    assert sys.stdin.readline() == "Dora\n"
+
+def test_here(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with open("old.json", "w") as old:
+        old.write("0")
+    save("x.json", 3)
+    assert Path("x.json").exists() and sorted(os.listdir(".")) == ["old.json", "x.json"]
+    with open("x.json") as file:
+        assert json.load(file) == 3
+
+class TestTemporary(unittest.TestCase):
+    def setUp(self):
+        self.file = tempfile.NamedTemporaryFile("r", suffix=".json")
+    def test_it(self):
+        save(self.file.name, "ä")
+        self.assertEqual(json.load(self.file), "ä")
+        self.assertEqual(load(self.file.name), "ä")
+    def tearDown(self):
+        self.file.close()
+"""
+WORLD_ROW = {
+    "question": "Save, load and greet.",
+    "solution": "def save(path, value): …",
+    "test": WORLD_TESTS,
+    "test_info": [
+        {"function_name": name, "function_declaration": f"def {name}():"} for name in ("save", "load", "hello")
+    ],
+}
+WORLD_PROGRAM = """
+import json, os
+
+def save(path, value):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "w") as file:
+        json.dump(value, file)
+    return path
+
+def load(path):
+    with open(path) as file:
+        return json.load(file)
+
+def hello():
+    who = os.environ.get("WHO") or input("Who? ")
+    print(f"Hello, {who}!")
+"""
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(
+    ("old", "new", "passed"),
+    [
+        ("", "", 5),
+        ("json.dump(value, file)", "pass", 1),
+        ('path, "w"', 'path, "a"', 1),
+        ("return json.load(file)", "return {'a': 1}", 1),
+        ("{who}", "World", 2),
+        ("print(", "str(", 2),
+        ('os.environ.get("WHO") or ', "", 2),
+        ("return path", "os.remove(path)", 1),
+        # A module of the program's in the working folder is none of the test's; files out of it are not carried.
+        ("return path", "open('json.py', 'w').write('load = loads = lambda *_: 3'); return path", 3),
+        ('with open(path, "w")', 'with open("../" + os.path.basename(path), "w")', 1),
+    ],
+)
+def test_tests_may_share_files_environment_and_output_with_the_program(old: str, new: str, passed: int) -> None:
+    """With pytest's ``tmp_path``, ``monkeypatch`` and ``capsys``; a wrong program passes the tests before its fault."""
+    assert old in WORLD_PROGRAM
+    with CodeEnv(dataset=[WORLD_ROW], eval=True) as env:
+        env.reset(options={"index": 0})
+        program = WORLD_PROGRAM.replace(old, new) if old else WORLD_PROGRAM
+        _, reward, _, _, info = env.step(f"```python\n{program}\n```")
+        assert (info["tests_passed"], info["tests_total"], reward) == (passed, 5, float(passed == 5))

@@ -394,3 +394,87 @@ def test_functions_of_several_numbers_are_worked_out(numbers: list[Fraction]) ->
 def test_notation_of_formula_editors_and_prose_with_relations(answer: str, gold: str, same: bool) -> None:
     """Corners are floors and ceilings, e has a command of its own; integers from 2 on are no range of reals."""
     assert grade(answer, gold, seconds=GENEROUS).correct is same
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "right"),
+    [
+        ("51 đô la", "51 dollars", True),
+        ("365 nghìn đồng", "365", True),
+        ("365 nghìn đồng", "365 đồng", False),
+        ("5平方米", "5 m^2", True),
+        ("5平方米", "5 m", False),
+        ("5万元", "50000", True),
+        ("5万元", "5", False),
+        ("3个", "3", True),
+        ("2小时", "120 minutes", True),
+        ("2倍", "2", False),
+        ("₹5", "5 rupees", True),
+        ("¥5", "$5", False),
+        ("1 hour 30 minutes", "1.5 hours", True),
+        ("1 hour 30 minutes", "130 minutes", False),
+        ("30 minutes 1 hour", "1.5 hours", False),
+        ("5 feet 6 inches", "66 inches", True),
+        ("1 hour 90 minutes", "2.5 hours", False),
+        ("2.5 gal", "40 cup", True),
+        (r"5\ \mathrm{m\,s^{-2}}", "5 m/s^2", True),
+        (r"5\ \mathrm{m\,s^{-2}}", "5 m/s", False),
+        ("[[1],[2]]", r"\begin{pmatrix}1\\2\end{pmatrix}", True),
+        ("[[1,2]]", r"\begin{pmatrix}1\\2\end{pmatrix}", False),
+        ("[1,2;3,4]", r"\begin{bmatrix}1&2\\3&4\end{bmatrix}", True),
+        ("Matrix([[1,2],[3,4]])", r"\begin{bmatrix}1&2\\3&4\end{bmatrix}", True),
+        ("Matrix([[1,2],[3,4]])", r"\begin{bmatrix}1&3\\2&4\end{bmatrix}", False),
+        ("[1,2,3]", "1,2,3", True),
+        ("[1,2,3]", "3,2,1", False),
+        ("[1,2]", "1,2", False),
+        ("<1,2,3>", "(1,2,3)", True),
+        ("a_{k+n}", "a_{n+k}", True),
+        ("a_{k+n}", "a_{k-n}", False),
+        ("0.(3)", r"\frac{1}{3}", True),
+        ("2.5(3)", "7.5", True),
+        ("12th", "12", True),
+        ("3 to 4", "3:4", True),
+        (r"\color{red}{5}", "5", True),
+        ('"5"', "5", True),
+        ("Answer: 5", "5", True),
+        ("Answer: 5 or 6", "5", False),
+        ("Option A", "A", True),
+        ("Option A or B", "A", False),
+        ("DNE", "does not exist", True),
+        ("{}", r"\emptyset", True),
+    ],
+)
+def test_units_lists_and_matrices_as_people_and_programs_write_them(answer: str, gold: str, right: bool) -> None:
+    """Units of other languages and of several parts, arrays of Python and Matlab, lists without brackets, labels."""
+    assert grade(answer, gold, seconds=GENEROUS).correct is right
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "right"),
+    [
+        (r"\cos(\pi x)", "(-1)^x", False),
+        (r"\cos(\pi n)", "(-1)^n", True),
+        ("|x+1000|-1000", "|x+1001|-1001", False),
+        (r"\sqrt{x^2+2x+1}", "|x+1|", True),
+        ("(-4)^{-1/2}", r"-\frac{i}{2}", True),
+        ("(-4)^{-1/2}", r"\frac{i}{2}", False),
+        ("(-4)^{-3/2}", r"\frac{i}{8}", True),
+        ("1又1/2", "3/2", True),
+        ("二十五", "25", True),
+        ("一万二千三百", "12300", True),
+        ("二五", "25", False),
+        ("锐角 三角形", "锐角三角形", True),
+        ("comb(50,3)", "19600", True),
+        ("2sec**2(x)", r"2\sec^2 x", True),
+        ("5 sec", "5 s", True),
+        ("sgn(-3)", "-1", True),
+        (r"\frac{2}{x\log(10)}", r"\frac{2}{x}", False),
+        (r"x\log 3", r"\log(3^x)", True),
+        ("about 5", "5", False),
+        (r"10:00 \text{ am}", "10", True),
+        (r"10:30 \text{ am}", "10", False),
+    ],
+)
+def test_values_far_out_roots_below_one_and_other_numerals(answer: str, gold: str, right: bool) -> None:
+    """Formulas that agree near zero, at whole numbers or up to a sign alone, and numbers in Chinese and Python."""
+    assert grade(answer, gold, seconds=GENEROUS).correct is right

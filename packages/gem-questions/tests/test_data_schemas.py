@@ -398,11 +398,17 @@ def test_a_held_back_label_is_an_error(row: dict[str, Any], message: str) -> Non
 @pytest.mark.parametrize(
     ("test", "message"),
     [
-        ("from solution import add\nimport os\ndef test_a(): assert add(1, 2) == 3", "more with the program .*: os"),
-        ("from solution import add\ndef test_a(capsys): assert add(1, 2) == 3", ": capsys"),
+        ("from solution import add\nimport pickle\ndef test_a(): pass", "more with the program .*: pickle"),
+        ("from solution import add\nimport os\ndef test_a(): os.system('ls')", ": system"),
+        ("from solution import add\nfrom os import system\ndef test_a(): system('ls')", ": system"),
+        ("from solution import add\nimport sys\ndef test_a(): sys.path.clear()", ": path"),
+        ("from solution import add\ndef test_a(): open('/tmp/x')", ": /tmp/x"),
+        ("from solution import add\ndef test_a(recwarn): assert add(1, 2) == 3", ": recwarn"),
+        ("from solution import add\ndef test_a(monkeypatch): monkeypatch.setattr('solution.add', 1)", ": setattr"),
+        ("import solution\ndef test_a(monkeypatch): monkeypatch.setattr(solution, 'add', 1)", ": setattr"),
         (
-            "from solution import add\nimport pytest\n@pytest.fixture\ndef a(tmp_path): pass\ndef test_a(a): pass",
-            "tmp_path",
+            "from solution import add\nimport pytest\n@pytest.fixture\ndef a(request): pass\ndef test_a(a): pass",
+            "request",
         ),
         (
             "from solution import add\nimport pytest\n@pytest.fixture(params=[1])\ndef a(): pass\ndef test_a(a): pass",
@@ -415,16 +421,33 @@ def test_a_held_back_label_is_an_error(row: dict[str, Any], message: str) -> Non
         ("from solution import add\nfrom unittest.mock import patch\ndef test_a(): pass", "patch, unittest.mock"),
         ("from solution import add\n@patch('x.y')\ndef test_a(m): pass", "patch"),
         ("from solution import add\nimport random\ndef test_a(): random.seed(1)", ": seed"),
-        ("from solution import add\ndef test_a(): open('x')", ": open"),
         ("from solution import Stack\ndef test_a(): pass", "something else than functions"),
         ("from solution import add\nx = 1", "has no tests"),
         ("def test_a(:", "no Python"),
     ],
 )
 def test_tests_that_share_more_than_results_are_refused(test: str, message: str) -> None:
-    """Files, patches, captured output, seeds, fixtures, classes: apart from the program they would judge it wrong."""
+    """Patches, other processes, seeds, fixtures, classes: apart from the program they would judge it wrong."""
     with pytest.raises(DatasetError, match=message):
         read_row({**KOD_CODE, "test": test}, "code")
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "from solution import add\nimport os\ndef test_a(): assert add(1, 2) == 3",
+        "from solution import add\ndef test_a(capsys, tmp_path): assert add(1, 2) == 3",
+        "from solution import add\ndef test_a(): open('x')",
+        "import sys\nfrom solution import add\ndef test_a(monkeypatch): monkeypatch.setattr(sys, 'stdin', None)",
+        "import io\nfrom contextlib import redirect_stdout\nfrom solution import add\ndef test_a(): pass",
+    ],
+)
+def test_tests_that_share_files_and_output_say_so(test: str) -> None:
+    """Each of their cases has the call that makes the program share them; no other case has it."""
+    assert all(
+        "share_with_program()" in case for case in read_row({**KOD_CODE, "test": test}, "code").gold["assertions"]
+    )
+    assert not any("share_with" in case for case in read_row(KOD_CODE, "code").gold["assertions"])
 
 
 @pytest.mark.parametrize(("row", "kind"), [(row, kind) for row, kind, *_ in PUBLISHED])

@@ -2,12 +2,17 @@
 
 Both read one JSON object from standard input, write one to standard output, and know how values go as JSON. The program
 of the assertions brings what tests import besides the standard library: the module ``solution`` with the functions
-under test, and of ``pytest`` the names ``raises``, ``approx``, ``mark``, ``param``, ``fixture`` and ``fail``.
+under test, and of ``pytest`` the names ``raises``, ``approx``, ``mark``, ``param``, ``fixture`` and ``fail``. A test
+that calls ``share_with_program()`` at the top of its module shares files, environment, input and output with the
+program, and gets ``tmp_path``, ``monkeypatch`` and ``capsys`` from ``pytest_fixture(name)``.
 """
 
 from __future__ import annotations
 
-__all__ = ["ASSERTIONS", "CODEC", "PROGRAM"]
+__all__ = ["ASSERTIONS", "CODEC", "PROGRAM", "SHARING"]
+
+SHARING = "share_with_program()"
+"""What a test calls at the top of its module to share more with the program than results."""
 
 # Values as JSON: what JSON has, and the other types of Python by a tag. Objects of classes of the setup, such as the
 # nodes of trees, go by the names of their attributes.
@@ -16,6 +21,7 @@ import builtins, collections, json, sys
 sys.setrecursionlimit(20_000)
 if hasattr(sys, "set_int_max_str_digits"):
     sys.set_int_max_str_digits(0)
+_ROOT, _MARK = None, "\\0shared\\0"  # the folder that the two processes share, and what stands for its path
 _TAGS = {"tuple": tuple, "set": set, "frozenset": frozenset, "deque": collections.deque, "iterator": iter}
 
 class _Opaque:
@@ -26,7 +32,9 @@ class _Opaque:
 
 def _encode(value):
     kind = type(value)
-    if value is None or kind in (bool, int, float, str):
+    if kind is str:
+        return value if _ROOT is None else value.replace(_ROOT, _MARK)
+    if value is None or kind in (bool, int, float):
         return value
     if isinstance(value, (bool, int, float, str)):
         return _encode([base for base in (bool, int, float, str) if isinstance(value, base)][0](value))
@@ -45,6 +53,8 @@ def _encode(value):
         return {"type": value.__name__}
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
+    if kind.__module__.partition(".")[0] == "pathlib":
+        return {"path": _encode(str(value))}
     if kind.__name__ in _CLASSES:
         return {"object": [kind.__name__, [[name, _encode(item)] for name, item in vars(value).items()]]}
     if hasattr(value, "__next__") or kind.__name__ in ("dict_keys", "dict_values", "dict_items"):
@@ -54,6 +64,8 @@ def _encode(value):
 def _decode(value):
     if isinstance(value, list):
         return [_decode(item) for item in value]
+    if isinstance(value, str) and _ROOT is not None:
+        return value.replace(_MARK, _ROOT)
     if not isinstance(value, dict):
         return value
     (tag, content), = value.items()
@@ -67,6 +79,9 @@ def _decode(value):
         return bytes(content)
     if tag == "range":
         return range(*content)
+    if tag == "path":
+        import pathlib
+        return pathlib.Path(_decode(content))
     if tag == "type" and isinstance(getattr(builtins, content, None), type):
         return getattr(builtins, content)
     if tag == "object" and content[0] in _CLASSES:
@@ -90,9 +105,81 @@ os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 """
 )
 
+# What calls change besides what they return, for tests that share it with the program: the files of one folder, which
+# is the working folder and has those for temporary files; the environment; what is printed and read. It goes before
+# each call from the process of the assertions to that of the program, and back after it. No folder that the program
+# writes in stays on the path of imports.
+_WORLD = """
+import base64, io
+
+def _share():
+    global _ROOT
+    import tempfile
+    here = os.getcwd()
+    sys.path[:] = [path for path in sys.path if os.path.isabs(path) and not (path + "/").startswith(here + "/")]
+    _ROOT = os.path.join(here, "shared")
+    os.makedirs(os.path.join(_ROOT, "tmp", "test"))
+    os.chdir(_ROOT)
+    tempfile.tempdir = os.path.join(_ROOT, "tmp")
+    tempfile._name_sequence = iter([f"file{number}" for number in range(10_000)])
+    _environment.update(os.environ)
+
+_environment = {}
+
+def _files():
+    found = {}
+    for folder, folders, names in os.walk(_ROOT):
+        within = "" if folder == _ROOT else os.path.relpath(folder, _ROOT) + "/"
+        found[within] = None
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path) and not os.path.islink(path):
+                mode = os.stat(path).st_mode & 0o777
+                os.chmod(path, mode | 0o600)
+                with open(path, "rb") as file:
+                    found[within + name] = [mode, base64.b64encode(file.read()).decode()]
+                os.chmod(path, mode)
+    return found
+
+def _world():
+    changed = {name: _encode(value) for name, value in os.environ.items() if _environment.get(name) != value}
+    gone = sorted(name for name in _environment if name not in os.environ)
+    return {"files": _files(), "folder": os.path.relpath(os.getcwd(), _ROOT), "changed": changed, "gone": gone}
+
+def _become(world):
+    files, present = world["files"], _files()
+    if any(".." in path.split("/") or os.path.isabs(path) for path in [*files, world["folder"]]):
+        raise ValueError("a path outside of the shared folder")
+    for path in sorted(present.keys() - files.keys(), reverse=True):
+        (os.rmdir if path.endswith("/") else os.remove)(os.path.join(_ROOT, path))
+    for path in sorted(files):
+        whole, content = os.path.join(_ROOT, path), files[path]
+        if content is None:
+            os.makedirs(whole, exist_ok=True)
+        elif content != present.get(path):
+            # In place, for those who have the file open.
+            if path in present:
+                os.chmod(whole, 0o600)
+            with open(whole, "r+b" if path in present else "wb") as file:
+                file.write(base64.b64decode(content[1]))
+                file.truncate()
+            os.chmod(whole, content[0])
+    os.chdir(os.path.join(_ROOT, world["folder"]))
+    wanted = {name: value for name, value in _environment.items() if name not in world["gone"]}
+    wanted.update({name: _decode(value) for name, value in world["changed"].items()})
+    for name in os.environ.keys() - wanted.keys():
+        del os.environ[name]
+    for name, value in wanted.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
+"""
+
 PROGRAM = (
     _READ_QUIETLY
+    + _WORLD
     + """
+if any(len(_call) > 3 for _call in _given["calls"]):
+    _share()
 _names = {"__name__": "solution", "__builtins__": __builtins__}
 exec(_given["imports"], _names)
 exec(compile(_given["setup"], "setup.py", "exec"), _names)
@@ -114,17 +201,50 @@ def _known_classes(error):
         for cls in type(error).__mro__
         if cls in own or cls.__module__ not in ("solution", "__main__")
     ]
+class _Asked(BaseException):
+    pass
+
+class _Console:
+    # Standard input and output of one call, and what the test gives in place of the function input.
+    def __init__(self, read, answers):
+        self.streams = sys.stdin, sys.stdout, sys.stderr
+        self.answers, self.asked, self.input = list(answers or ()), None, builtins.input
+        sys.stdin, sys.stdout, sys.stderr = io.StringIO(_decode(read or "")), io.StringIO(), io.StringIO()
+        self.read, self.out, self.err = sys.stdin, sys.stdout, sys.stderr
+        if answers is not None:
+            builtins.input = self.ask
+    def ask(self, *prompt):
+        if self.asked is not None or not self.answers:
+            self.asked = self.asked or list(prompt)
+            raise _Asked
+        text, error = self.answers.pop(0)
+        if error is not None:
+            raise getattr(builtins, error)(_decode(text))
+        return _decode(text)
+    def ended(self, result):
+        sys.stdin, sys.stdout, sys.stderr = self.streams
+        builtins.input = self.input
+        left = 0 if self.read.closed else len(self.read.read())
+        texts = ["" if text.closed else _encode(text.getvalue()) for text in (self.out, self.err)]
+        world = {**_world(), "output": texts, "unread": left}
+        return [["asked", _encode(self.asked)] if self.asked is not None else result, world]
+
 _results = []
-for _name, _arguments, _keywords in _given["calls"]:
+for _name, _arguments, _keywords, *_shared in _given["calls"]:
     _arguments, _keywords = _decode(_arguments), {key: _decode(item) for key, item in _keywords.items()}
     _called = _function(_name)
+    if _shared:
+        _become(_shared[0])
+        _console = _Console(_shared[0]["stdin"], _shared[0]["answers"])
     try:
         _result = ["returned", _encode(_called(*_arguments, **_keywords))]
     except MemoryError:
         raise
     except Exception as _error:
-        _result = ["raised", _known_classes(_error), _encode(list(_error.args)), str(_error)[:10_000]]
-    _results.append(_result)
+        _result = ["raised", _known_classes(_error), _encode(list(_error.args)), _encode(str(_error)[:10_000])]
+    except _Asked:
+        _result = []
+    _results.append(_console.ended(_result) if _shared else _result)
 sys.stdout.flush()
 with os.fdopen(_out, "w") as _out:
     json.dump(_results, _out)
@@ -133,6 +253,7 @@ with os.fdopen(_out, "w") as _out:
 
 ASSERTIONS = (
     _READ_QUIETLY
+    + _WORLD
     + """
 import ast, random, re, types
 
@@ -192,18 +313,117 @@ def _raise(classes, arguments, text):
             raise error
     raise Exception(text)
 
+def _result(outcome, *result):
+    if outcome == "returned":
+        return _decode(result[0])
+    _raise(result[0], _decode(result[1]), _decode(result[2]))
+
+def _shared_call(call):
+    # A call in the world as the test has it; where the program asks for input that the test gives, it begins again with
+    # the answer. What an unknown call would change is unknown too, so the test goes no further.
+    read, given = sys.stdin, [] if builtins.input is not _input else None
+    read = read.getvalue()[read.tell() :] if isinstance(read, io.StringIO) else None
+    world = {**_world(), "stdin": read if read is None else _encode(read)}
+    while True:
+        number, asked = len(_calls), [*call, {**world, "answers": None if given is None else list(given)}]
+        _calls.append(asked)
+        if number >= len(_known) or _known[number][0] != asked:
+            _new()
+        (outcome, *result), after = _known[number][1]
+        if outcome != "asked":
+            break
+        try:
+            given.append([_encode(str(builtins.input(*_decode(result[0])))), None])
+        except Exception as error:
+            builtin = next(cls for cls in type(error).__mro__ if cls.__module__ == "builtins")
+            given.append([_encode(str(error)), builtin.__name__])
+    _become(after)
+    if read is not None:
+        sys.stdin.seek(len(sys.stdin.getvalue()) - after["unread"])
+    for stream, text in zip((sys.stdout, sys.stderr), after["output"]):
+        stream.write(_decode(text))
+    return _result(outcome, *result)
+
+_input = builtins.input
+
+class _MonkeyPatch:
+    # pytest's own, for what both processes share.
+    def __init__(self):
+        self._undone = []
+    def setattr(self, target, name, *value, raising=True):
+        if isinstance(target, str):
+            (module, _, attribute), value = target.rpartition("."), name
+            target, name = sys.modules[module], attribute
+        else:
+            (value,) = value
+        self._undone.append((setattr, target, name, getattr(target, name)))
+        setattr(target, name, value)
+    def setitem(self, target, name, value):
+        self._undone.append((type(target).__setitem__, target, name, target[name]) if name in target
+                            else (type(target).pop, target, name, None))
+        target[name] = value
+    def delitem(self, target, name, raising=True):
+        if name in target:
+            self._undone.append((type(target).__setitem__, target, name, target[name]))
+            del target[name]
+        elif raising:
+            raise KeyError(name)
+    def setenv(self, name, value, prepend=None):
+        old = os.environ.get(name)
+        self.setitem(os.environ, name, str(value) + prepend + old if prepend and old else str(value))
+    def delenv(self, name, raising=True):
+        self.delitem(os.environ, name, raising)
+    def chdir(self, path):
+        self._undone.append((lambda _, folder, __: os.chdir(folder), None, os.getcwd(), None))
+        os.chdir(path)
+    def undo(self):
+        while self._undone:
+            change, *given = self._undone.pop()
+            change(*given)
+    def context(self):
+        import contextlib
+        return contextlib.contextmanager(lambda: (yield self))()
+
+class _Captured:
+    # pytest's own capsys: what the test and the calls of the program print.
+    _both = collections.namedtuple("CaptureResult", ["out", "err"])
+    def __init__(self):
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+        self._streams = sys.stdout, sys.stderr
+    def readouterr(self):
+        texts = [stream.getvalue() for stream in self._streams]
+        for stream in self._streams:
+            stream.seek(0)
+            stream.truncate()
+        return self._both(*texts)
+    def disabled(self):
+        import contextlib
+        return contextlib.nullcontext()
+
+def pytest_fixture(name):
+    if name == "tmp_path":
+        import pathlib
+        return pathlib.Path(_ROOT, "tmp", "test")
+    return {"monkeypatch": _MonkeyPatch, "capsys": _Captured}[name]()
+
+def share_with_program():
+    # A test that has this call in its module shares files, environment, input and output with the program.
+    pass
+
+def _shares(node):
+    return isinstance(node, ast.Expr) and ast.unparse(node.value) == "share_with_program()"
+
 def _caller(name):
     def candidate(*arguments, **keywords):
         number = len(_calls)
         if _has_unknown([arguments, keywords]):
             _new()
         call = [name, _encode(list(arguments)), {key: _encode(item) for key, item in keywords.items()}]
+        if _ROOT is not None:
+            return _shared_call(call)
         _calls.append(call)
         if number < len(_known) and _known[number][0] == call:
-            outcome, *result = _known[number][1]
-            if outcome == "returned":
-                return _decode(result[0])
-            _raise(result[0], _decode(result[1]), result[2])
+            return _result(*_known[number][1])
         if _noting:
             return _Unknown()
         _new()
@@ -316,6 +536,7 @@ def _noted_assertion(*given, **keywords):
     return _Raises(Exception)
 
 _names = {"__name__": "solution", "__builtins__": __builtins__, "run_unittest": run_unittest}
+_names.update(pytest_fixture=pytest_fixture, share_with_program=share_with_program)
 random.seed(0)
 _callers = {name: _caller(name) for name in _given["names"]}
 _module("solution", __all__=list(_callers), **_callers)
@@ -325,6 +546,8 @@ _CLASSES = _classes(_names)
 _names.update(_callers)
 _names["candidate"] = _callers[_given["names"][0]]
 _tree = ast.parse(_given["test"])
+if any(map(_shares, _tree.body)):
+    _share()
 if _noting:
     _tree = ast.fix_missing_locations(_Lenient().visit(_tree))
 try:

@@ -11,6 +11,10 @@ with success, or return an object that equals everything. So assertions and prog
 3. The assertions run again, with the results in place of the calls, or with an exception of the same class and text.
    Where a call depends on earlier results, it is new, and the last two steps are repeated.
 
+Tests may share more than results with the program: files, the environment, standard input and output. Then each call is
+noted with the content of one folder and the rest, as the test has them, and its result comes back with what it changed
+there; since the calls after it depend on that, each takes a round.
+
 Assertions may use ``unittest`` and, of ``pytest``, ``raises``, ``approx`` and ``mark.parametrize``: the sandbox has the
 standard library alone, so these three are a small module of that name.
 """
@@ -21,7 +25,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gem_envs_code.assertion_programs import ASSERTIONS, PROGRAM
+from gem_envs_code.assertion_programs import ASSERTIONS, PROGRAM, SHARING
 from gem_envs_code.suite import Suite
 from gem_envs_code.supplied_imports import supplied_imports
 
@@ -33,7 +37,7 @@ __all__ = ["BROKEN", "FAILED", "PASSED", "run_assertions"]
 PASSED, FAILED, BROKEN = "passed", "failed", "broken"
 """The outcomes of an assertion: it holds; it does not; it raised something else than AssertionError."""
 
-_MOST_ROUNDS = 20
+_MOST_ROUNDS, _MOST_SHARED_ROUNDS = 20, 100
 
 
 def run_assertions(
@@ -59,7 +63,8 @@ def run_assertions(
         "names": [suite.function, *suite.others],
     }
     open_cases = list(range(len(suite.cases)))
-    for _ in range(_MOST_ROUNDS):
+    shares = any(SHARING in case.input for case in suite.cases)
+    for _ in range(_MOST_SHARED_ROUNDS if shares else _MOST_ROUNDS):
         noted = _run_tests(suite, open_cases, known, True, sandbox, limits, workers)
         asked = [number for number in open_cases if (calls := noted[number][1]) and _new_calls(calls, known[number])]
         inputs = [json.dumps({**about, "calls": noted[number][1]}) for number in asked]

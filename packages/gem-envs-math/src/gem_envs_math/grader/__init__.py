@@ -26,12 +26,14 @@ different answers:
 - **Expressions** are equal if their values agree for all positive values of their variables, with an absolute value
   also for negative ones; the variables' names count.
 - **Units**: either side may omit its unit (``5`` is ``5 km``); two units must agree
-  (``5 km`` is ``5000 m`` and not ``5 m``). The same holds for degrees and dollars. Everyday units are converted. A noun
+  (``5 km`` is ``5000 m`` and not ``5 m``). The same holds for degrees and dollars. Everyday units are converted, those
+  of some other languages too, and "1 hour 30 minutes" is one quantity. A noun
   for counted objects is a unit of its own, if it is a known one, or the gold answer or the question has it; any other
   word behind a number makes the answer unreadable (``3 tenths``, ``3 factorial``).
 - **Several answers** (``1, 2``; ``1 or 2``; ``\pm 1``; ``x = 1, x = 2``) and sets: in any order, all of them and
   no other. **Tuples** and points: in order, and never a set or a bare list; ``(x, y) = (3, 2)`` and ``x = 3, y = 2``
-  are the point ``(3, 2)``. A pair in brackets is an interval as well, so ``[1, 2]`` is not ``(1, 2)``.
+  are the point ``(3, 2)``. A pair in brackets is an interval as well, so ``[1, 2]`` is not ``(1, 2)``. A list of three
+  or more in square brackets may leave them out, in its order.
 - **Sets of real numbers** are compared as sets: ``|x| > 1``, ``x^2 > 1``, ``x < -1 or x > 1``, ``(-\infty,-1) \cup
   (1,\infty)``, ``\{x \mid |x| > 1\}``. "and" is the common part, "or" all; inequalities with commas have both
   conditions, or name several ranges where no number meets all. Unions, intersections and differences of sets are

@@ -208,6 +208,8 @@ def _power(base: Quotient, exponent: Quotient) -> Quotient:
     if power < 0:
         if not base.above:
             raise ZeroDivisionError
+        if power.denominator > 1:  # the root first: (-4)^(-1/2) is 1/(2i), and no root of -1/4
+            return _combined("/", _constant(1), _power(base, _constant(-power)))
         return _power(_simplified(base.below, base.above, base.exact), _constant(-power))
     if not base.above:
         return base
@@ -348,8 +350,10 @@ def _function(name: str, arguments: list[Quotient]) -> Quotient:
             return _constant(comb(above.numerator, below.numerator))
     if name in ("gcd", "lcm", "max", "min") and None not in numbers:
         return _constant(_of_several(name, [number for number in numbers if number is not None]))
-    if name in ("floor", "ceil", "abs") and numbers[0] is not None:
+    if name in ("floor", "ceil", "abs", "sign") and numbers[0] is not None:
         value = numbers[0]
+        if name == "sign":
+            return _constant((value > 0) - (value < 0))
         return _constant(abs(value) if name == "abs" else value.__floor__() if name == "floor" else value.__ceil__())
     if name == "ln":
         logarithm = _logarithm(arguments[0])

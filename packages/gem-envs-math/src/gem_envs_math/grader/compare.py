@@ -117,6 +117,9 @@ def equal(one: Value, two: Value, rules: Rules = STRICT) -> bool | None:
         if one.half and two.half and one.half != two.half:
             return False
         return _in_order(one.parts, two.parts, rules)
+    for first, second in ((one, two), (two, one)):
+        if isinstance(first, Ratio) and first.half and isinstance(second, Formula):  # "10:00 am" and "10"
+            return first.parts[1] == Formula(("n", Fraction(0))) and equal(first.parts[0], second, rules)
     return False
 
 
@@ -279,6 +282,11 @@ def _severals(one: Value, two: Value, rules: Rules) -> bool | None:
     kinds = {value.kind for value in (one, two) if isinstance(value, Unordered)}
     if kinds == {"minus"} and isinstance(one, Unordered) and isinstance(two, Unordered):
         return True if _in_order(one.items, two.items, rules) else None
+    for value, other in ((one, two), (two, one)):
+        if isinstance(value, Sequence) and (value.opening, value.closing) == ("[", "]") and len(value.items) > 2:
+            if kinds == {"list"} and isinstance(other, Unordered):  # a list that has left its brackets out
+                return _in_order(value.items, other.items, rules)
+            return False
     if kinds == {"set", "union"} or "minus" in kinds or kinds >= {"union", "cap"}:
         return False
     if kinds == {"union", "list"} and (is_condition(one) or is_condition(two)):

@@ -52,6 +52,8 @@ _KNOWN_COMMANDS = (
 _DIGITS = 60
 _POINTS = 3
 _STEPS = 24
+_SCALES = (1, 20, 400, 8000)
+"""Sizes of the numbers at which formulas with absolute values are compared: they may differ far from zero alone."""
 _WHOLE = frozenset("jkmnN")
 
 
@@ -80,7 +82,25 @@ def decide(answer: str, gold: str, percent: bool = True, nouns: Sequence[str] = 
 
 
 def _judge(one: Node, two: Node) -> bool | None:
-    """Compare two formulas by their values at a few points."""
+    """Compare two formulas by their values at a few points.
+
+    Where a formula of variables has a logarithm without a base, which is the decimal one in school and the natural one
+    in calculus and in programs, two are the same only if they are so for both.
+    """
+    told = _agree(one, two)
+    if told and (letters_of(one) | letters_of(two)) and (_has(one, "log10") or _has(two, "log10")):
+        return _agree(_natural(one), _natural(two)) or None
+    return told
+
+
+def _natural(node: Node) -> Node:
+    """Return a formula with natural logarithms for those without a base."""
+    if node[0] == "f" and node[1] == "log10":
+        return ("f", "ln", *map(_natural, node[2:]))
+    return tuple(_natural(part) if isinstance(part, tuple) else part for part in node)
+
+
+def _agree(one: Node, two: Node) -> bool | None:
     names = sorted(letters_of(one) | letters_of(two))
     if names and (_has(one, "floor", "ceil") or _has(two, "floor", "ceil")):
         return _compared(one, two, names, "steps")[0]
@@ -89,11 +109,13 @@ def _judge(one: Node, two: Node) -> bool | None:
         if same is False and (is_real or "z" in names):
             return False
     told: bool | None = None
-    for kind in ("large", "whole", "small") if names else ("large",):
+    kinds = ("large", "whole", "small") if any(map(_is_whole, names)) else ("large", "small") if names else ("large",)
+    for kind in kinds:
         told, is_real = _compared(one, two, names, kind)
         if told is not False or is_real:
             return told
-        # Powers and logarithms have several complex values; whole numbers, or small ones, may make them real.
+        # Powers and logarithms have several complex values; whole numbers, where the names stand for them, or small
+        # ones, may make them real.
     return told
 
 
@@ -104,7 +126,8 @@ def _compared(one: Node, two: Node, names: list[str], kind: str) -> tuple[bool |
     is_real = True
     with mpmath.workdps(_DIGITS):
         close, far = mpmath.mpf(10) ** (-45), mpmath.mpf(10) ** (-25)
-        for point in range(1 if not names else _STEPS if kind == "steps" else _POINTS):
+        counts = {"steps": _STEPS, "signed": _POINTS * len(_SCALES)}
+        for point in range(counts.get(kind, _POINTS) if names else 1):
             values = _point(names, point, kind)
             try:
                 a, b = _value(one, values), _value(two, values)
@@ -126,18 +149,24 @@ def _has(node: Node, *functions: str) -> bool:
     return any(_has(part, *functions) for part in node[1:] if isinstance(part, tuple))
 
 
+def _is_whole(name: str) -> bool:
+    """Return whether a variable stands for whole numbers, as people name them: ``n``, ``k_1``."""
+    return name.partition("_")[0] in _WHOLE
+
+
 def _point(names: list[str], point: int, kind: str) -> dict[str, Any]:
     import mpmath
 
     chance = random.Random(point)
     if kind == "steps":  # n, m, k and j are whole numbers, as people write them
         sizes = {name: chance.randint(1, 10 ** (1 + point % 4)) * 6 for name in names}
-        return {name: mpmath.mpf(sizes[name]) / (6 if name in _WHOLE else 4 + point % 3) for name in names}
-    if kind == "whole":
-        return {name: mpmath.mpf(chance.randint(2, 9)) for name in names}
+        return {name: mpmath.mpf(sizes[name]) / (6 if _is_whole(name) else 4 + point % 3) for name in names}
     size = 1009 if kind == "small" else 199
     signs = (-1, 1) if kind == "signed" else (1,)
-    values = {name: mpmath.mpf(chance.randint(3, 997) * chance.choice(signs)) / size for name in names}
+    scale = _SCALES[point // _POINTS] if kind == "signed" else 1
+    values = {name: scale * mpmath.mpf(chance.randint(3, 997) * chance.choice(signs)) / size for name in names}
+    if kind == "whole":
+        values |= {name: mpmath.mpf(chance.randint(2, 9)) for name in names if _is_whole(name)}
     if kind == "signed" and "z" in values:
         values["z"] *= mpmath.mpc(3, 4)  # as people name complex numbers
     return values
@@ -208,7 +237,7 @@ def _function(name: str, arguments: list[Any]) -> Any:
         "coth": mpmath.coth, "sech": mpmath.sech, "csch": mpmath.csch, "arcsinh": mpmath.asinh,
         "arccosh": mpmath.acosh, "arctanh": mpmath.atanh, "arcsech": mpmath.asech, "arccsch": mpmath.acsch,
         "arccoth": mpmath.acoth, "ln": mpmath.ln, "log10": mpmath.log10, "abs": abs, "floor": mpmath.floor,
-        "ceil": mpmath.ceil, "factorial": mpmath.factorial,
+        "ceil": mpmath.ceil, "sign": mpmath.sign, "factorial": mpmath.factorial,
     }  # fmt: skip
     if name in simple:
         return simple[name](*arguments)

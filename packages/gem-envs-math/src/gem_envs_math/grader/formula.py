@@ -275,11 +275,17 @@ class FormulaParser:
             return token.raw.removeprefix("\\")
         if token.kind != "{":
             raise NotMathError(token.raw)
-        parts = []
+        start = self.position
         while self.next.kind not in ("}", "end"):
-            parts.append(self._take().raw.removeprefix("\\"))
+            self._take()
+        inner = self._tokens[start : self.position]
         self._expect("}")
-        return "".join(parts)
+        if any(part.kind == "+" for part in inner):  # "a_{n+k}" is "a_{k+n}"
+            try:
+                return written(quotient(FormulaParser(inner).whole()))
+            except NotMathError:
+                pass
+        return "".join(part.raw.removeprefix("\\") for part in inner)
 
     def _argument(self) -> Node:
         """Read the argument of a command: a group, or a single digit or letter."""

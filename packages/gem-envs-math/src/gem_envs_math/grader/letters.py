@@ -53,6 +53,7 @@ def _is_product(token: Token, before: Token, alone: bool) -> bool:
         or len(token.raw) > _SHORT
         or token.raw.lower() in _QUANTITIES
         or is_unit_word(token.raw)
+        or is_unit_word(f"{before.raw} {token.raw}")
         or token.raw in NO_UNITS
     ):
         return False

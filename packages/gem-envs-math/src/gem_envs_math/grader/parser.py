@@ -14,7 +14,7 @@ from gem_envs_math.grader.limits import DEPTH, LONGEST, TERMS, NotMathError, Too
 from gem_envs_math.grader.matrices import bare_matrix, environment, matrix_expression
 from gem_envs_math.grader.relations import RELATIONS, congruence, name_of, related
 from gem_envs_math.grader.scan import Token, cleaned, scan
-from gem_envs_math.grader.texts import INDEX, number_in_words, text_value, unwrapped, words_of
+from gem_envs_math.grader.texts import INDEX, number_in_chinese, number_in_words, text_value, unwrapped, words_of
 from gem_envs_math.grader.tokens import CLOSING, OPENING, closes, split_at
 from gem_envs_math.grader.units import MULTIPLIERS, Unit, is_known, is_unit_letter, unit_of
 from gem_envs_math.grader.values import (
@@ -22,6 +22,7 @@ from gem_envs_math.grader.values import (
     Dots,
     Formula,
     Infinity,
+    Matrix,
     NamedSet,
     Ratio,
     Relational,
@@ -35,7 +36,7 @@ from gem_envs_math.grader.vectors import vector_expression
 
 __all__ = ["parse"]
 
-_CURRENCIES = {"$": "$", "€": "€", "£": "£"}
+_CURRENCIES = {sign: sign for sign in "$€£¥₹₩₽₫"}
 _PER = frozenset({"per", "/", "a", "an", "each"})
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d\d))?\s*([ap])\.?\s?m")
 _FIGURE = re.compile(r"(?:m\s*)?\\?(angle|triangle)\s*[{(]?\s*((?:[A-Z]'*[\s,]*){3})[})]?")
@@ -47,6 +48,7 @@ _PHRASES: dict[str, Value] = {
     "real numbers": NamedSet("reals"), "no solution": NamedSet("empty"), "no solutions": NamedSet("empty"),
     "empty set": NamedSet("empty"), "the empty set": NamedSet("empty"), "infinity": Infinity(1),
     "positive infinity": Infinity(1), "negative infinity": Infinity(-1), "minus infinity": Infinity(-1),
+    "dne": TextAnswer("does not exist"),
     "no real solution": NamedSet("empty"), "no real solutions": NamedSet("empty"),
 }  # fmt: skip
 
@@ -68,6 +70,7 @@ def parse(text: str) -> Value:
     if words in _PHRASES:
         return _PHRASES[words]
     number = number_in_words(words)
+    number = number_in_chinese(words) if number is None else number
     if number is not None:
         return Formula(("n", Fraction(number)))
     clock = _CLOCK.fullmatch(words)
@@ -167,8 +170,8 @@ def _value(tokens: list[Token], depth: int) -> Value:
     parts = _split(tokens, lambda token: token.kind == "word" and token.space and token.raw == "by")
     if len(parts) > 1 and all(parts):
         return _dimensions(tuple(map(read, parts)))
-    parts = _split(tokens, lambda token: token.kind == ":")
-    if len(parts) > 1:
+    parts = _split(tokens, lambda token: token.kind == ":" or (token.kind == "word" and token.raw == "to"))
+    if len(parts) > 1 and all(parts):
         return Ratio(tuple(map(read, parts)))
     return _single(tokens, depth)
 
@@ -339,7 +342,7 @@ def _number_set(tokens: list[Token]) -> NamedSet | None:
 
 def _bracketed(tokens: list[Token], depth: int) -> Value | None:
     opening, closing, inner = tokens[0].kind, tokens[-1].kind, tokens[1:-1]
-    if opening == "lset" and not inner:
+    if opening in ("lset", "{") and not inner:
         return NamedSet("empty")
     parts = _split(inner, lambda token: token.kind in (",", ";"))
     conditions = _split(inner, lambda token: token.kind in ("mid", "|", ":"))
@@ -355,7 +358,10 @@ def _bracketed(tokens: list[Token], depth: int) -> Value | None:
     if opening in "([" and len(parts) > 1:
         if len(parts) > TERMS:
             raise TooMuchError("too many elements")
-        items = tuple(_value(part, depth + 1) for part in parts)
+        rows = [_split(row, lambda token: token.kind == ",") for row in _split(inner, lambda token: token.kind == ";")]
+        if opening == "[" and len(rows) > 1 and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1:
+            return Matrix(tuple(tuple(_value(cell, depth + 1) for cell in row) for row in rows))  # "[1, 2; 3, 4]"
+        items = tuple(_element(part, depth + 1) for part in parts)
         if all(isinstance(item, Assignment) for item in items):  # "(x = 1, y = 2)" needs no order
             return Unordered("list", items)
         return Sequence(opening, closing, items)
@@ -366,6 +372,14 @@ def _bracketed(tokens: list[Token], depth: int) -> Value | None:
     if opening == "(" and any(token.kind in ("begin", "cup", "pm", "mp") for token in inner):
         return _unless_formula(_value(inner, depth + 1))
     return None
+
+
+def _element(tokens: list[Token], depth: int) -> Value:
+    """Return the value of an element of a list; a list of one number stays one, as a row of ``[[1], [2]]``."""
+    if tokens and tokens[0].kind == "[" and closes(tokens) == len(tokens) - 1:
+        value = _value(tokens, depth)
+        return Sequence("[", "]", (value,)) if isinstance(value, Formula) else value
+    return _value(tokens, depth)
 
 
 def _are_of_an_element(conditions: list[list[Token]]) -> bool:
@@ -441,9 +455,33 @@ def _quantity(tokens: list[Token]) -> Value:
     if tokens[position].kind in ("*",) and position + 1 < len(tokens) and tokens[position + 1].kind == "word":
         position += 1
     unit = _unit(tokens[position:])
+    if unit is None and (compound := _compound(node, tokens[position:])) is not None:
+        return compound
     if unit is None or not (is_known(unit) or any(token.kind == "num" for token in tokens[:position])):
         raise NotMathError(tokens[position].raw)  # "a circle"
     return Formula(node, unit)
+
+
+def _compound(number: Node, tokens: list[Token]) -> Formula | None:
+    """Return a number with units of one kind that become smaller, "1 hour 30 minutes"; None for anything else.
+
+    Args:
+        number: the number before the first unit.
+        tokens: what follows it.
+    """
+    starts = [place for place, token in enumerate(tokens) if token.kind == "num"]
+    if not starts or starts[0] == 0 or number[0] != "n":
+        return None
+    first = smaller = _unit(tokens[: starts[0]])
+    if first is None or not is_known(first):
+        return None
+    for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
+        unit, value = _unit(tokens[start + 1 : end]), tokens[start].value
+        assert isinstance(value, Fraction)
+        if unit is None or smaller is None or unit[1] != first[1] or not value * unit[0] < smaller[0]:
+            return None
+        number, smaller = ("n", number[1] + value * unit[0] / first[0]), unit
+    return Formula(number, first)
 
 
 def _is_word(tokens: list[Token]) -> bool:
@@ -475,7 +513,9 @@ def _unit(tokens: list[Token]) -> Unit | None:
             continue
         if token.kind in ("circ", "degree"):
             words[-1:] = ["°"]
-        elif token.kind in ("word", "sym", "/", "^", "*", "-", "num", "$", "€", "£", "¢"):
+        elif token.kind == "num" and words[-2:] == ["^", "-"]:
+            words[-1] = f"-{token.raw}"
+        elif token.kind in ("word", "sym", "/", "^", "*", "-", "num", "¢") or token.kind in _CURRENCIES:
             words.append("$" if token.kind == "$" else "*" if token.kind == "*" else token.raw)
         else:
             return None

@@ -18,6 +18,7 @@ from gem_envs_math.grader.notation import (
     TRANSLATION,
     UNIT_LETTERS,
 )
+from gem_envs_math.grader.units import MULTIPLIERS
 
 __all__ = ["TEXT", "Token", "cleaned", "scan"]
 
@@ -55,7 +56,15 @@ _DOUBLED = re.compile(
     r"\\\\(?=(?:[dtc]?frac|sqrt|left|right|text|mathrm|pi|boxed|cdot|times|cup|infty|begin|end)(?![a-zA-Z]))"
 )
 _BACKSLASHES = re.compile(r"\\+")
-_EMPHASIS = re.compile(r"\A(\*\*|`)([^*`]+)\1\Z")
+_EMPHASIS = re.compile(r"\A(\*\*|[`\"'])([^*`\"']+)\1\Z")
+_LABEL = re.compile(r"\A(?:final\s+)?answer\s*:\s*", re.IGNORECASE)
+_ORDINAL = re.compile(r"\A(\d+)\s*(?:\^\s*)?\{?\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:st|nd|rd|th)[\s}]*\Z")
+_PYTHON_ARRAY = re.compile(r"\A(?:(?:sp|sympy|np|numpy)\.)?(?:Matrix|array)\s*\((.*)\)\Z", re.DOTALL)
+_ANGLES = re.compile(r"\A<([^<>=]+,[^<>=]+)>\Z")
+_RECURRING = re.compile(r"(?<![\d.])(0\.\d*|\d+\.)\((\d+)\)")
+_MARKUP = re.compile(r"\\(?:(?:text)?color\s*\{[^{}]*\}|underline(?![a-zA-Z])|text\s*\{\s*[.,;:]?\s*\}\Z)")
+_UPRIGHT = re.compile(r"\\(?:mathrm|text|rm)\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+_POWER_OR_SPACE = re.compile(r"\\[,!]|\^")
 _TIMES_TEN = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 _LOG_BASE = re.compile(r"(?<![a-zA-Z])log(\d{1,3})(?=\()")
 _COMBINATIONS = re.compile(r"(?:\A|(?<=[-+=*/(\s]))(?:\{\})?[_^]\{?(\d{1,4})\}?\s*C\s*_\{?(\d{1,4})\}?")
@@ -91,7 +100,7 @@ _TOKEN = re.compile(
   | (?P<compare><=|>=|!=|==)
   | (?P<escaped>\\[{}%$\#&_|])
   | (?P<row>\\\\(?:\[-?[\d.]+\s*(?:pt|ex|em|mm|cm)\])?)
-  | (?P<other>[-+*/^_!.|()\[\]{},;:=<>%'&$"?€£¢])
+  | (?P<other>[-+*/^_!.|()\[\]{},;:=<>%'&$"?€£¢¥₹₩₽₫])
     """,
     re.VERBOSE,
 )
@@ -108,8 +117,9 @@ def cleaned(text: str) -> str:
         text = _DELIMITERS.sub(" ", text)
         text = _SIZES.sub(" ", text)
         text = _SPACES.sub(" ", text)
-        if "begin" in text:
-            text = _DISPLAY.sub(_undisplayed, text)
+        text = _MARKUP.sub(" ", text)
+        text = _UPRIGHT.sub(_factors_of_a_unit, text)
+        text = _DISPLAY.sub(_undisplayed, text) if "begin" in text else text.strip().removesuffix("\\\\")
     elif "~" in text:
         text = text.replace("~", " ")
     if "C" in text:
@@ -120,7 +130,10 @@ def cleaned(text: str) -> str:
         text = _LOG_BASE.sub(r"log_{\1}", text)
     if "10" in text:
         text = _TIMES_TEN.sub("*", text)
-    text = _EMPHASIS.sub(r"\2", text.strip())
+    if "(" in text:
+        text = _PYTHON_ARRAY.sub(r"\1", _RECURRING.sub(r"\1\\overline{\2}", text))
+    text = _LABEL.sub("", _EMPHASIS.sub(r"\2", text.strip()))
+    text = _ANGLES.sub(r"(\1)", _ORDINAL.sub(r"\1", text))
     if "j" in text:
         text = _imaginary(text)
     if "$" in text and text.replace("\\$", "").count("$") % 2 == 0:
@@ -134,6 +147,14 @@ def _undisplayed(found: re.Match[str]) -> str:
     if all(map(_CONTINUED.match, rows[1:])):
         return " ".join(rows)
     return "\\begin{gathered}" + "\\\\ ".join(rows) + "\\end{gathered}"
+
+
+def _factors_of_a_unit(found: re.Match[str]) -> str:
+    r"""Return a unit of several factors, ``\mathrm{m\,s^{-2}}``, with each of its names in upright letters."""
+    inner = found[1]
+    if not _POWER_OR_SPACE.search(inner) or "\\" in _POWER_OR_SPACE.sub("", inner):
+        return found[0]
+    return re.sub(r"[^\W\d_]+", lambda name: f"\\text{{{name[0]}}}", inner)
 
 
 def _imaginary(text: str) -> str:
@@ -277,20 +298,26 @@ def _command(name: str, space: bool) -> Token:
 
 
 def _letters(raw: str, space: bool, before: list[Token], after: str) -> list[Token]:
+    if raw[0] >= "\u3040":  # Chinese, Japanese and Korean have no variables
+        start = 1 if raw[0] in MULTIPLIERS and len(raw) > 1 else 0  # "5万元"
+        parts = [raw[:start], raw[start:]] if start else [raw]
+        return [Token("word", part, space and not place, part) for place, part in enumerate(parts)]
     if len(raw) == 1:
         return [Token("sym", UNIT_LETTERS.get(raw, raw), space, raw)]
     name = raw.lower()
     if name in ("deg", "degree", "degrees") and before and before[-1].kind in ("num", "sym", ")", "}"):
         return [Token("degree", "degree", space, raw)]
+    if name == "cup" and before and before[-1].kind == "num" and not after:  # "40 cup", and no union
+        return [Token("word", raw, space, raw)]
     if name in NAMES:
         kind, value = NAMES[name]
         return [Token(kind, value, space, raw)]
     is_function = raw in FUNCTIONS or name in ("max", "min") or (name in FUNCTIONS and after[:1] == "(")
     if name in ("fraction", "rational") and after[:1] == "(":  # as Python and SymPy write them
         return [Token("fn", "fraction", space, raw)]
-    if is_function and not (_is_time(raw, before) and after[:1] not in ("(", "^")):
+    if is_function and not (_is_time(raw, before) and after[:1] not in ("(", "^") and after != "**"):
         return [Token("fn", name, space, raw)]
-    if after[:1] in ("(", "\\", "|") and len(raw) <= 10:  # "Bsin(x)", "xsqrt(2)"
+    if (after[:1] in ("(", "\\", "|", "^") or after == "**") and len(raw) <= 10:  # "Bsin(x)", "xsqrt(2)"
         for split in range(1, min(4, len(raw) - 1)):
             rest = name[split:]
             if rest in FUNCTIONS or (rest in NAMES and NAMES[rest][0] in ("fn", "sqrt")):

@@ -9,7 +9,7 @@ from gem_envs_math.grader.units import MULTIPLIERS, NUMBER_WORDS
 from gem_envs_math.grader.values import TextAnswer, UnreadNotation
 
 __all__ = [
-    "INDEX", "choice_letter", "choice_letters", "notation_key", "number_in_words", "text_value",
+    "INDEX", "choice_letter", "choice_letters", "notation_key", "number_in_chinese", "number_in_words", "text_value",
     "unwrapped", "words_of",
 ]  # fmt: skip
 
@@ -17,6 +17,11 @@ _TEXT_ONLY = re.compile(r"\\(?:text|textbf|textit|textrm|mbox|mathrm|mathbf|boxe
 _BOX = re.compile(r"\\f?boxed\s*\{")
 _NO_WORDS = re.compile(r"[\d\\+*/^=<>|_%$#&{}\[\]~]")
 _CHOICE = re.compile(r"\(([A-Ha-h])\)|([A-Ha-h])[).:](?=\s|$|\\|[^A-Za-z])|([A-H])(?=\s+\([^()]+\)$|\s*$)")
+_IDEOGRAPHS = re.compile(r"(?<=[\u3040-\u9fff])\s+(?=[\u3040-\u9fff])")
+"""Blanks between Chinese or Japanese signs, which mean nothing."""
+_CHINESE_DIGITS = {sign: number for number, sign in enumerate("零一二三四五六七八九")} | {"两": 2}
+_CHINESE_POWERS = {"十": 10, "百": 100, "千": 1000, "万": 10**4}
+_OPTION = re.compile(r"(?:option|choice)\s+(?=\(?[A-H]\b)", re.IGNORECASE)
 _OTHER_CHOICE = re.compile(r"(?<![A-Za-z])[A-H](?![A-Za-z])")
 _OPERATORS = frozenset("+-*/^_=!<>")
 _CHOICES = re.compile(r"\(?[A-H]\)?(?:(?:\s|[,;、&]|\band\b)*\(?[A-H]\)?){1,7}\.?")
@@ -49,7 +54,7 @@ _TENS = {name: 10 * number for number, name in enumerate(
 def words_of(text: str) -> str:
     """Return the normal form of a text answer: lower case, no marks around it, single spaces."""
     text = _TEXT_ONLY.sub(r"\1", text)
-    return " ".join(text.split()).casefold().strip(" .,;:!?\"'")
+    return _IDEOGRAPHS.sub("", " ".join(text.split())).casefold().strip(" .,;:!?\"'")
 
 
 def text_value(text: str) -> TextAnswer | UnreadNotation:
@@ -118,9 +123,34 @@ def number_in_words(words: str) -> int | None:
     return total + part
 
 
+def number_in_chinese(words: str) -> int | None:
+    """Return the number below a hundred million that Chinese numerals name ("二十五"), or None."""
+    if not words or len(words) > 15 or not set(words) <= _CHINESE_DIGITS.keys() | _CHINESE_POWERS.keys():
+        return None
+    total = part = digit = 0
+    last = 10**5
+    for sign in words:
+        if sign in _CHINESE_DIGITS:
+            if digit:
+                return None
+            digit = _CHINESE_DIGITS[sign]
+            continue
+        power = _CHINESE_POWERS[sign]
+        if power == 10**4:
+            if total or not part + digit:
+                return None
+            total, part, digit, last = (part + digit) * power, 0, 0, power
+        elif power >= last or not (digit or (power == 10 and sign == words[0])):
+            return None
+        else:
+            part, digit, last = part + (digit or 1) * power, 0, power
+    return total + part + digit
+
+
 def choice_letter(text: str) -> tuple[str, str] | None:
     """Return the letter of a choice that begins a text and what follows it: "(C) 5" is C and 5; None without one."""
     text = _TEXT_ONLY.sub(r"\1", text).replace("\\ ", " ").strip().strip("$").strip()
+    text = text[option.end() :] if (option := _OPTION.match(text)) else text
     found = _CHOICE.match(text)
     if found is None or text[found.end() : found.end() + 1] in _OPERATORS:  # "(b)+0" is a sum
         return None

@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
 
+from gem.tables import read_table
 from gem_envs_math.grader.counted import ADJECTIVES, COUNTED, NO_UNITS, singular
 
 __all__ = ["MULTIPLIERS", "NUMBER_WORDS", "Unit", "is_known", "is_unit_letter", "is_unit_word", "uncertain", "unit_of"]
@@ -50,17 +51,22 @@ _add("mol", mol=1, mole=1)
 _add("rad", rad=1, radian=1, mrad=Fraction(1, 1000))
 _add("eV", {"eV": 1})
 _add("m", nanometer=Fraction(1, 10**9), micron=Fraction(1, 10**6), angstrom=Fraction(1, 10**10))
+_add("yen or yuan", {"¥": 1})
+_add("dong", dong=1, kilodong=1000, megadong=10**6)
 _add("K", {"K": 1}, kelvin=1)
 _add("celsius", celsius=1)
 _add("fahrenheit", fahrenheit=1)
 _add("bit", bit=1, byte=8)
 for _name in (
     "atm", "AU", "cal", "kcal", "calorie", "dB", "decibel", "dyne", "erg", "knot", "lightyear", "lumen", "parsec", "pc",
-    "kpc", "Mpc", "steradian", "torr", "yen", "euro", "rupee", "peso", "pesos", "franc", "ruble", "shilling", "nickel",
-    "dime", "penny", "pennies", "ton", "acre", "hectare", "bushel", "decade", "century", "percent", "revolution",
-    "candela", "molar",
+    "kpc", "Mpc", "steradian", "torr", "yen", "euro", "rupee", "peso", "pesos", "franc", "ruble", "yuan", "won",
+    "shilling", "nickel", "dime", "penny", "pennies", "ton", "acre", "hectare", "bushel", "decade", "century",
+    "percent", "revolution", "candela", "molar",
 ):  # fmt: skip
     _TABLE.setdefault(_name, (_name.lower(), Fraction(1)))
+
+_ABROAD = read_table(__file__, "units_abroad.json")
+"""Units and nouns of Chinese, Japanese, Korean, Vietnamese, Russian, Spanish, French and German questions."""
 
 _BASES = frozenset(base for base, _ in _TABLE.values())
 
@@ -105,7 +111,7 @@ _NO_PREFIXES = frozenset({"cd", "pc", "pT", "pH", "dC", "cC", "dT", "cT"})
 
 MULTIPLIERS = {
     "dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-    "lakh": 10**5, "crore": 10**7,
+    "lakh": 10**5, "crore": 10**7, **_ABROAD["multipliers"],
 }  # fmt: skip
 NUMBER_WORDS = {
     "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
@@ -122,6 +128,7 @@ def unit_of(words: tuple[str, ...]) -> Unit | None:
     sign, following, position = 1, 1, 0
     if not words or len(words) > 9:
         return None
+    words = _in_english(words)
     while position < len(words):
         word = words[position]
         position += 1
@@ -155,6 +162,33 @@ def unit_of(words: tuple[str, ...]) -> Unit | None:
     return worth, tuple(sorted((base, power) for base, power in powers.items() if power))
 
 
+def _in_english(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words with units of other languages by their English names, ``("平方米",)`` as ``("m", "^", "2")``."""
+    found: list[str] = []
+    names: Mapping[str, str] = _ABROAD["names"]
+    position = 0
+    while position < len(words):
+        word = words[position].lower()
+        both = f"{word} {words[position + 1].lower()}" if position + 1 < len(words) else ""
+        power = next(
+            (
+                power
+                for mark, power in _ABROAD["powers"].items()
+                if word[len(mark) :] in names and word.startswith(mark)
+            ),
+            0,
+        )
+        if both in names:
+            found.append(names[both])
+            position += 1
+        elif power:
+            found += [names[word[2:]], "^", str(power)]
+        else:
+            found.append(names.get(word, words[position]))
+        position += 1
+    return tuple(found)
+
+
 @lru_cache(maxsize=1024)
 def _single(word: str) -> Unit:
     """Return the unit that a word names; an uncertain one if it is no known unit or noun."""
@@ -175,7 +209,7 @@ def _single(word: str) -> Unit:
     if symbol[:1] in _PREFIXES and symbol[1:] in taking and symbol not in _NO_PREFIXES:
         return _multiple(_PREFIXES[symbol[0]], _single(symbol[1:]))
     name = singular(low)
-    return Fraction(1), (((name if name in COUNTED or low in COUNTED else UNCERTAIN + name), 1),)
+    return Fraction(1), (((name if name in COUNTED or low in _COUNTED else UNCERTAIN + name), 1),)
 
 
 def _multiple(factor: Fraction, unit: Unit) -> Unit:
@@ -186,6 +220,8 @@ def _is_unit(word: str) -> bool:
     """Return whether a word names a unit of measurement."""
     return _single(word)[1][0][0] in _BASES
 
+
+_COUNTED = COUNTED | frozenset(_ABROAD["counted"])
 
 UNCERTAIN = "?"
 """Begins the name of a unit that may be none."""
@@ -202,8 +238,8 @@ def is_known(unit: Unit) -> bool:
 
 
 def is_unit_word(word: str) -> bool:
-    """Return whether a word of two letters or more is the name of a unit of measurement."""
-    if word in _NEVER_PRODUCTS or (len(word) > 3 and not uncertain(_single(word))):
+    """Return whether a word of two letters or more, or two words, are the name of a unit of measurement."""
+    if word in _NEVER_PRODUCTS or word.lower() in _ABROAD["names"] or (len(word) > 3 and not uncertain(_single(word))):
         return True
     return len(word) > 1 and (word in _TABLE or word in _NAMES or word in _PARTS_OF_GALLON or word in _DERIVED)
 
