@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -91,3 +92,15 @@ def issuer(tls: tuple[Path, Path]) -> Iterator[LocalIssuer]:
 
     with local_issuer(rsa.generate_private_key(65537, 2048), *tls) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheels of gem-core, the kit and the client, and of a package fresh from ``gem new``."""
+    folder = tmp_path_factory.mktemp("wheels")
+    project = folder / "my-puzzles"
+    subprocess.run([sys.executable, "-m", "gem", "new", "my-puzzles", "--yes", "--into", str(project)], check=True)
+    projects = [Path(__file__).parents[2] / "packages" / name for name in ("gem-core", "gem-hub-client", "gem-testing")]
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder))
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, *map(str, [*projects, project])], check=True)
+    return folder
