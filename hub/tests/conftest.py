@@ -63,6 +63,18 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url
 
 
+OTHER_DATABASE = (pytest.mark.nightly(reason="the other database"), pytest.mark.xdist_group("postgresql"))
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=OTHER_DATABASE)])
+def new_database(request: pytest.FixtureRequest) -> Callable[[], str]:
+    """What returns the addresses of empty databases of either kind; an empty one for the registry's own SQLite file."""
+    if request.param == "sqlite":
+        return lambda: ""
+    made: Callable[[], str] = request.getfixturevalue("new_postgres")
+    return made
+
+
 @pytest.fixture
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Caches, keys and configuration of ``gem hub`` in a folder of the test's own."""

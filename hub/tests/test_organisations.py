@@ -25,12 +25,12 @@ PACKAGE = "/api/v1/packages/acme-envs"
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRegistry]:
+def registry(tmp_path_factory: pytest.TempPathFactory, new_database: Callable[[], str]) -> Iterator[RunningRegistry]:
     """The organisation acme owns acme-envs 0.1.0; niels owns another organisation, and sven nothing at all."""
     folder = tmp_path_factory.mktemp("organisations")
     (folder / "hub").mkdir()
     (folder / "hub" / FILE_NAME).write_text(json.dumps({"operators": ["olivia"]}))
-    with running_registry(folder / "hub") as running:
+    with running_registry(folder / "hub", database=new_database()) as running:
         for name, owner in (("acme", "olga"), ("neighbours", "niels")):
             made = running.account(owner).send("POST", "/api/v1/organisations", {"name": name})
             assert made.status == 201, made.text

@@ -6,7 +6,7 @@ import base64
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,11 @@ CLOCK = ManualClock(1_800_000_000.0)
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRegistry]:
+def registry(tmp_path_factory: pytest.TempPathFactory, new_database: Callable[[], str]) -> Iterator[RunningRegistry]:
     """A registry with the public open-envs of olga, and the private zebra-worlds 0.1.0 of acme, published by mona."""
     folder = tmp_path_factory.mktemp("private")
     settings = RegistrySettings(quotas=GENEROUS, conformance=False, registration="open")
-    with running_registry(folder / "hub", settings, clock=CLOCK) as running:
+    with running_registry(folder / "hub", settings, new_database(), clock=CLOCK) as running:
         for name, owner in (("acme", "olga"), ("neighbours", "niels")):
             assert running.account(owner).send("POST", "/api/v1/organisations", {"name": name}).status == 201
         for account, role in (("mona", "maintainer"), ("milo", "member"), ("former", "owner")):

@@ -74,7 +74,7 @@ class PrivateServices(RegistryServices):
 
     def __init__(self, public: RegistryServices, organisation: str) -> None:
         self._public = public
-        self._organisation = organisation
+        self.organisation = organisation
         self.store = Store(private_folder(public, organisation))
         self.settings, self.clock, self.limits = public.settings, public.clock, public.limits
         self.fallback = public.fallback  # in which new names are looked up; unknown ones are not sent there
@@ -110,13 +110,13 @@ class PrivateServices(RegistryServices):
             Problem: 404 if the token is not a member's.
         """
         credential = self._public.authenticate(header, address)
-        role = self.organisations.role(self._organisation, credential.account)
+        role = self.organisations.role(self.organisation, credential.account)
         if not may(role, "read"):
             raise Problem(HTTPStatus.NOT_FOUND, _UNKNOWN)
         acts = {"read": may(role, "read"), "publish": may(role, "publish"), "manage": may(role, "yank")}
         scopes = frozenset(scope for scope in credential.scopes if acts[scope])
         origin = f"member:{credential.account}"
-        return replace(credential, account=self._organisation, scopes=scopes, origin=origin)
+        return replace(credential, account=self.organisation, scopes=scopes, origin=origin)
 
     def check_visible(self, request: Request, rest: str) -> None:
         """Check that a request's token may see the private hub, or may upload to it.
