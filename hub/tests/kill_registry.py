@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,17 +59,21 @@ def main(folder: str, kills: str, database: str) -> None:
     services.close()
     results = result_bodies(scratch, OWNER, 2 * int(kills))
     private = toy_wheel(scratch / "private", "secret-envs")
+    reader, writer = os.pipe()
+    told = partial(os.write, writer, b".")
     clients = [
-        fork(lambda user=user: keep_uploading(port, tokens[user], wheels[user], scratch / f"{user}.jsonl", stop))  # type: ignore[misc]
+        fork(lambda user=user: keep_uploading(port, tokens[user], wheels[user], scratch / f"{user}.jsonl", stop, told))  # type: ignore[misc]
         for user in USERS
     ]
-    clients.append(
-        fork(lambda: keep_administering(Clerk(port, tokens, scratch / "clerk.jsonl"), results, private, stop))
-    )
+    clerk = Clerk(port, tokens, scratch / "clerk.jsonl", told)
+    clients.append(fork(lambda: keep_administering(clerk, results, private, stop)))
     generator, problems = random.Random(0), []
-    for _ in range(int(kills)):
+    for number in range(int(kills)):
         server = fork(lambda: serve(hub, settings, listener))
-        select.select([], [], [], generator.uniform(0.05, 1.0))
+        # Every fourth may still be beginning. Each other has answered a few times, however slow the machine is.
+        if number % 4:
+            wait_for_answers(reader, generator.randint(1, 4))
+        select.select([], [], [], generator.uniform(0.0, 0.1) if number % 4 else generator.uniform(0.05, 1.0))
         os.kill(server, signal.SIGKILL)
         os.waitpid(server, 0)
         problems += faults(HubFolder(hub))
@@ -79,7 +84,16 @@ def main(folder: str, kills: str, database: str) -> None:
     os.kill(server, signal.SIGTERM)
     os.waitpid(server, 0)
     listener.close()
-    print(json.dumps({"problems": problems, "ends": ends, **outcome(hub, settings, scratch)}))
+    print(
+        json.dumps(
+            {
+                "problems": problems,
+                "ends": ends,
+                "acts": len((scratch / "clerk.jsonl").read_text().splitlines()),
+                **outcome(hub, settings, scratch),
+            }
+        )
+    )
 
 
 def unlike_a_rebuild(hub: Path, settings: RegistrySettings) -> list[str]:
@@ -91,6 +105,15 @@ def unlike_a_rebuild(hub: Path, settings: RegistrySettings) -> list[str]:
         differing += [f"{hub_of_members.organisation}: {path}" for path in hub_of_members.store.rebuild(check=True)]
     services.close()
     return [f"{path} is not what a rebuild gives" for path in differing]
+
+
+def wait_for_answers(reader: int, count: int) -> None:
+    """Wait for so many acknowledgements from now on."""
+    while select.select([reader], [], [], 0)[0]:
+        os.read(reader, 1 << 16)
+    for _ in range(count):
+        assert select.select([reader], [], [], 60)[0], "nothing was answered for a minute"
+        os.read(reader, 1)
 
 
 def fork(work: Callable[[], object]) -> int:
@@ -113,7 +136,9 @@ def serve(hub: Path, settings: RegistrySettings, listener: socket.socket) -> Non
     registry_server(registry_app(services), 512, []).run(sockets=[listener])
 
 
-def keep_uploading(port: int, token: str, wheels: list[Path], log: Path, stop: Path) -> None:
+def keep_uploading(
+    port: int, token: str, wheels: list[Path], log: Path, stop: Path, told: Callable[[], object]
+) -> None:
     """Upload each wheel until it is acknowledged; then the same ones again until the stop."""
     client = RegistryClient(port, token)
     rounds = 0
@@ -125,6 +150,7 @@ def keep_uploading(port: int, token: str, wheels: list[Path], log: Path, stop: P
                 answer = persistent(lambda wheel=wheel: client.upload(wheel))  # type: ignore[misc]
                 acknowledged.write(json.dumps(answer) + "\n")
                 acknowledged.flush()
+                told()
             rounds += 1
 
 

@@ -77,9 +77,11 @@ class Clerk:
         port: of the registry on this machine.
         tokens: of the accounts :data:`OWNER` and :data:`MEMBER`.
         log: the file to which each acknowledged act is added.
+        told: called after each of them.
     """
 
-    def __init__(self, port: int, tokens: dict[str, str], log: Path) -> None:
+    def __init__(self, port: int, tokens: dict[str, str], log: Path, told: Callable[[], object] = lambda: None) -> None:
+        self._told = told
         self._owner, self._member = (RegistryClient(port, tokens[name]) for name in (OWNER, MEMBER))
         self._log = log
 
@@ -105,6 +107,7 @@ class Clerk:
         with self._log.open("a") as log:
             refused = {"refused": answer["refused"]} if "refused" in answer else {}
             log.write(json.dumps({"kind": kind, "what": what, **refused}) + "\n")
+        self._told()
 
 
 def lost(services: RegistryServices, log: Path) -> list[str]:
