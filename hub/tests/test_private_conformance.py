@@ -75,6 +75,7 @@ def test_one_file_in_three_hubs_has_three_places(services: RegistryServices, tmp
 def test_public_and_private_releases_take_turns(services: RegistryServices) -> None:
     """Neither of them hold up the others, however many wait."""
     acme, gone = PrivateServices(services, "acme"), "done (the release is not there)"
+    acme.store.rebuild()
     for hub, name, owner in ((services, "open-envs", "ann"), (acme, "zebra-worlds", "acme")):
         for number in range(2):
             hub.queue.confirm(name, f"0.{number}.0", sha256(f"{name} {number}".encode()).hexdigest(), owner)
@@ -101,6 +102,15 @@ def test_no_index_is_asked_for_the_name_of_a_private_package(
     state = acme.queue.state_of(digest)
     assert state is not None
     assert (state["state"], "requires zebra-worlds, another private package" in state["message"]) == ("failed", True)
+
+
+def test_a_worker_without_the_private_hub_says_so(services: RegistryServices) -> None:
+    """A process whose folder is another one does not take a release for one that is gone."""
+    services.private_queue.confirm("zebra-worlds", "0.1.0", "0" * 64, "acme")
+    assert ConformanceWorker(services).work_once()
+    state = PrivateServices(services, "acme").queue.state_of("0" * 64)
+    assert state is not None
+    assert (state["state"], "does not see the private hub" in state["message"]) == ("failed", True)
 
 
 @BOTH

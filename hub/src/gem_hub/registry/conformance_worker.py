@@ -79,6 +79,8 @@ class ConformanceWorker(BackgroundWork):
 
     def _result(self, services: RegistryServices, check: QueuedCheck, label: str) -> tuple[str, str]:
         settings = services.settings
+        if isinstance(services, PrivateServices) and not services.store.files.exists("root.json"):
+            return "failed", "this process does not see the private hub; give it the folder of the others"
         release = published(services, check.name, check.version, check.sha256)
         if release is None:
             return "done", "the release is not there"
