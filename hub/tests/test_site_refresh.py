@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from toy_hub import make_wheel, publish_wheel
 
 from gem_hub.events import Yank
