@@ -106,13 +106,17 @@ def issuer(tls: tuple[Path, Path]) -> Iterator[LocalIssuer]:
         yield running
 
 
+KIT = ("gem-core", "gem-cli", "gem-hub-client", "gem-processes", "gem-questions", "gem-rollout", "gem-testing")
+"""What the conformance kit needs of this repository."""
+
+
 @pytest.fixture(scope="session")
 def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheels of gem-core, the kit and the client, and of a package fresh from ``gem new``."""
+    """A folder with the wheels of the kit and all that it needs, and of a package fresh from ``gem new``."""
     folder = tmp_path_factory.mktemp("wheels")
     project = folder / "my-puzzles"
     subprocess.run([sys.executable, "-m", "gem", "new", "my-puzzles", "--yes", "--into", str(project)], check=True)
-    projects = [Path(__file__).parents[2] / "packages" / name for name in ("gem-core", "gem-hub-client", "gem-testing")]
+    projects = [Path(__file__).parents[2] / "packages" / name for name in KIT]
     options = ("--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder))
     subprocess.run([sys.executable, "-m", "pip", "wheel", *options, *map(str, [*projects, project])], check=True)
     return folder
