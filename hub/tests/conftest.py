@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -62,6 +63,18 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url
 
 
+OTHER_DATABASE = (pytest.mark.nightly(reason="the other database"), pytest.mark.xdist_group("postgresql"))
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=OTHER_DATABASE)])
+def new_database(request: pytest.FixtureRequest) -> Callable[[], str]:
+    """What returns the addresses of empty databases of either kind; an empty one for the registry's own SQLite file."""
+    if request.param == "sqlite":
+        return lambda: ""
+    made: Callable[[], str] = request.getfixturevalue("new_postgres")
+    return made
+
+
 @pytest.fixture
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Caches, keys and configuration of ``gem hub`` in a folder of the test's own."""
@@ -91,3 +104,19 @@ def issuer(tls: tuple[Path, Path]) -> Iterator[LocalIssuer]:
 
     with local_issuer(rsa.generate_private_key(65537, 2048), *tls) as running:
         yield running
+
+
+KIT = ("gem-core", "gem-cli", "gem-hub-client", "gem-processes", "gem-questions", "gem-rollout", "gem-testing")
+"""What the conformance kit needs of this repository."""
+
+
+@pytest.fixture(scope="session")
+def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheels of the kit and all that it needs, and of a package fresh from ``gem new``."""
+    folder = tmp_path_factory.mktemp("wheels")
+    project = folder / "my-puzzles"
+    subprocess.run([sys.executable, "-m", "gem", "new", "my-puzzles", "--yes", "--into", str(project)], check=True)
+    projects = [Path(__file__).parents[2] / "packages" / name for name in KIT]
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder))
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, *map(str, [*projects, project])], check=True)
+    return folder

@@ -38,6 +38,8 @@ def _read_all(files: HubFiles) -> None:
                 assert version in {release["version"] for release in page["releases"]}, line
     for path in found(files, "simple", "/index.json"):
         for file in json.loads(content_of(files, path))["files"]:
+            if "://" in file["url"]:
+                continue  # it lies on another index
             blob = posixpath.normpath(posixpath.join(posixpath.dirname(path), file["url"]))
             assert hashlib.sha256(content_of(files, blob)).hexdigest() == file["hashes"]["sha256"], file
             sidecar = content_of(files, f"{blob}.metadata")

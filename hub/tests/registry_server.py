@@ -148,13 +148,15 @@ class RunningRegistry:
 
 @contextmanager
 def running_registry(
-    hub: Path | HubFiles, settings: RegistrySettings | None = None, **kwargs: Any
+    hub: Path | HubFiles, settings: RegistrySettings | None = None, database: str = "", **kwargs: Any
 ) -> Iterator[RunningRegistry]:
     """Serve a registry for the duration of a block; without settings, with generous quotas and without the kit."""
     store = Store(hub)
     if not store.files.exists("root.json"):
         store.rebuild()
     settings = settings or RegistrySettings(quotas=GENEROUS, conformance=False, registration="open")
+    if database:
+        settings = settings.model_copy(update={"database": database})
     services = RegistryServices(store, settings, **kwargs)
     listener = listen("127.0.0.1", 0)
     running = RunningRegistry(services, listener.getsockname()[1])

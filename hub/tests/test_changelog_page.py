@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
+from click.testing import CliRunner
+from hatchling.builders.wheel import WheelBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 from site_pages import documents, parsed
@@ -18,6 +22,7 @@ from gem_hub.site.build import package_page
 from gem_hub.site.changelog import Changelog, changelog_of
 from gem_hub.site.text import readable
 from gem_hub.site.views import view_of
+from gem_testing.cli.new import new_command
 
 LOG = """# Changelog
 
@@ -61,6 +66,7 @@ def entry(version: str = "0.2.0", changelog: str = "", file: str = "CHANGELOG.md
         "toy_envs/changes.rst",
         "toy_envs/NEWS",
         f"{INFO}/licenses/History.txt",
+        f"{INFO}/extra_metadata/CHANGELOG.md",
         f"{INFO}/CHANGELOG",
     ],
 )
@@ -68,6 +74,21 @@ def test_the_gate_records_the_wheels_changelog(path: str) -> None:
     """It lies in the package's own folder or beside its metadata; its name tells its form."""
     release = recorded(Wheel().with_files({path: LOG}))
     assert (release.changelog, release.changelog_file) == (LOG, path.rpartition("/")[2])
+
+
+def test_the_page_shows_the_changelog_of_a_new_package(tmp_path: Path) -> None:
+    """A wheel that is built as ``gem new`` writes the package has it, and its code does not depend on it."""
+    made = CliRunner().invoke(new_command, ["new-envs", "--yes", "--into", str(tmp_path / "new-envs")])
+    assert made.exit_code == 0, made.output
+    (wheel,) = WheelBuilder(str(tmp_path / "new-envs")).build(directory=str(tmp_path), versions=["standard"])
+    verdict = examine(Path(wheel).name, Path(wheel).read_bytes(), "someone")
+    assert verdict.passed, verdict.refusals
+    release = verdict.release("someone", published="2026-01-31T12:00:00Z")
+    assert (release.changelog_file, release.changelog) == (
+        "CHANGELOG.md", (tmp_path / "new-envs" / "CHANGELOG.md").read_text(),
+    )  # fmt: skip
+    assert "new:Treasure-v0" in release.changelog
+    assert not any("CHANGELOG" in name and ".dist-info/" not in name for name in ZipFile(wheel).namelist())
 
 
 @pytest.mark.parametrize("path", ["toy_envs/changelog.py", "toy_envs/docs/CHANGELOG.md", "toy_envs/OLD_CHANGELOG.md"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,9 +27,9 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def counter(tmp_path: Path, clock: ManualClock) -> Iterator[DownloadCounter]:
+def counter(tmp_path: Path, clock: ManualClock, new_database: Callable[[], str]) -> Iterator[DownloadCounter]:
     """A counter with a database of its own."""
-    database = Database(f"sqlite:///{tmp_path / 'registry.db'}")
+    database = Database(new_database() or f"sqlite:///{tmp_path / 'registry.db'}")
     yield DownloadCounter(database, clock)
     database.close()
 

@@ -25,12 +25,12 @@ PACKAGE = "/api/v1/packages/acme-envs"
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRegistry]:
+def registry(tmp_path_factory: pytest.TempPathFactory, new_database: Callable[[], str]) -> Iterator[RunningRegistry]:
     """The organisation acme owns acme-envs 0.1.0; niels owns another organisation, and sven nothing at all."""
     folder = tmp_path_factory.mktemp("organisations")
     (folder / "hub").mkdir()
     (folder / "hub" / FILE_NAME).write_text(json.dumps({"operators": ["olivia"]}))
-    with running_registry(folder / "hub") as running:
+    with running_registry(folder / "hub", database=new_database()) as running:
         for name, owner in (("acme", "olga"), ("neighbours", "niels")):
             made = running.account(owner).send("POST", "/api/v1/organisations", {"name": name})
             assert made.status == 201, made.text
@@ -195,12 +195,12 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def club(tmp_path: Path, clock: ManualClock) -> Iterator[Organisations]:
+def club(tmp_path: Path, clock: ManualClock, new_database: Callable[[], str]) -> Iterator[Organisations]:
     """The organisation club of ann, beside the accounts ben and cleo, without a server."""
     from gem_hub.registry.accounts import Accounts
     from gem_hub.registry.database import Database
 
-    database = Database(f"sqlite:///{tmp_path / 'registry.db'}")
+    database = Database(new_database() or f"sqlite:///{tmp_path / 'registry.db'}")
     accounts = Accounts(database, clock)
     numbers = {name: accounts.create(name) for name in ("ann", "ben", "cleo")}
     made = Organisations(database, accounts, clock)
@@ -213,6 +213,15 @@ def refused(status: HTTPStatus, act: Callable[..., object], *arguments: object) 
     with pytest.raises(Problem) as caught:
         act(*arguments)
     assert caught.value.status is status
+
+
+def test_an_organisation_is_founded_whole_or_not_at_all(club: Organisations) -> None:
+    """Where its first owner cannot be written down, its name stays free for the next attempt."""
+    refused(HTTPStatus.CONFLICT, club.create, "other-club", 999_999, ())
+    founder = club._accounts.find("ann")
+    assert founder is not None
+    club.create("other-club", founder.id, ())
+    assert club.role("other-club", "ann") == "owner"
 
 
 @pytest.mark.parametrize(("seconds", "accepted"), [(INVITATION_SECONDS - 1, True), (INVITATION_SECONDS, False)])

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 from client_machine import Machine
+from hub_command import gem_hub
 from hypothesis import given
 from hypothesis import strategies as st
 from manual_clock import ManualClock
 from registry_server import GENEROUS, Answer, RegistryClient, RunningRegistry, running_registry, toy_wheel
+from sqlalchemy import event
 from toy_hub import make_wheel
 
+from gem_hub.registry.organisations.private_hubs import private_services
 from gem_hub.registry.settings import RegistrySettings
+from gem_hub.signing.renewal import SignatureRenewal
 from gem_hub.site.write import write_site
+from gem_hub.store import Store
 from gem_hub_client.config import hub_at
 from gem_hub_client.errors import HubError
 from gem_hub_client.pages import verified_page
 from gem_hub_client.registry.credentials import Login, reading_login, remember
 from gem_hub_client.registry.token_scope import registry_of
+from gem_hub_client.sync import update
+from gem_hub_client.trust.pins import read_pin
 
 HUB = "/private/acme"
 SECRET = "zebra-worlds"
@@ -34,11 +43,11 @@ CLOCK = ManualClock(1_800_000_000.0)
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRegistry]:
+def registry(tmp_path_factory: pytest.TempPathFactory, new_database: Callable[[], str]) -> Iterator[RunningRegistry]:
     """A registry with the public open-envs of olga, and the private zebra-worlds 0.1.0 of acme, published by mona."""
     folder = tmp_path_factory.mktemp("private")
     settings = RegistrySettings(quotas=GENEROUS, conformance=False, registration="open")
-    with running_registry(folder / "hub", settings, clock=CLOCK) as running:
+    with running_registry(folder / "hub", settings, new_database(), clock=CLOCK) as running:
         for name, owner in (("acme", "olga"), ("neighbours", "niels")):
             assert running.account(owner).send("POST", "/api/v1/organisations", {"name": name}).status == 201
         for account, role in (("mona", "maintainer"), ("milo", "member"), ("former", "owner")):
@@ -131,6 +140,95 @@ def test_an_outsider_cannot_tell_a_private_hub_from_none(
         assert shown(there, "acme") == shown(nowhere, "nobodys-lab"), path
 
 
+def test_an_outsiders_request_costs_the_same_whether_there_is_a_private_hub(
+    registry: RunningRegistry, outsiders: dict[str, RegistryClient]
+) -> None:
+    """The database is asked the same questions in the same order, so that the time of the answer tells nothing."""
+    asked: list[str] = []
+
+    def listen(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        asked.append(statement)
+
+    engine = registry.services.database.engine
+    event.listen(engine, "before_cursor_execute", listen)
+    try:
+        for who in OUTSIDERS:
+            questions = []
+            for hub in (HUB, "/private/nobodys-lab"):
+                asked.clear()
+                assert outsiders[who].send("GET", f"{hub}/envs/{SECRET}.json").status == 404
+                questions.append(asked.copy())
+            assert questions[0] == questions[1], who
+            assert questions[0] or who == "stranger"
+    finally:
+        event.remove(engine, "before_cursor_execute", listen)
+
+
+def test_members_see_pages_in_a_browser_which_is_asked_for_a_token(
+    registry: RunningRegistry, outsiders: dict[str, RegistryClient]
+) -> None:
+    """A page is read with a token as the password; everybody else is asked for one, at every address alike."""
+    milo = registry.account("milo").token
+    login = f"Basic {base64.b64encode(f'__token__:{milo}'.encode()).decode()}"
+    page = "text/html,application/xhtml+xml"
+    for path in ("/", f"/p/{SECRET}/"):
+        answer = registry.stranger.send("GET", f"{HUB}{path}", Authorization=login, Accept=page)
+        assert (answer.status, SECRET in answer.text) == (200, True), path
+        assert answer.fields.get_all("Cache-Control") == ["private, no-cache"]
+    for who in OUTSIDERS:
+        there, nowhere = (
+            outsiders[who].send("GET", f"{hub}/p/{SECRET}/", Accept=page) for hub in (HUB, "/private/nobodys-lab")
+        )
+        assert there.status == 401, who
+        assert there.fields["WWW-Authenticate"] == 'Basic realm="private packages"'
+        assert shown(there, "acme") == shown(nowhere, "nobodys-lab"), who
+    public = registry.stranger.send("POST", "/upload/", b"").fields["WWW-Authenticate"]
+    assert public != 'Basic realm="private packages"', "a browser would send the token there as well"
+
+
+def test_a_strangers_page_cannot_use_the_token_of_a_browser(registry: RunningRegistry, tmp_path: Path) -> None:
+    """A form that another site sends has its origin in it; it changes nothing, and is answered as an outsider is."""
+    from registry_server import upload_form
+
+    body, content_type = upload_form(toy_wheel(tmp_path, SECRET, "6.6.7"), {})
+    mona = registry.account("mona")
+    for origin in ("https://evil.example", "null", f"http://127.0.0.1:{registry.port}"):
+        answer = mona.send("POST", f"{HUB}/upload/", body, Content_Type=content_type, Origin=origin)
+        assert answer.status == 404, origin
+    path = f"{HUB}/api/v1/packages/{SECRET}/deprecation"
+    assert mona.send("PUT", path, {"reason": "x"}, Origin="https://evil.example").status == 404
+    assert mona.send("GET", f"{HUB}/releases/{SECRET}/6.6.7.json").status == 404
+
+
+@pytest.mark.nightly(reason="keys, a whole client and a registry of its own")
+@pytest.mark.usefixtures("own_folders")
+def test_a_private_hub_is_signed_with_keys_of_its_own(tmp_path: Path) -> None:
+    """A member's client pins its root, sees each publication, and refuses what was changed on the registry's disk."""
+    with running_registry(tmp_path / "hub") as running:
+        assert running.account("olga").send("POST", "/api/v1/organisations", {"name": "acme"}).status == 201
+        assert upload(running.account("olga"), toy_wheel(tmp_path, SECRET)).status == 200
+        (private,) = private_services(running.services)
+        gem_hub("keys", "new", tmp_path / "root.pem")
+        gem_hub("keys", "init", "--hub", private.store.folder, "--key", tmp_path / "root.pem")
+        address = f"http://127.0.0.1:{running.port}/"
+        remember(address, Login(running.account("olga").token, "olga"))
+        hub = hub_at(f"{address}private/acme/")
+        update(hub)
+        assert read_pin(hub) is not None
+        assert upload(running.account("olga"), toy_wheel(tmp_path, SECRET, "0.2.0")).status == 200
+        found = verified_page(hub, SECRET)
+        assert found is not None
+        assert not Store(tmp_path / "hub").is_signed, "its keys are not those of the public hub"
+        clock = ManualClock(time.time() + 3 * 86_400)
+        renewal = SignatureRenewal(running.services.store, pytest.fail, others=lambda: [private.store], clock=clock)
+        assert renewal.renew()
+        assert not renewal.renew(), "they are young now"
+        page = private.store.folder / "envs" / f"{SECRET}.json"
+        page.write_text(page.read_text().replace("0.2.0", "0.6.6"))
+        with pytest.raises(HubError):
+            verified_page(hub, SECRET)
+
+
 @pytest.mark.nightly(reason="ten uploads")
 def test_an_outsider_uploads_nothing(
     registry: RunningRegistry, outsiders: dict[str, RegistryClient], tmp_path: Path
@@ -199,6 +297,12 @@ def test_members_read_and_do_what_their_role_allows(registry: RunningRegistry, t
         assert client.send(method, f"{HUB}/api/v1/packages/{path}", body).status == (200 if may else 403), path
     for method, path in CHANGES[3:]:
         assert client.send(method, f"{HUB}{path}", {"reason": "x"}).status in (404, 405), path
+
+
+def test_the_page_of_a_private_package_shows_its_newest_release(registry: RunningRegistry, tmp_path: Path) -> None:
+    """It is written when it is read, so that no page is older than what it shows."""
+    assert upload(registry.account("mona"), toy_wheel(tmp_path, SECRET, "0.3.77")).status == 200
+    assert "0.3.77" in registry.account("milo").send("GET", f"{HUB}/p/{SECRET}/").text
 
 
 @pytest.mark.nightly(reason="three more uploads")

@@ -1,4 +1,4 @@
-"""200 uploads by 8 users at once, through one process and through several."""
+"""200 uploads by 8 users at once, beside results and organisations, through one process and through several."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 from hub_faults import faults
+from registry_clerk import MEMBER, Clerk, lost, release_for_results, result_bodies, results_in
 from registry_server import GENEROUS, RegistryClient, RunningRegistry, running_registry, toy_wheel
+from signed_results import NAME, OWNER
 
 from gem_hub import publishing
 from gem_hub.registry import uploads
@@ -86,6 +88,36 @@ def test_many_uploads_at_once_lose_nothing(tmp_path: Path, versions: int) -> Non
     """With SQLite, one process takes them all: 40 of them, and by night 200."""
     with running_registry(tmp_path / "hub") as registry:
         check_all(registry, upload_all([registry], tmp_path / "dist", versions))
+
+
+@pytest.mark.parametrize(
+    ("database_url", "acts"),
+    [
+        pytest.param("sqlite", 8, marks=pytest.mark.nightly),
+        pytest.param("sqlite", 50, marks=pytest.mark.nightly),
+        pytest.param("postgresql", 50, marks=pytest.mark.nightly),
+    ],
+    indirect=["database_url"],
+)
+def test_results_and_organisations_beside_uploads_lose_nothing(tmp_path: Path, database_url: str, acts: int) -> None:
+    """While 8 users upload 40 wheels, others publish results, found organisations, join them and publish there."""
+    settings = RegistrySettings(database=database_url, conformance=False, registration="open", quotas=GENEROUS)
+    with running_registry(tmp_path / "hub", settings) as registry:
+        store, log = registry.services.store, tmp_path / "clerk.jsonl"
+        release_for_results(store)
+        clerk = Clerk(registry.port, {name: registry.account(name).token for name in (OWNER, MEMBER)}, log)
+        bodies, private = result_bodies(tmp_path, OWNER, acts), toy_wheel(tmp_path / "private", "secret-envs")
+        with ThreadPoolExecutor(1 + min(acts, 8)) as pool:
+            uploads = pool.submit(upload_all, [registry], tmp_path / "dist", 1)
+            list(pool.map(lambda number: clerk.work(number, bodies[number], private), range(acts)))
+            expected = uploads.result()
+        assert lost(registry.services, log) == []
+        assert results_in(store) == sorted(str(body["envelope"]["payload"]) for body in bodies)
+        records = [one for name in store.packages() if name != NAME for one in store.existing(name).records]
+        assert {(one.name, one.version): (one.publisher, one.sha256) for one in records} == expected
+        assert registry.services.queue.counts() == {"queued": len(expected)}
+        assert faults(store.files) == []
+        assert store.rebuild(check=True) == []
 
 
 @pytest.mark.nightly

@@ -28,8 +28,6 @@ from gem_hub.registry.settings import RegistrySettings
 from gem_hub.store import Store
 from gem_testing import CLAUSES
 
-ROOT = Path(__file__).parents[2]
-
 
 @pytest.fixture
 def now() -> list[float]:
@@ -141,18 +139,6 @@ def test_a_release_whose_upload_was_cut_off_gets_its_line_in_the_log(
     (line,) = services.audit.lines()
     assert (line["action"], line["subject"], line["account"]) == ("upload.recovered", "alpha-envs 0.2.0", "alice")
     assert services.queue.counts() == {"queued": 2}
-
-
-@pytest.fixture(scope="module")
-def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheels of gem-core, the kit and the client, and of a package fresh from ``gem new``."""
-    folder = tmp_path_factory.mktemp("wheels")
-    project = folder / "my-puzzles"
-    subprocess.run([sys.executable, "-m", "gem", "new", "my-puzzles", "--yes", "--into", str(project)], check=True)
-    projects = [ROOT / "packages" / name for name in ("gem-core", "gem-hub-client", "gem-testing")]
-    options = ("--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder))
-    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, *map(str, [*projects, project])], check=True)
-    return folder
 
 
 class CommandServer:

@@ -27,15 +27,19 @@ pytestmark = [
     indirect=["database_url"],
 )
 def test_a_kill_at_any_moment_loses_no_acknowledged_upload(tmp_path: Path, database_url: str, kills: int) -> None:
-    """After the kills every acknowledged release is in hub, queue and log; no reader ever stumbled; nothing is left."""
+    """After the kills all that was acknowledged is there, no reader ever stumbled, and nothing is left over.
+
+    Releases are in hub, queue and log; organisations, members, results, webhooks and private packages in their places.
+    """
     command = [sys.executable, SCRIPT, tmp_path / "scratch", str(kills), database_url]
     (tmp_path / "scratch").mkdir()
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout)
-    for empty in ("problems", "refused", "lost", "unqueued", "left", "differing", "still"):
+    for empty in ("problems", "refused", "lost", "lost by the clerk", "unqueued", "left", "differing", "still"):
         assert result[empty] == [], result[empty]
-    assert result["ends"] == [0, 0]
+    assert result["acts"] >= kills // 2, "the clerk had too little to do"
+    assert result["ends"] == [0, 0, 0]
     assert result["acknowledged"] == result["expected"] == result["records"] == 4 * kills
     assert result["queue"] == {"queued": result["records"]}
     assert "Traceback" not in process.stderr

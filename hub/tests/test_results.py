@@ -214,12 +214,12 @@ def test_a_hub_cannot_make_up_a_result(hub: Store, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def game_registry(tmp_path: Path, own_folders: None) -> Iterator[RunningRegistry]:
+def game_registry(tmp_path: Path, own_folders: None, new_database: Callable[[], str]) -> Iterator[RunningRegistry]:
     """A registry with a release of the games that are installed here."""
     release, metadata = synthetic_release("gem-envs-games", "0.1.0", [GAME], publisher=OWNER)
     checked = {"source_digest": spec(GAME).source_digest, "environments": [{"id": GAME, "clauses": []}]}
     record: dict[str, Any] = {"gem_core": "0.1.0", "packages": [checked]}
-    with running_registry(tmp_path / "hub") as running:
+    with running_registry(tmp_path / "hub", database=new_database()) as running:
         store = running.services.store
         store.publish(release, None, metadata)
         store.add_event(
@@ -269,9 +269,11 @@ def test_a_stranger_publishes_a_result_that_others_check(
 
 
 @pytest.mark.slow
-def test_an_organisation_decides_through_those_whose_role_allows_it(tmp_path: Path) -> None:
+def test_an_organisation_decides_through_those_whose_role_allows_it(
+    tmp_path: Path, new_database: Callable[[], str]
+) -> None:
     """Of the organisation that owns a package a maintainer admits results, in its name; members and strangers none."""
-    with running_registry(tmp_path / "hub") as registry:
+    with running_registry(tmp_path / "hub", database=new_database()) as registry:
         store, key = registry.services.store, new_key(tmp_path, "bob")
         _, metadata = synthetic_release(NAME, "0.1.0", publisher=OWNER)
         release = toy_release()

@@ -7,7 +7,7 @@ import hmac
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -58,12 +58,12 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def registry(tmp_path: Path, clock: ManualClock) -> Iterator[RunningRegistry]:
+def registry(tmp_path: Path, clock: ManualClock, new_database: Callable[[], str]) -> Iterator[RunningRegistry]:
     """A registry with the toy-envs and other-envs of ada, which bob has no part in; olivia operates it."""
     (tmp_path / "hub").mkdir()
     (tmp_path / "hub" / FILE_NAME).write_text(json.dumps({"operators": ["olivia"]}))
     settings = RegistrySettings(quotas=GENEROUS, conformance=False, registration="open")
-    with running_registry(tmp_path / "hub", settings, clock=clock) as running:
+    with running_registry(tmp_path / "hub", settings, new_database(), clock=clock) as running:
         for name in ("toy-envs", "other-envs"):
             ids = (f"{name}:Thing-v0",)
             publish_wheel(running.services.store, make_wheel(tmp_path / "dist", name, ids=ids), "ada")

@@ -1,4 +1,4 @@
-"""The changelog of a wheel: a file of that name in the package's own folder or among its licence files."""
+"""The changelog of a wheel: a file of that name in the package's own folder or beside its metadata."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ MOST_OF_CHANGELOG = 50_000
 
 _NAME = re.compile(r"(changelog|changes|history|news)(\.(md|rst|txt))?", re.IGNORECASE)
 
+_BESIDE_METADATA = ("extra_metadata", "licenses")
+"""Folders of the metadata to which build tools add files: Hatch's ``extra-metadata``, and the licences of PEP 639."""
+
 
 def read_changelog(wheel: Wheel) -> tuple[str, str]:
     """Return the file name and the beginning of a wheel's changelog; two empty texts without a readable one."""
     own = import_name_of(wheel.name)
-    folders = (f"{own}/", f"{wheel.info}/", f"{wheel.info}/licenses/")
+    folders = (f"{own}/", f"{wheel.info}/", *(f"{wheel.info}/{folder}/" for folder in _BESIDE_METADATA))
     for folder in folders:
         names = (path.removeprefix(folder) for path in sorted(wheel.archive.entries) if path.startswith(folder))
         for name in names:

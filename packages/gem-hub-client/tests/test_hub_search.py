@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,9 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_hub_client import official
-from gem_hub_client.catalogue import Catalogue, base_id, fields_of
+from gem_hub_client.catalogue import Catalogue, fields_of
 from gem_hub_client.cli.group import REGISTRY_COMMANDS, hub_command
 from gem_hub_client.errors import HubError
+from gem_hub_client.ids import base_id
 from gem_hub_client.sanitize import sanitize, sanitize_values
 from gem_hub_client.search import nearest_word, search
 from gem_hub_client.terminal_table import Table, _folded
@@ -238,6 +241,30 @@ def test_keys_are_bounded() -> None:
     assert delete_keys("ab") == delete_keys("x" * 41) == delete_keys("2048") == set()
     assert len(delete_keys("x" * 40)) == 2
     assert len(delete_keys("sudoku")) == 7
+
+
+@given(st.text("abcd", min_size=4, max_size=7), st.lists(st.text("abcd", min_size=4, max_size=7), max_size=6))
+def test_words_that_come_later_are_filed_beside_the_first(first: str, later: list[str]) -> None:
+    """Corrections are the same whether the words of a catalogue came in one update or in one each."""
+    words = list(dict.fromkeys([first, *later]))
+    with catalogue_of([]) as at_once, catalogue_of([]) as one_by_one:
+        for number, word in enumerate(words):
+            one_by_one.apply([package("p" + str(number), word)], number)
+        at_once.apply([package("p" + str(number), word) for number, word in enumerate(words)], len(words))
+        for word in words:
+            found = corrections(at_once.connection, word, limit=99)
+            assert found == corrections(one_by_one.connection, word, limit=99)
+            near = {other for other in words if other != word and distance(word, other) == 1}
+            assert near <= {correction.word for correction in found}
+
+
+@given(st.text(st.one_of(st.sampled_from("aAbB0_ .-"), st.characters()), max_size=60))
+def test_words_are_those_of_the_whole_text(text: str) -> None:
+    """A text splits as it does when its seams are found in one piece, capitals and accents aside."""
+    decomposed = unicodedata.normalize("NFKD", text)
+    bare = "".join(character for character in decomposed if not unicodedata.combining(character))
+    folded = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z]{2})(?=[0-9])", " ", bare).casefold()
+    assert tokenize(text) == [word[:40] for word in re.findall(r"[^\W_]+", folded)]
 
 
 @given(st.text())

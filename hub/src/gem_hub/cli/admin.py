@@ -136,9 +136,14 @@ def audit_command(package: str, after: int | None, most: int, as_json: bool, ser
 @json_option
 @registry_command
 def queue_command(as_json: bool, services: RegistryServices) -> None:
-    """Show how many releases wait for the conformance kit."""
-    counts = services.queue.counts()
-    _show([{"state": state, "releases": number} for state, number in counts.items()], as_json, ("state", "releases"))
+    """Show how many releases wait for the conformance kit, in the public hub and in private ones."""
+    queues = {"public": services.queue, "private": services.private_queue}
+    lines = [
+        {"hub": hub, "state": state, "releases": number}
+        for hub, queue in queues.items()
+        for state, number in queue.counts().items()
+    ]
+    _show(lines, as_json, ("hub", "state", "releases"))
 
 
 def _switch(name: str, services: RegistryServices, disabled: bool) -> None:

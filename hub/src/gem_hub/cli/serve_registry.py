@@ -6,13 +6,14 @@ import ipaddress
 import logging
 import socket
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 import click
 
 from gem_hub.errors import HubRefusal
 from gem_hub.registry.app import registry_app
 from gem_hub.registry.conformance_worker import ConformanceWorker, no_kit_because
+from gem_hub.registry.organisations.private_hubs import private_services
 from gem_hub.registry.recovery import recover
 from gem_hub.registry.server import listen, registry_server
 from gem_hub.registry.services import RegistryServices
@@ -56,8 +57,6 @@ def _serve(services: RegistryServices, listener: socket.socket, host: str, certi
     services.store.taken()  # reading a large hub's names takes seconds, which no upload should wait for
     services.counters.sweep()
     worker = ConformanceWorker(services, lambda what: click.secho(what, dim=True, err=True))
-    if not services.conformance_note:
-        worker.start()
     server = registry_server(
         registry_app(services, _report),
         settings.connections,
@@ -67,16 +66,18 @@ def _serve(services: RegistryServices, listener: socket.socket, host: str, certi
         settings.connections_per_address,
     )
     _introduce(services, host, listener.getsockname()[1], bool(certificate))
-    try:
-        with (
-            SignatureRenewal(services.store, lambda what: click.secho(what, fg="red", err=True)),
-            WebhookSender(services, lambda what: click.secho(what, dim=True, err=True)),
-            SiteRefresher(services.store, lambda what: click.secho(what, fg="red", err=True)),
-            suppress(KeyboardInterrupt),  # an interrupt is the normal end, which uvicorn passes on
-        ):
-            server.run(sockets=[listener])
-    finally:
-        worker.stop()
+    with (
+        nullcontext() if services.conformance_note else worker,
+        SignatureRenewal(
+            services.store,
+            lambda what: click.secho(what, fg="red", err=True),
+            others=lambda: [hub.store for hub in private_services(services)],
+        ),
+        WebhookSender(services, lambda what: click.secho(what, dim=True, err=True)),
+        SiteRefresher(services.store, lambda what: click.secho(what, fg="red", err=True)),
+        suppress(KeyboardInterrupt),  # an interrupt is the normal end, which uvicorn passes on
+    ):
+        server.run(sockets=[listener])
 
 
 def is_loopback(host: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from gem_hub.registry.database import Database
@@ -59,7 +59,13 @@ class Accounts:
         return None if row is None else AccountRow(row.id, row.name, row.disabled is not None)
 
     def register(
-        self, name: str, address: str, taken: Collection[str] = (), invite: str | None = None, invited: bool = False
+        self,
+        name: str,
+        address: str,
+        taken: Collection[str] = (),
+        invite: str | None = None,
+        invited: bool = False,
+        also: Callable[[Connection, int], object] = lambda connection, number: None,
     ) -> int:
         """Create the account of a stranger.
 
@@ -69,6 +75,8 @@ class Accounts:
             taken: names that mean something in the hub already, such as its operators and the owners of its packages.
             invite: an invite.
             invited: whether an invite is needed.
+            also: does what belongs to the account, given its number, in the same transaction: a process that is killed
+                would otherwise leave half of it, whose name is taken for ever.
 
         Returns:
             The number of the account.
@@ -99,6 +107,7 @@ class Accounts:
                             HTTPStatus.FORBIDDEN,
                             "this registry needs an invite, and yours is missing, used or expired; ask its operator",
                         )
+                also(connection, number)
         except IntegrityError as error:
             raise Problem(HTTPStatus.CONFLICT, f"the name {name!r} is taken; choose another one") from error
         return int(number)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Table, delete, func, or_, select, update
 
 from gem_hub.registry.database import Database
 from gem_hub.registry.tables import checks
@@ -42,6 +42,8 @@ class QueuedCheck:
     sha256: str
     attempts: int
     """The number of runs so far, this one included."""
+    account: str
+    """The one that published it; empty where that is not known."""
 
 
 class ConformanceQueue:
@@ -51,11 +53,23 @@ class ConformanceQueue:
         database: the registry's database.
         clock: returns the time in seconds since 1970.
         owner: names this process among all workers; by default after its machine and number.
+        table: where the releases stand, :data:`checks` or :data:`private_checks`.
+        only: the account whose releases alone this queue knows; empty for those of all.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], float] = time.time, owner: str = "") -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Callable[[], float] = time.time,
+        owner: str = "",
+        *,
+        table: Table = checks,
+        only: str = "",
+    ) -> None:
         self._database = database
         self._clock = clock
+        self._table = table
+        self._own = (table.c.account == only,) if only else ()
         self.owner = owner or f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
 
     def announce(self, name: str, version: str, sha256: str, account: str = "") -> None:
@@ -69,22 +83,20 @@ class ConformanceQueue:
             "changed": int(self._clock()),
         }
         with self._database.change() as connection:
-            self._database.insert_if_absent(connection, checks, row)
+            self._database.insert_if_absent(connection, self._table, row)
 
     def confirm(self, name: str, version: str, sha256: str, account: str = "") -> None:
         """Make a release work for the queue, now that it is published; one that was there before stays as it is."""
         self.announce(name, version, sha256, account)
         with self._database.change() as connection:
             connection.execute(
-                update(checks)
-                .where(checks.c.sha256 == sha256, checks.c.state == "announced")
-                .values(state="queued", changed=int(self._clock()))
+                update(self._table).where(*self._announced(sha256)).values(state="queued", changed=int(self._clock()))
             )
 
     def withdraw(self, sha256: str) -> None:
         """Forget an announced release that was refused in the end."""
         with self._database.change() as connection:
-            connection.execute(delete(checks).where(checks.c.sha256 == sha256, checks.c.state == "announced"))
+            connection.execute(delete(self._table).where(*self._announced(sha256)))
 
     def recover(self, is_published: Callable[[str, str, str], bool], everything: bool = False) -> int:
         """Bring announcements to their end whose upload was interrupted.
@@ -96,14 +108,14 @@ class ConformanceQueue:
         Returns:
             The number of announcements.
         """
-        query = select(checks).where(checks.c.state == "announced")
+        query = select(self._table).where(self._table.c.state == "announced", *self._own)
         if not everything:
-            query = query.where(checks.c.changed <= int(self._clock()) - _ANNOUNCED_SECONDS)
+            query = query.where(self._table.c.changed <= int(self._clock()) - _ANNOUNCED_SECONDS)
         with self._database.read() as connection:
             rows = connection.execute(query).all()
         for row in rows:
             if is_published(row.name, row.version, row.sha256):
-                self.confirm(row.name, row.version, row.sha256)
+                self.confirm(row.name, row.version, row.sha256, row.account)
             else:
                 self.withdraw(row.sha256)
         return len(rows)
@@ -113,13 +125,13 @@ class ConformanceQueue:
 
         It is the oldest one of the account whose last turn is longest ago, so that no account holds up the others.
         """
-        now = int(self._clock())
+        now, checks = int(self._clock()), self._table
         due = or_(checks.c.lease.is_(None), checks.c.lease <= now)
-        free = checks.c.state.in_(("queued", "running")) & due
+        free = (checks.c.state.in_(("queued", "running")), due, *self._own)
         past = checks.alias()
         turn = select(func.max(past.c.changed)).where(past.c.account == checks.c.account, past.c.attempts > 0)
         order = (func.coalesce(turn.scalar_subquery(), 0), checks.c.id)
-        oldest = select(checks.c.id).where(free).order_by(*order).limit(1).with_for_update(skip_locked=True, of=checks)
+        oldest = select(checks.c.id).where(*free).order_by(*order).limit(1).with_for_update(skip_locked=True, of=checks)
         with self._database.change() as connection:
             number = connection.execute(oldest).scalar_one_or_none()
             if number is None:
@@ -132,7 +144,7 @@ class ConformanceQueue:
                 "attempts": checks.c.attempts + 1,
             }
             row = connection.execute(update(checks).where(checks.c.id == number).values(values).returning(checks)).one()
-        return QueuedCheck(row.id, row.name, row.version, row.sha256, row.attempts)
+        return QueuedCheck(row.id, row.name, row.version, row.sha256, row.attempts, row.account)
 
     def renew(self, check: QueuedCheck) -> bool:
         """Prolong the lease of a release; False if another worker has it by now."""
@@ -155,6 +167,7 @@ class ConformanceQueue:
         Args:
             is_alive: tells whether a process with this number runs.
         """
+        checks = self._table
         machine, own, _ = self.owner.rsplit("/", 2)
         freed = 0
         with self._database.change() as connection:
@@ -170,7 +183,8 @@ class ConformanceQueue:
 
     def state_of(self, sha256: str) -> dict[str, Any] | None:
         """Return the state of a release in the queue and its message; None if it was never queued."""
-        query = select(checks.c.state, checks.c.message, checks.c.attempts).where(checks.c.sha256 == sha256)
+        columns = self._table.c
+        query = select(columns.state, columns.message, columns.attempts).where(columns.sha256 == sha256, *self._own)
         with self._database.read() as connection:
             row = connection.execute(query).one_or_none()
         return None if row is None else dict(row._mapping)
@@ -178,10 +192,14 @@ class ConformanceQueue:
     def counts(self) -> dict[str, int]:
         """Return the number of releases in each state."""
         with self._database.read() as connection:
-            states = connection.execute(select(checks.c.state)).scalars().all()
+            states = connection.execute(select(self._table.c.state).where(*self._own)).scalars().all()
         return {state: states.count(state) for state in sorted(set(states))}
 
+    def _announced(self, sha256: str) -> tuple[ColumnElement[bool], ...]:
+        return (self._table.c.sha256 == sha256, self._table.c.state == "announced", *self._own)
+
     def _held(self, check: QueuedCheck, **values: Any) -> bool:
+        checks = self._table
         own = (checks.c.id == check.id, checks.c.state == "running", checks.c.owner == self.owner)
         with self._database.change() as connection:
             done = connection.execute(update(checks).where(*own).values(changed=int(self._clock()), **values))

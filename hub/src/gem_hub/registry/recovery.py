@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 
 from gem_hub.records import Release
+from gem_hub.registry.organisations.private_hubs import private_services
 from gem_hub.registry.services import RegistryServices
 
 __all__ = ["published", "recover"]
@@ -17,10 +19,12 @@ def recover(services: RegistryServices) -> None:
     Several processes may share the registry, so only what belongs to none that lives is touched. With SQLite all of
     them are on this machine, and one that begins is the only one: ``gem hub serve --publish`` is one process.
     """
-    services.store.complete()
     only_one = services.database.engine.dialect.name == "sqlite"
-    services.queue.recover(lambda *key: _was_published(services, *key), everything=only_one)
-    services.queue.release_own_machine(_is_alive)
+    for hub in (services, *private_services(services)):
+        hub.store.complete()
+        hub.queue.recover(partial(_was_published, hub), everything=only_one)
+    for queue in (services.queue, services.private_queue):
+        queue.release_own_machine(_is_alive)
     for path in services.uploads.glob("*-*.upload"):
         number = path.name.partition("-")[0]
         if number.isdecimal() and (int(number) == os.getpid() or not _is_alive(int(number))):

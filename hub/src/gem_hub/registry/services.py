@@ -24,7 +24,7 @@ from gem_hub.registry.problems import Problem
 from gem_hub.registry.queue import ConformanceQueue
 from gem_hub.registry.quotas import UsageCounters
 from gem_hub.registry.settings import RegistrySettings
-from gem_hub.registry.tables import grants
+from gem_hub.registry.tables import grants, private_checks
 from gem_hub.registry.tokens import Credential, Tokens
 from gem_hub.storage import PRIVATE, HubFolder
 from gem_hub.store import Store
@@ -59,6 +59,7 @@ class RegistryServices:
         self.counters = UsageCounters(self.database, self.clock)
         self.downloads = DownloadCounter(self.database, self.clock)
         self.queue = ConformanceQueue(self.database, self.clock)
+        self.private_queue = ConformanceQueue(self.database, self.clock, table=private_checks)
         self._lock = threading.Lock()
         self._owners: dict[str, list[str]] = {}
 

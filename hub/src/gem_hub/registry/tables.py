@@ -8,7 +8,21 @@ Times are whole seconds since 1970 in UTC.
 
 from __future__ import annotations
 
-from sqlalchemy import DDL, JSON, BigInteger, Column, ForeignKey, Index, Integer, MetaData, String, Table, Text, event
+from sqlalchemy import (
+    DDL,
+    JSON,
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    event,
+)
 
 __all__ = [
     "METADATA",
@@ -18,6 +32,7 @@ __all__ = [
     "checks",
     "grants",
     "invites",
+    "private_checks",
     "reports",
     "state",
     "tokens",
@@ -77,24 +92,34 @@ grants = Table(
     Column("created", BigInteger, nullable=False),
 )
 
-checks = Table(
-    "conformance_queue",
-    METADATA,
-    Column("id", Integer, primary_key=True),
-    Column("name", String(64), nullable=False),
-    Column("version", String(200), nullable=False),
-    Column("sha256", String(64), nullable=False, unique=True),
-    Column("state", String(10), nullable=False),
-    Column("attempts", Integer, nullable=False, default=0),
-    Column("owner", String(200)),
-    Column("lease", BigInteger),
-    Column("changed", BigInteger, nullable=False),
-    Column("message", Text, nullable=False, default=""),
-    Column("account", String(100), nullable=False, server_default=""),
-    Index("conformance_queue_state", "state", "id"),
-    Index("conformance_queue_name", "name"),
-)
+
+def _queue(name: str, *key: str) -> Table:
+    """Return a table of releases on which the kit has to run."""
+    return Table(
+        name,
+        METADATA,
+        Column("id", Integer, primary_key=True),
+        Column("name", String(64), nullable=False),
+        Column("version", String(200), nullable=False),
+        Column("sha256", String(64), nullable=False),
+        Column("state", String(10), nullable=False),
+        Column("attempts", Integer, nullable=False, default=0),
+        Column("owner", String(200)),
+        Column("lease", BigInteger),
+        Column("changed", BigInteger, nullable=False),
+        Column("message", Text, nullable=False, default=""),
+        Column("account", String(100), nullable=False, server_default=""),
+        UniqueConstraint(*key),
+        Index(f"{name}_state", "state", "id"),
+        Index(f"{name}_name", "name"),
+    )
+
+
+checks = _queue("conformance_queue", "sha256")
 """``lease`` is the time before which no other worker takes the release; ``account`` published it."""
+
+private_checks = _queue("private_conformance_queue", "account", "sha256")
+"""The same for private packages; ``account`` is the organisation. Several hubs may have one file."""
 
 reports = Table(
     "reports",

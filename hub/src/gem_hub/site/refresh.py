@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable
 
+from gem_hub.background import BackgroundWork
 from gem_hub.catalogue import read_feed
 from gem_hub.site.build import details_of, package_page
 from gem_hub.site.text import readable
@@ -19,11 +19,10 @@ __all__ = ["SiteRefresher"]
 _LOOK_SECONDS = 1.0
 _SHARE = 20
 """The lists of all packages take at most this part of the time: after a minute's work they rest for twenty."""
-_STOP_SECONDS = 10.0
 
 
-class SiteRefresher:
-    """Writes all pages when it begins, and those of what has changed since in a thread of its own; a context manager.
+class SiteRefresher(BackgroundWork):
+    """Writes all pages when it begins, and later those of what has changed since.
 
     Args:
         store: the hub.
@@ -31,28 +30,21 @@ class SiteRefresher:
         clock: the time in seconds, of any origin.
     """
 
+    thread_name = "pages"
+
     def __init__(
         self,
         store: Store,
         report: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__()
         self._store = store
         self._report = report
         self._clock = clock
         self._serial = -1
         self._lists_are_due = False
         self._rest_until = 0.0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pages", daemon=True)
-
-    def __enter__(self) -> SiteRefresher:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stop.set()
-        self._thread.join(_STOP_SECONDS)
 
     def refresh(self) -> None:
         """Write the pages of packages that have changed, and of all packages together as often as they may.
@@ -77,11 +69,9 @@ class SiteRefresher:
         for document in details_of([self._store.existing(name)]):
             self._store.files.replace(f"p/{name}/index.html", package_page(view_of(readable(document))))
 
-    def _run(self) -> None:
-        while True:
-            try:
-                self.refresh()
-            except Exception as error:  # whatever is wrong with the hub, what it has is still served
-                self._report(f"the hub's pages could not be written: {error or type(error).__name__}")
-            if self._stop.wait(_LOOK_SECONDS):
-                return
+    def work_and_pause(self) -> float:
+        try:
+            self.refresh()
+        except Exception as error:  # whatever is wrong with the hub, what it has is still served
+            self._report(f"the hub's pages could not be written: {error or type(error).__name__}")
+        return _LOOK_SECONDS

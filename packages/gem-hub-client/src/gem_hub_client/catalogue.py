@@ -11,6 +11,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import compress, decompress
@@ -20,11 +21,11 @@ from gem_hub_client.lexicon import controlled_words, tag_token
 from gem_hub_client.names import short_name
 from gem_hub_client.stem import stem
 from gem_hub_client.tokenize import LONGEST, tokenize
-from gem_hub_client.typo import delete_keys
+from gem_hub_client.typo import DELETES, file_words
 
 __all__ = ["SCHEMA", "Catalogue", "Fields", "always", "fields_of", "searchable", "tag_words"]
 
-SCHEMA = 2
+SCHEMA = 3
 """Goes up with every change of the tables, of :func:`fields_of`, of :func:`gem_hub_client.tokenize.tokenize`
 or of :func:`gem_hub_client.stem.stem`."""
 
@@ -35,13 +36,12 @@ CREATE INDEX package_short ON package (short);
 CREATE TABLE environment (id TEXT NOT NULL, package INTEGER NOT NULL, PRIMARY KEY (id, package)) WITHOUT ROWID;
 CREATE TABLE word (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, count INTEGER NOT NULL, stem TEXT NOT NULL);
 CREATE INDEX word_stem ON word (stem);
-CREATE TABLE deletes (key INTEGER, word_id INTEGER, PRIMARY KEY (key, word_id)) WITHOUT ROWID;
 """
 # Without detail=full bm25 would be 0 for every row. The words were folded before they came here.
 _WITH_FTS = """
 CREATE VIRTUAL TABLE texts USING fts5 (
   names, ids, tags, summary, descriptions,
-  content='', detail=full, prefix='2 3', tokenize='unicode61 remove_diacritics 0'
+  content='', detail=full, prefix='3', tokenize='unicode61 remove_diacritics 0'
 );
 INSERT INTO texts (texts, rank) VALUES ('rank', 'bm25(10.0, 8.0, 4.0, 2.0, 1.0)');
 """
@@ -85,7 +85,7 @@ class Catalogue:
         connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
         if fts is None:
             fts = _has_fts(connection)
-        connection.executescript(_TABLES + (_WITH_FTS if fts else _WITHOUT_FTS))
+        connection.executescript(_TABLES + DELETES + (_WITH_FTS if fts else _WITHOUT_FTS))
         connection.executemany("INSERT INTO meta VALUES (?, ?)", [("serial", -1), ("fts", int(fts))])
         return cls(connection)
 
@@ -155,7 +155,7 @@ class Catalogue:
 
     def _add(self, line: dict[str, Any], counts: Counter[str]) -> None:
         name = line["name"]
-        packed = compress(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"), 6)
+        packed = compress(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"), 1)
         execute = self.connection.execute
         row = execute(
             "INSERT INTO package (name, short, record) VALUES (?, ?, ?)", (name, short_name(name), packed)
@@ -193,15 +193,19 @@ class Catalogue:
     def _count_words(self, counts: Counter[str]) -> None:
         """Add to the number of packages that have each word, and file new words under their deletes."""
         execute = self.connection.execute
-        keys: list[tuple[int, int]] = []
+        (last,) = execute("SELECT coalesce(max(id), 0) FROM word").fetchone()
+        new: list[str] = []
         for word, change in sorted(counts.items()):
-            if change and execute("UPDATE word SET count = count + ? WHERE word = ?", (change, word)).rowcount == 0:
-                values = (word, change, stem(word))
-                row = execute("INSERT INTO word (word, count, stem) VALUES (?, ?, ?)", values).lastrowid
-                assert row is not None
-                keys += [(key, row) for key in delete_keys(word)]
-        keys.sort()  # in the table's own order it is written once, page by page
-        self.connection.executemany("INSERT OR IGNORE INTO deletes VALUES (?, ?)", keys)
+            if change == 0:
+                continue
+            if not (last and execute("UPDATE word SET count = count + ? WHERE word = ?", (change, word)).rowcount):
+                new.append(word)
+        numbered = list(enumerate(new, last + 1))
+        self.connection.executemany(
+            "INSERT INTO word (id, word, count, stem) VALUES (?, ?, ?, ?)",
+            ((identity, word, counts[word], stem(word)) for identity, word in numbered),
+        )
+        file_words(self.connection, numbered)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -265,8 +269,9 @@ def always(need: str) -> str:
     return tag_token(f"always:{need}")
 
 
-def _words_of_tag(tag: str) -> list[str]:
-    return tokenize(tag.rpartition(":")[2])
+@lru_cache(maxsize=4096)
+def _words_of_tag(tag: str) -> tuple[str, ...]:
+    return tuple(tokenize(tag.rpartition(":")[2]))
 
 
 def _needs_of_all(environments: Iterable[dict[str, Any]]) -> list[str]:

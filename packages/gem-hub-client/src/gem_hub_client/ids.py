@@ -7,6 +7,7 @@ that both read every text alike.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from gem_hub_client.errors import HubError
@@ -36,6 +37,7 @@ def is_id(text: object) -> bool:
     return isinstance(text, str) and _ID.fullmatch(text) is not None
 
 
+@lru_cache(maxsize=64)
 def parse_id(text: str) -> IdParts:
     """Split an environment id into its parts.
 

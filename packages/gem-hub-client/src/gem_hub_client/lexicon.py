@@ -30,6 +30,7 @@ class Meaning(NamedTuple):
     """Stems."""
 
 
+@lru_cache(maxsize=1024)
 def tag_token(tag: str) -> str:
     """Return the word under which a controlled tag is indexed: no text has it, and no user types it."""
     namespace, _, name = tag.casefold().partition(":")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 __all__ = ["LONGEST", "tokenize"]
 
 LONGEST = 40
 """The number of characters of a word that count."""
+_REPEATED = 40
+"""Characters; longer runs of letters and digits are seldom met again."""
 
 # Between the words of CamelCase, and before a number at the end of a name (Game2048, but not v0).
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z]{2})(?=[0-9])")
@@ -20,5 +23,16 @@ def tokenize(text: str) -> list[str]:
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text)
         text = "".join(character for character in decomposed if not unicodedata.combining(character))
-    found = _WORD.findall(_SEAM.sub(" ", text).casefold())
-    return [word[:LONGEST] for word in found]
+    found: list[str] = []
+    for run in _WORD.findall(text):
+        found += _known(run) if len(run) <= _REPEATED else _words(run)
+    return found
+
+
+def _words(run: str) -> tuple[str, ...]:
+    """Return the words of a run of letters and digits; no seam reaches beyond one."""
+    return tuple(word[:LONGEST] for word in _WORD.findall(_SEAM.sub(" ", run).casefold()))
+
+
+# A catalogue repeats most of its words.
+_known = lru_cache(maxsize=1 << 15)(_words)

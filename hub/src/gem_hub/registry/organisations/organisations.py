@@ -49,12 +49,14 @@ class Organisations:
         Raises:
             Problem: 400 for an impossible name, 409 for a name that is taken.
         """
-        number = self._accounts.register(name, "organisation", tuple(taken))
         now = int(self._clock())
-        with self._database.change() as connection:
+
+        def found(connection: Connection, number: int) -> None:
             connection.execute(insert(organisations).values(account_id=number, created=now, created_by=founder))
             row = {"organisation_id": number, "account_id": founder, "role": "owner", "since": now}
             connection.execute(insert(memberships).values(row))
+
+        self._accounts.register(name, "organisation", tuple(taken), also=found)
 
     def role(self, organisation: str, account: str) -> Role | None:
         """Return the role of an account in an organisation; None if it is no member, or there is none of the name."""

@@ -9,12 +9,12 @@ switched off.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from sqlalchemy import Row, select, update
 
+from gem_hub.background import BackgroundWork
 from gem_hub.catalogue import read_feed
 from gem_hub.errors import HubRefusal
 from gem_hub.events import Event, Lift, Quarantine, Unyank, Yank
@@ -30,7 +30,6 @@ ATTEMPTS = 8
 GIVEN_UP = 3
 
 _LOOK_SECONDS = 2.0
-_STOP_SECONDS = 12.0
 _CLAIMED = 120
 """Seconds for which no other process sends to a webhook that this one is sending to."""
 _KINDS = {Yank: "yank", Unyank: "unyank", Quarantine: "quarantine", Lift: "release-from-quarantine"}
@@ -46,8 +45,8 @@ def pause_after(attempts: int) -> int:
     return int(60 * 2 ** (attempts - 1))
 
 
-class WebhookSender:
-    """Sends messages in a thread of its own; a context manager.
+class WebhookSender(BackgroundWork):
+    """Sends messages as they come.
 
     Args:
         services: the registry.
@@ -55,25 +54,19 @@ class WebhookSender:
         send: sends one message; :func:`gem_hub.registry.webhooks.delivery.deliver`.
     """
 
+    thread_name = "webhooks"
+    stop_seconds = 12.0
+
     def __init__(
         self,
         services: RegistryServices,
         report: Callable[[str], None] = lambda _: None,
         send: Callable[..., None] = deliver,
     ) -> None:
+        super().__init__()
         self._services = services
         self._report = report
         self._send = send
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
-
-    def __enter__(self) -> WebhookSender:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stop.set()
-        self._thread.join(_STOP_SECONDS)
 
     def work_once(self) -> int:
         """Send to each webhook that is due the next message, if there is one; return the number of attempts."""
@@ -134,15 +127,13 @@ class WebhookSender:
                 if change.serial > row.position and (isinstance(change, Release) or type(change) in _KINDS):
                     yield change
 
-    def _run(self) -> None:
-        while True:
-            try:
-                busy = self.work_once()
-            except Exception as error:  # a database that is away must not end the thread
-                self._report(f"webhooks: {type(error).__name__}: {error}")
-                busy = 0
-            if self._stop.wait(0.0 if busy else _LOOK_SECONDS):
-                return
+    def work_and_pause(self) -> float:
+        try:
+            busy = self.work_once()
+        except Exception as error:  # a database that is away must not end the thread
+            self._report(f"webhooks: {type(error).__name__}: {error}")
+            busy = 0
+        return 0.0 if busy else _LOOK_SECONDS
 
 
 def _message(change: Release | Event) -> dict[str, Any]:
