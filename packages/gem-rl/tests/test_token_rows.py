@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gem.errors import TrajectoryError
 from gem_rl import TurnBatch, as_tokens, paid_at_tokens, token_rows
 from gem_rollout.lineages import LineageTree, RecordedCall
-from gem_rollout.lineages.tree import attach_lineages
+from gem_rollout.lineages.tree import recorded_lineages
 from gem_rollout.trajectory import Trajectory
 from gem_rollout.trajectory.transition import Transition
 
@@ -119,7 +119,7 @@ def programs_episode(*calls: RecordedCall, turns: int = 2) -> Trajectory:
     for call in calls:
         tree.add(call)
     trajectory = episode(*(turn(None, None) for _ in range(turns)))
-    attach_lineages(trajectory, tree)
+    trajectory.metadata.update(recorded_lineages(tree))
     return Trajectory.from_dict(json.loads(trajectory.to_json()))
 
 

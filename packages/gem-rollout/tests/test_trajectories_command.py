@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from gem_rollout.cli.trajectories import trajectories_command
 from gem_rollout.lineages import EngineEvidence, LineageTree, RecordedCall, token_digest
-from gem_rollout.lineages.tree import attach_lineages
+from gem_rollout.lineages.tree import recorded_lineages
 from gem_rollout.trajectory import Trajectory, TrajectoryWriter
 from gem_rollout.trajectory.transition import Transition
 
@@ -34,7 +34,7 @@ def written(folder: Path, *, played: bool = False) -> Path:
             )
         )
     first = Trajectory(None, 0, [Transition("o", "a", 0.0, True, False)])
-    attach_lineages(first, tree)
+    first.metadata.update(recorded_lineages(tree))
     turn = Transition("o", "a", 0.0, True, False, token_ids=[1], logprobs=[-0.1])
     turn.prompt_token_ids = [7]
     path = folder / "episodes.jsonl"

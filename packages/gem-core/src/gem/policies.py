@@ -59,7 +59,8 @@ class Policy(Generic[ObsT, ActT]):
 
     ``reset`` may be async too. Three methods are optional. ``seed_episode(seed, repetition)`` comes before ``reset``,
     and lets a policy with random choices derive them from the key of the episode. ``end_episode(observation, info)``,
-    quick or async, gets what the last ``step`` returned, however the episode ended. ``close()``, sync or async, comes
+    quick or async, gets what the last ``step`` returned, however the episode ended, and may return a dict for the
+    record's metadata. ``close()``, sync or async, comes
     when the engine has no further use for a policy that it made for one environment; a policy that several share
     belongs to its owner.
 

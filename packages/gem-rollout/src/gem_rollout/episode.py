@@ -143,7 +143,7 @@ class EpisodeAttempt:
             return str(reached.limit)
         finally:
             if policy is not None:
-                await policy.end(observation, info)
+                builder.trajectory.metadata.update(await policy.end(observation, info))
         return None
 
     async def _turn(self, policy: PolicyCaller, place: PooledEnvironment, observation: Any, info: Info) -> _PlayedTurn:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -233,13 +233,20 @@ class PolicyCaller:
             else:
                 await self._in_thread(self._reset, observation, info, limit)
 
-    async def end(self, observation: Any, info: Info) -> None:
-        """End an episode that has begun: ``end_episode``, if the policy has it. Its exceptions are dropped."""
+    async def end(self, observation: Any, info: Info) -> Mapping[str, Any]:
+        """End an episode that has begun: ``end_episode``, if the policy has it. Its exceptions are dropped.
+
+        Returns:
+            What the policy has to say about the episode, for the record's metadata.
+        """
         if self._end is not None:
-            with suppress(Exception):  # the episode is over, and its record complete
+            with suppress(Exception):  # the episode is over, and all that counts is recorded
                 result = self._end(observation, info)
                 if inspect.isawaitable(result):
-                    await result
+                    result = await result
+                if isinstance(result, Mapping):
+                    return result
+        return {}
 
     def act(self, observation: Any, info: Info, limit: float | None) -> Awaitable[Any]:
         """Return an awaitable of what the policy's ``act`` or ``act_many`` returns for this observation."""

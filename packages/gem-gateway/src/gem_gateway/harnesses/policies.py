@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from gem.arguments import real
@@ -10,8 +9,6 @@ from gem.core import Env
 from gem.errors import NotSupportedError
 from gem_eval.clients import ModelClient, Sampling
 from gem_gateway.budgets import CallBudget
-from gem_gateway.calls import CallAnswerer
-from gem_gateway.client_answerer import ClientAnswerer
 from gem_gateway.harnesses.harness import Harness
 from gem_gateway.harnesses.host import HarnessHost
 from gem_gateway.harnesses.installation import installed
@@ -34,7 +31,8 @@ class HarnessPolicyMaker:
         *,
         budget: CallBudget | None = None,
         seconds: float = _SECONDS,
-        answerer: Callable[[ModelClient], CallAnswerer] = ClientAnswerer,
+        exact_tokens: bool = False,
+        tokenizer: Any = None,
     ) -> None:
         self.harness = harness
         self._install = installed(harness)
@@ -42,7 +40,7 @@ class HarnessPolicyMaker:
         self._sampling = sampling
         self._budget = budget
         self._seconds = real("seconds", seconds, minimum=0.0)
-        self._answerer = answerer
+        self._tokens = {"exact_tokens": exact_tokens, "tokenizer": tokenizer}
         self._host = HarnessHost()
 
     def __call__(self, env: Env[Any, Any], agent: str | None = None) -> HarnessPolicy:
@@ -62,7 +60,7 @@ class HarnessPolicyMaker:
             self._host,
             budget=self._budget,
             seconds=self._seconds,
-            answerer=self._answerer,
+            **self._tokens,
         )
 
 
@@ -78,7 +76,8 @@ def harness_policy(
     cost: float | None = None,
     price_input: float = 0.0,
     price_output: float = 0.0,
-    answerer: Callable[[ModelClient], CallAnswerer] = ClientAnswerer,
+    exact_tokens: bool = False,
+    tokenizer: Any = None,
 ) -> HarnessPolicyMaker:
     """Return a maker of policies that play with an agent program, for :func:`gem_rollout.rollout` and its engine.
 
@@ -94,8 +93,9 @@ def harness_policy(
         cost: highest price of all tokens of one episode, in the currency of the two prices.
         price_input: price of a million prompt tokens.
         price_output: price of a million sampled tokens.
-        answerer: makes from the client what answers the calls of one episode, such as a
-            :class:`gem_gateway.lineages.recorder.LineageRecorder`, which also records them.
+        exact_tokens: ask the model with token ids, so that each prompt that continues a recorded call holds exactly
+            what was sampled in it; see :class:`gem_gateway.lineages.recorder.LineageRecorder`.
+        tokenizer: with ``exact_tokens``, a tokenizer of the same model with a chat template; None asks the client.
 
     Raises:
         ArgumentError, ArgumentTypeError: for an unknown name, or an impossible limit.
@@ -109,4 +109,12 @@ def harness_policy(
         price_input=price_input,
         price_output=price_output,
     )
-    return HarnessPolicyMaker(harness_of(name), client, sampling, budget=budget, seconds=seconds, answerer=answerer)
+    return HarnessPolicyMaker(
+        harness_of(name),
+        client,
+        sampling,
+        budget=budget,
+        seconds=seconds,
+        exact_tokens=exact_tokens,
+        tokenizer=tokenizer,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,18 @@ from gem.errors import EpisodeLimitError
 from gem.policies import Act, Policy
 from gem_eval.clients import Completion, ModelClient, ModelError, Sampling
 from gem_gateway.budgets import CallBudget
-from gem_gateway.calls import CallAnswerer, ModelCall
-from gem_gateway.client_answerer import ClientAnswerer
+from gem_gateway.calls import ModelCall
 from gem_gateway.harnesses.agent_task import AgentTask
 from gem_gateway.harnesses.episode_run import EPISODE_COMMAND, EpisodeRun
 from gem_gateway.harnesses.errors import HarnessError
 from gem_gateway.harnesses.harness import Harness
 from gem_gateway.harnesses.host import HarnessHost
 from gem_gateway.harnesses.task_text import task_text
+from gem_gateway.lineages.recorder import LineageRecorder
 from gem_gateway.mcp_env.episode_calls import EpisodeCalls, tools_of
 from gem_gateway.sessions import GatewaySession
+from gem_rollout.lineages import LineageTree
+from gem_rollout.lineages.tree import recorded_lineages
 
 __all__ = ["HarnessPolicy"]
 
@@ -40,6 +42,9 @@ class HarnessPolicy(Policy[Any, Any]):
     ``agent_ended``, and is scored. When the environment ends first, the result of the last call says so, the program
     has a moment to end, and is killed with everything that it has started.
 
+    All calls of its model are in the record of the episode, as a tree of lineages
+    (:func:`gem_rollout.lineages.tree.lineages_of`).
+
     Args:
         harness: how the program is run.
         install: the folder with the program.
@@ -49,7 +54,8 @@ class HarnessPolicy(Policy[Any, Any]):
         host: shared with other policies of the same event loop.
         budget: of the calls of one episode.
         seconds: after which an episode ends at the limit ``seconds``.
-        answerer: makes from the client what answers the calls of one episode.
+        exact_tokens: ask the model with token ids, as :class:`LineageRecorder` does.
+        tokenizer: for it.
     """
 
     def __init__(
@@ -63,7 +69,8 @@ class HarnessPolicy(Policy[Any, Any]):
         *,
         budget: CallBudget | None = None,
         seconds: float,
-        answerer: Callable[[ModelClient], CallAnswerer] = ClientAnswerer,
+        exact_tokens: bool = False,
+        tokenizer: Any = None,
     ) -> None:
         self._harness = harness
         self._install = install
@@ -73,7 +80,7 @@ class HarnessPolicy(Policy[Any, Any]):
         self._host = host
         self._budget = budget
         self._seconds = seconds
-        self._answerer = answerer
+        self._exact_tokens, self._tokenizer = exact_tokens, tokenizer
         self._uses_host = False
         self._episode: _RunningEpisode | None = None
 
@@ -95,11 +102,14 @@ class HarnessPolicy(Policy[Any, Any]):
             self._episode.calls.observe(observation)
         return await self._episode.next_act()
 
-    async def end_episode(self, observation: Any, info: Info) -> None:
-        """Tell the program that the episode is over, and end it."""
-        if self._episode is not None:
-            self._episode.calls.end(observation)
-            await self._end(grace=not self._episode.failed)
+    async def end_episode(self, observation: Any, info: Info) -> Mapping[str, Any]:
+        """Tell the program that the episode is over, and end it; return the calls of its model."""
+        episode = self._episode
+        if episode is None:
+            return {}
+        episode.calls.end(observation)
+        await self._end(grace=not episode.failed)
+        return recorded_lineages(episode.tree)
 
     async def close(self) -> None:
         """End the program, and the use of what the policies share."""
@@ -113,12 +123,18 @@ class HarnessPolicy(Policy[Any, Any]):
             await self._host.enter()
             self._uses_host = True
         async with AsyncExitStack() as stack:
-            answerer = _Noticing(self._answerer(self._client))
+            calls = EpisodeCalls(tools_of(self._env))
+            recorder = LineageRecorder(
+                self._client,
+                exact_tokens=self._exact_tokens,
+                tokenizer=self._tokenizer,
+                turns=lambda: calls.taken,
+            )
+            answerer = _Noticing(recorder)
             session = self._host.gateway.open(
                 answerer, budget=self._budget, sampling=self._sampling, model=self._client.model
             )
             stack.push_async_callback(session.close)
-            calls = EpisodeCalls(tools_of(self._env))
             served = stack.enter_context(self._host.episodes.serve(calls))
             spec = self._env.spec
             single = spec is not None and spec.turns == "single"
@@ -140,7 +156,9 @@ class HarnessPolicy(Policy[Any, Any]):
             await run.start()
             closing = getattr(self._env.unwrapped, "closing_action", None)
             deadline = asyncio.get_running_loop().time() + self._seconds
-            return _RunningEpisode(run, calls, session, answerer, stack.pop_all(), closing, single, deadline)
+            return _RunningEpisode(
+                run, calls, session, answerer, recorder.tree, stack.pop_all(), closing, single, deadline
+            )
         raise AssertionError  # the stack suppresses nothing
 
     async def _end(self, *, grace: bool = False) -> None:
@@ -159,12 +177,14 @@ class _RunningEpisode:
         calls: EpisodeCalls,
         session: GatewaySession,
         answerer: _Noticing,
+        tree: LineageTree,
         stack: AsyncExitStack,
         closing: Any,
         single: bool,
         deadline: float,
     ) -> None:
         self.calls = calls
+        self.tree = tree
         self.failed = False
         """Whether the episode has ended otherwise than by the environment."""
         self._run = run
@@ -246,7 +266,7 @@ class _RunningEpisode:
 class _Noticing:
     """An answerer that notes how often it has answered, and the error that its last call ended with."""
 
-    def __init__(self, answerer: CallAnswerer) -> None:
+    def __init__(self, answerer: LineageRecorder) -> None:
         self._answerer = answerer
         self.answers = 0
         self.error: ModelError | EpisodeLimitError | None = None

@@ -9,7 +9,7 @@ from gem.errors import TrajectoryError
 from gem_rollout.lineages.call import RecordedCall, chained_digest
 from gem_rollout.trajectory.record import Trajectory
 
-__all__ = ["LineageTree", "attach_lineages", "lineages_of"]
+__all__ = ["LineageTree", "lineages_of", "recorded_lineages"]
 
 _PLACE = "lineages"
 """The key of a trajectory's metadata."""
@@ -145,10 +145,9 @@ def _check_parent(call: RecordedCall, index: int) -> None:
         raise TrajectoryError("it continues the ids of no other call")
 
 
-def attach_lineages(trajectory: Trajectory, tree: LineageTree) -> None:
-    """Put the calls of a program into the record of the episode that it played."""
-    if tree.calls:
-        trajectory.metadata[_PLACE] = tree.to_dict()
+def recorded_lineages(tree: LineageTree) -> dict[str, Any]:
+    """Return the calls of a program as metadata of the episode that it played; empty if it made none."""
+    return {_PLACE: tree.to_dict()} if tree.calls else {}
 
 
 def lineages_of(trajectory: Trajectory) -> LineageTree | None:
