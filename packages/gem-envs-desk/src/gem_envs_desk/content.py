@@ -26,7 +26,7 @@ class DeskContent:
     """
 
     def __init__(self, schema: Mapping[str, TableSchema], rng: Random) -> None:
-        self.rng = rng
+        self.schema, self.rng = schema, rng
         self.tables: dict[str, list[Row]] = {name: [] for name in schema}
         self._numbers = rng.sample(range(10_000, 100_000), 400)
 

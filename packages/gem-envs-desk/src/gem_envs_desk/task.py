@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["AGENT", "USER", "Aim", "DeskCall", "DeskTask", "Hand", "Slot", "ToldFact", "UserScript", "Wish"]
+__all__ = ["AGENT", "CASE", "USER", "Aim", "DeskCall", "DeskTask", "Hand", "Slot", "ToldFact", "UserScript", "Wish"]
 
 AGENT: Literal["agent"] = "agent"
 USER: Literal["user"] = "user"
+CASE = "open_case"
+"""The tool of every desk that files a case."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,8 @@ class Aim:
     facts: tuple[ToldFact, ...] = ()
     grounds: tuple[str, ...] = ()
     """The reasons for which the policy refuses the wish, any of which is right; empty if it allows the wish."""
+    ways: tuple[tuple[DeskCall, ...], ...] = ()
+    """Other calls that settle the wish as well as ``gold`` does, with the same end."""
 
 
 @dataclass(frozen=True)

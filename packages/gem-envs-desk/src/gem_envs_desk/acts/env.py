@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -16,12 +15,12 @@ from gem_envs_desk.acts.judge import ConversationJudge
 from gem_envs_desk.acts.language import PROPOSE, SAY, SPEECH_ACTS, TELL, DeskActs, SpeechAct, read_act, speech_tools
 from gem_envs_desk.acts.ownership import Ownership
 from gem_envs_desk.acts.user import ActUser
-from gem_envs_desk.domain import DeskDomain, RefusedCallError
+from gem_envs_desk.domain import RefusedCallError, StoreDomain
 from gem_envs_desk.env import END_TOOL, DeskEnv, DeskMove, cached_task
 from gem_envs_desk.facts import tells
 from gem_envs_desk.reference import call_text
-from gem_envs_desk.store import TableSchema
-from gem_envs_desk.task import AGENT, USER, DeskCall
+from gem_envs_desk.requests import drawn_task
+from gem_envs_desk.task import AGENT, USER, DeskCall, DeskTask
 from gem_envs_desk.users.base import UserReply
 
 __all__ = ["REWARDS", "ActDeskEnv", "ActDomain"]
@@ -55,11 +54,14 @@ tool {end} breaks it off.
 {request}"""
 
 
-class ActDomain(DeskDomain, ABC):
-    """A desk whose tasks have aims, with the names of its matters."""
+class ActDomain(StoreDomain, ABC):
+    """A desk whose tasks have aims, with the names of its matters. No task is solved by cases alone."""
 
     acts: DeskActs
-    schema: Mapping[str, TableSchema]
+
+    def task(self, number: int, level: int, split: str) -> DeskTask:
+        seed = f"{self.name} acts {split} {level} {number}"
+        return drawn_task(seed, lambda rng: self.drawn(rng, level, split))
 
 
 class _Conversation:

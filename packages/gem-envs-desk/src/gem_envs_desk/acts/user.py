@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from gem_envs_desk.acts.language import (
     ANYTHING_ELSE,
     ASK,
-    CASE,
     DONE,
     PROPOSE,
     REFUSED,
@@ -24,7 +23,7 @@ from gem_envs_desk.acts.language import (
     exact_number,
     plain_words,
 )
-from gem_envs_desk.task import Aim, DeskCall, Hand, Slot, UserScript, Wish
+from gem_envs_desk.task import CASE, Aim, DeskCall, Hand, Slot, UserScript, Wish
 
 __all__ = ["ActReply", "ActUser"]
 
