@@ -335,9 +335,9 @@ def disclosure_in_a_proposal(own: Served) -> Way:
 
 
 def disclosure_before_identification(own: Served) -> Way:
-    table, key, tool, _ = own.records
+    table, key, tool, shown = own.records
     row = next(row for row in own.task.state[table] if row["customer_id"] == own.task.customer)
-    return [DeskCall(tool, {key: row[key]}), say(f"You have {row[key]}."), *own.plan]
+    return [DeskCall(tool, {key: row[key]}), say(f"Number {row[key]} has {row[shown]}."), *own.plan]
 
 
 def proposals_before_identification(own: Served) -> Way:

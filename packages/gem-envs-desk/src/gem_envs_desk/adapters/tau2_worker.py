@@ -18,6 +18,7 @@ import os
 import random
 import sys
 import time
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,9 @@ def _user(request: dict[str, Any], task: Any, tools: Any) -> Any:
             llm_args=request["user_model_args"],
         )  # fmt: skip
 
+    if request["user"] == "gold":
+        return _gold_user(task)
+
     class ScriptedUser(DummyUser):
         """Says the whole scenario at once, and agrees to everything."""
 
@@ -237,6 +241,37 @@ def _user(request: dict[str, Any], task: Any, tools: Any) -> Any:
             return UserMessage(role="user", content=text), state
 
     return ScriptedUser()
+
+
+def _gold_user(task: Any) -> Any:
+    UserMessage = _module("tau2.data_model.message").UserMessage
+    ToolCall = _module("tau2.data_model.message").ToolCall
+    DummyUser = _module("tau2.user.user_simulator").DummyUser
+
+    actions = (task.evaluation_criteria.actions if task.evaluation_criteria else None) or []
+    blocks = [list(block) for who, block in groupby(actions, lambda action: action.requestor) if who == "user"]
+
+    class GoldUser(DummyUser):
+        """Says the whole scenario at once, and then makes its actions of the solution, a block whenever asked."""
+
+        said = made = 0
+
+        def generate_next_message(self, message: Any, state: Any) -> Any:
+            self.said += 1
+            if self.said == 1:
+                return UserMessage(role="user", content=str(task.user_scenario)), state
+            if message.role == "assistant" and self.made < len(blocks):
+                calls = [
+                    ToolCall(
+                        id=f"user_{self.said}_{place}", name=action.name, arguments=action.arguments, requestor="user"
+                    )
+                    for place, action in enumerate(blocks[self.made])
+                ]
+                self.made += 1
+                return UserMessage(role="user", content=None, tool_calls=calls), state
+            return UserMessage(role="user", content="I have done what I can do."), state
+
+    return GoldUser()
 
 
 if __name__ == "__main__":

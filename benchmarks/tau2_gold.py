@@ -1,0 +1,72 @@
+"""Replays the published solutions of tau2-bench through ``desk:Tau2-v0``, beside tau2's own evaluator.
+
+    python benchmarks/tau2_gold.py CHECKOUT PYTHON [DOMAIN …]
+
+For each domain of a checkout, plays the gold actions of each task of a split, the agent's by the reference policy and
+the user's by ``user="gold"``, and has tau2's own code grade the same actions without GEM. Prints a table in Markdown
+with how many tasks both reward with 1, and where they differ. PYTHON is an interpreter that has what tau2 needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from gem_envs_desk.adapters.tau2_env import Tau2Env, Tau2Policy
+
+DOMAINS = ("mock", "airline", "retail", "telecom", "banking_knowledge")
+_OWN = Path(__file__).parents[1] / "packages" / "gem-envs-desk" / "tests" / "tau2_rewards.py"
+
+
+def replayed(env: Tau2Env) -> dict[str, float]:
+    """Return task → the reward of its gold actions; -1 where the episode was broken off."""
+    rewards: dict[str, float] = {}
+    policy = Tau2Policy(env)
+    for place in range(len(env.task_ids)):
+        observation, info = env.reset(seed=0, options={"task": place})
+        policy.reset(observation, info)
+        over = False
+        while not over:
+            observation, reward, terminated, truncated, info = env.step(policy.act(observation, info))
+            over = terminated or truncated
+        rewards[env.task_id] = -1.0 if "error" in info else reward
+    return rewards
+
+
+def graded(path: str, python: str, domain: str, tasks: list[str]) -> dict[str, float]:
+    """Return task → the reward that tau2's own evaluator gives for its gold actions; -1 where it raises."""
+    command = [python, str(_OWN), path, domain, "gold", *tasks]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return dict(zip(tasks, json.loads(done.stdout), strict=True))
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("path")
+    parser.add_argument("python")
+    parser.add_argument("domains", nargs="*")
+    options = parser.parse_args()
+    page = (Path(options.path) / "pyproject.toml").read_text(encoding="utf-8")
+    (version,) = re.findall(r'^version = "(.+)"$', page, re.MULTILINE)
+    print(f"| domain of tau2-bench {version} | tasks | 1 by tau2 | 1 by replay | both 1 | differ |")
+    print("|---|---|---|---|---|---|", flush=True)
+    for domain in options.domains or DOMAINS:
+        with Tau2Env(path=options.path, python=options.python, domain=domain, user="gold") as env:
+            env.reset(seed=0)
+            found = replayed(env)
+        own = graded(options.path, options.python, domain, list(found))
+        both = sum(found[task] == own[task] == 1.0 for task in found)
+        differ = [task for task in found if found[task] != own[task]]
+        ours, theirs = (sum(reward == 1.0 for reward in one.values()) for one in (found, own))
+        print(f"| {domain} | {len(found)} | {theirs} | {ours} | {both} | {len(differ)} |", flush=True)
+        for task in differ:
+            print(f"{domain} {task}: {found[task]} by replay, {own[task]} by tau2", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
