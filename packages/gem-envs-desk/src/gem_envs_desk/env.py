@@ -214,7 +214,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
         if self._task.script is None:
             return
         if ":" not in self.user:
-            self._user = ScriptedUser(self._task.script, self._use)
+            self._user = ScriptedUser(self._task.script, self._use, self._task.aims)
             return
         world = self.world
         self._user = ModelUser(
