@@ -173,6 +173,6 @@ def test_trainers_and_evaluations_leave_spoiled_episodes_out() -> None:
     # A model that repeats the whole prompt, the word to stop included.
     spec = gem.spec("desk:Airline-v0").with_kwargs({"user": "scripted:builtins:str"})
     (episode,) = rollout([spec], lambda env: ScriptedPolicy(["Hello!"]), num_envs=1, episodes=1)
-    assert "leaves at the first answer" in episode.transitions[-1].info["user_fault"]
+    assert "speaks of the prompt" in episode.transitions[-1].info["user_fault"]
     assert not turn_batch.is_gradable(episode)
     assert rows.EpisodeRow.of_trajectory(episode).failure == {"source": "user", "kind": "spoiled"}

@@ -1,7 +1,7 @@
 """Where a proposal moves something that has a present and a wanted value: :func:`leads_elsewhere`.
 
-Both values of a swap or of a new address are known to the user, so that knowing them is not enough: "from white to black" is
-false to a user who wants white.
+Both values of a swap or of a new address are known to the user, so that knowing them is not enough: "from white to
+black" is false to a user who wants white.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a scripted user can place of an agent's message: :class:`Vocabulary`, :class:`Placed`.
 
-A pattern that recognises a question for permission says nothing of what is to be permitted. So a user says yes only to a
-message in which they know every word: those of their script, and those of a list that names no deed and no thing. One word
-more, and they ask back. The rule needs no knowledge of the ways in which a proposal can be false.
+A pattern that recognises a question for permission says nothing of what is to be permitted. So a user says yes only to
+a message in which they know every word: those of their script, and those of a list that names no deed and no thing. One
+word more, and they ask back. The rule needs no knowledge of the ways in which a proposal can be false.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gem_envs_desk.task import Aim, Slot, Wish
 from gem_envs_desk.users.sentences import Sentence
 from gem_envs_desk.users.stated import own_choices, with_plain_dates
 
-__all__ = ["MORE_ASKS", "Placed", "Vocabulary"]
+__all__ = ["MORE_ASKS", "Placed", "Vocabulary", "content_words"]
 
 _TABLES = read_table(__file__, "placing.toml")
 MORE_ASKS: dict[str, tuple[str, ...]] = {name: tuple(words) for name, words in _TABLES["asks"].items()}
@@ -88,6 +88,11 @@ class Vocabulary:
                 else:
                     strange.add(word)
         return Placed(frozenset(strange), names_deed, has_money)
+
+
+def content_words(text: str) -> frozenset[str]:
+    """Return the words of a text that say something of the matter."""
+    return _words(text) - _NEUTRAL
 
 
 @lru_cache(maxsize=4096)

@@ -5,8 +5,8 @@ asked to confirm, reminds the agent of what is still open, and leaves when the a
 script they give wrong data first, change their mind when asked to confirm, or insist when refused. In dual control they
 use their own tools as the agent asks.
 
-The words that they understand are in :mod:`gem_envs_desk.users.intents`; they understand nothing else. They say yes only to
-what :mod:`gem_envs_desk.users.placing` places whole, and ask back otherwise.
+The words that they understand are in :mod:`gem_envs_desk.users.intents`; they understand nothing else. They say yes
+only to what :mod:`gem_envs_desk.users.placing` places whole, and ask back otherwise.
 """
 
 from __future__ import annotations
