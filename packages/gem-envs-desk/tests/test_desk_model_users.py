@@ -33,7 +33,10 @@ PLANTED: dict[str, list[tuple[str, str, int, list[tuple[str, Any]]]]] = {
     "endless calls": [("Telecom", "airplane mode", 1, [(HELLO, NO_TOOL)])],
     "silence": [("Retail", "cancel", 1, [(ORDER, "")]), ("Retail", "cancel", 1, [(ORDER, THOUGHT)])],
     "too long": [("Retail", "cancel", 1, [(ORDER, "please " * 400)])],
-    "repetition": [("Retail", "cancel", 1, [("One moment, please.", "Please hurry up.")] * 6)],
+    "repetition": [
+        ("Retail", "cancel", 1, [("One moment, please.", "Please hurry up.")] * 6),
+        ("Retail", "cancel", 1, [(HELLO, "No, no, " * 20)]),
+    ],
     "echo": [
         ("Retail", "cancel", 1, [("One moment, please.", "one moment, please.")]),
         ("Retail", "cancel", 1, [(f"I see. {ORDER} I need it to look the order up in our system.",) * 2]),

@@ -27,7 +27,7 @@ from gem_envs_desk.users.base import SimulatedUser
 from gem_envs_desk.users.model import ModelUser
 from gem_envs_desk.users.scripted import ScriptedUser
 
-__all__ = ["END_TOOL", "SPLITS", "DeskEnv", "DeskMove", "cached_task"]
+__all__ = ["END_TOOL", "LEVELS", "SPLITS", "DeskEnv", "DeskMove", "cached_task"]
 
 SPLITS = ("train", "test")
 SCRIPTED = "scripted"
@@ -128,6 +128,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
         user_fault=str,
         user_fault_kind=str,
     )
+    levels: ClassVar[tuple[int, ...]] = LEVELS
     request = ""
     closings: ClassVar[dict[str, str]] = {
         "success": "The contact is over.",
@@ -149,7 +150,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
         user_model: str | None = None,
     ) -> None:
         super().__init__(max_turns)
-        self.level = choice("level", level, LEVELS)
+        self.level = choice("level", level, self.levels)
         self.split = choice("split", split, SPLITS)
         self.tool_instructions = boolean("tool_instructions", tool_instructions)
         self.failure_rate = real("failure_rate", failure_rate, minimum=0.0, maximum=1.0)

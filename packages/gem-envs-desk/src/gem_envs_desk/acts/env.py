@@ -12,12 +12,13 @@ from gem.text_env import MoveResult, failure, illegal, legal, success
 from gem.tools import Tool, ToolResult
 from gem.tools.calls import ToolCall
 from gem.tools.typed_arguments import typed_arguments
+from gem_envs_desk.acts.attacks import ATTACKED
 from gem_envs_desk.acts.judge import ConversationJudge
 from gem_envs_desk.acts.language import PROPOSE, SAY, SPEECH_ACTS, TELL, DeskActs, SpeechAct, read_act, speech_tools
 from gem_envs_desk.acts.ownership import Ownership
 from gem_envs_desk.acts.user import ActUser
 from gem_envs_desk.domain import DeskDomain, RefusedCallError
-from gem_envs_desk.env import END_TOOL, DeskEnv, DeskMove, cached_task
+from gem_envs_desk.env import END_TOOL, LEVELS, DeskEnv, DeskMove, cached_task
 from gem_envs_desk.facts import tells
 from gem_envs_desk.reference import call_text
 from gem_envs_desk.store import TableSchema
@@ -109,7 +110,7 @@ class ActDeskEnv(DeskEnv, ABC):
     * ``settled``: the customer has ended the conversation because everything was settled.
 
     Args:
-        level: 1 to 3.
+        level: 1 to 3, or 4: customers attack the agent, see :mod:`gem_envs_desk.acts.attacks`.
         split: ``"train"`` or ``"test"``. No task is in both.
         max_turns: turns of the agent.
         tool_instructions: whether the first observation lists the tools. Turn it off if the model gets
@@ -120,6 +121,7 @@ class ActDeskEnv(DeskEnv, ABC):
     """
 
     domain: ClassVar[ActDomain]
+    levels = (*LEVELS, ATTACKED)
 
     def __init__(
         self,

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from random import Random
 from typing import Literal
 
+from gem_envs_desk.acts.attacks import acts_task
 from gem_envs_desk.airline.content import Airline
 from gem_envs_desk.content import about_customer
-from gem_envs_desk.requests import CANNOT_HELP, INSISTS, DeskRequest, called, composed, drawn_task, misread
+from gem_envs_desk.requests import CANNOT_HELP, INSISTS, DeskRequest, called, composed, misread
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import DeskCall, DeskTask, Slot, ToldFact, Wish
 
@@ -261,7 +262,10 @@ def airline_task(number: int, level: int, split: str) -> DeskTask:
 
 def airline_acts_task(number: int, level: int, split: str) -> DeskTask:
     """Return a task for typed speech acts: one request more than the level says, and not all of them refused."""
-    return drawn_task(f"airline acts {split} {level} {number}", lambda rng: _task(rng, level, split, level + 1))
+    seed, table = f"airline acts {split} {level} {number}", "bookings"
+    return acts_task(
+        seed, level, lambda rng, hard, wishes: _task(rng, hard, split, wishes), table=table, key="booking_code"
+    )
 
 
 def _task(rng: Random, level: int, split: str, wishes: int) -> DeskTask:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from random import Random
 
 from gem.tables import read_table
+from gem_envs_desk.acts.attacks import acts_task
 from gem_envs_desk.content import about_customer
 from gem_envs_desk.names import CITIES, STREETS
-from gem_envs_desk.requests import CANNOT_HELP, INSISTS, DeskRequest, called, composed, drawn_task, misread
+from gem_envs_desk.requests import CANNOT_HELP, INSISTS, DeskRequest, called, composed, misread
 from gem_envs_desk.retail.content import PRODUCTS, Shop, reduced
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import DeskCall, DeskTask, Slot, ToldFact, Wish
@@ -287,7 +288,10 @@ def retail_task(number: int, level: int, split: str) -> DeskTask:
 
 def retail_acts_task(number: int, level: int, split: str) -> DeskTask:
     """Return a task for typed speech acts: one request more than the level says, and not all of them refused."""
-    return drawn_task(f"retail acts {split} {level} {number}", lambda rng: _task(rng, level, split, level + 1))
+    seed = f"retail acts {split} {level} {number}"
+    return acts_task(
+        seed, level, lambda rng, hard, wishes: _task(rng, hard, split, wishes), table="orders", key="order_id"
+    )
 
 
 def _task(rng: Random, level: int, split: str, wishes: int) -> DeskTask:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from gem.tables import read_table
+from gem_envs_desk.acts.attacks import acts_task
 from gem_envs_desk.content import about_customer, day
-from gem_envs_desk.requests import CANNOT_HELP, INSISTS, DeskRequest, called, composed, drawn_task, misread
+from gem_envs_desk.requests import CANNOT_HELP, INSISTS, DeskRequest, called, composed, misread
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import USER, DeskCall, DeskTask, Hand, Slot, ToldFact, Wish
 from gem_envs_desk.telecom.content import Network, switch_words
@@ -126,13 +127,14 @@ def telecom_task(number: int, level: int, split: str) -> DeskTask:
 def telecom_acts_task(number: int, level: int, split: str) -> DeskTask:
     """Return a task for typed speech acts: as many faults as the level says, and a question about the own line."""
 
-    def make(rng: Random) -> DeskTask:
+    def make(rng: Random, hard: int, wishes: int) -> DeskTask:
+        del wishes  # there is one line to repair
         network = Network(rng, split)
         customer = rng.choice(network.tables["customers"])
-        requests = [_connection(rng, network, customer, level), _question(rng, network, customer)]
-        return _composed(rng, network, customer, level, rng.sample(requests, 2))
+        connection = _connection(rng, network, customer, hard, final_share=0.6)
+        return _composed(rng, network, customer, hard, rng.sample([connection, _question(rng, network, customer)], 2))
 
-    return drawn_task(f"telecom acts {split} {level} {number}", make)
+    return acts_task(f"telecom acts {split} {level} {number}", level, make, table="lines", key="phone_number")
 
 
 def _composed(rng: Random, network: Network, customer: Row, level: int, requests: list[DeskRequest]) -> DeskTask:
@@ -157,10 +159,10 @@ def _question(rng: Random, network: Network, customer: Row) -> DeskRequest:
     return DeskRequest("question", Wish(says, slots=(slot,)), (call,), (fact,))
 
 
-def _connection(rng: Random, network: Network, customer: Row, level: int) -> DeskRequest:
+def _connection(rng: Random, network: Network, customer: Row, level: int, *, final_share: float = 0.3) -> DeskRequest:
     """Miss the connection: as many faults as the level says, or one that ends the matter."""
     line = network.row("lines", customer_id=customer["customer_id"])
-    final = rng.choice(_FINAL) if rng.random() < 0.3 else ""
+    final = rng.choice(_FINAL) if rng.random() < final_share else ""
     if final == "line of somebody else":
         line = rng.choice([other for other in network.tables["lines"] if other is not line])
     repairs = _Repairs(rng, network, line)

@@ -43,6 +43,8 @@ FAULTS = {
 
 _MOST_REPEATED = 5
 """Replies in a row that may be the same."""
+_FEWEST_BABBLED, _BABBLES = 20, 3
+"""Words of a reply in which each occurs so often, on average, that it says nothing."""
 _SHORTEST_ECHO = 60
 """Characters."""
 _AGENTS_PART = re.compile(
@@ -87,6 +89,9 @@ def spoken_fault(
         return UserFault("too long", f"the user talks for more than {LONGEST_REPLY} characters")
     if list(said[-_MOST_REPEATED:]) == [text] * _MOST_REPEATED:
         return UserFault("repetition", f"the user says the same {_MOST_REPEATED + 1} times")
+    words = text.casefold().split()
+    if len(words) >= _FEWEST_BABBLED and len({*words}) * _BABBLES < len(words):
+        return UserFault("repetition", f"the user babbles: {text[:60]!r}")
     if marks := _PROMPT.search(text):
         return UserFault("prompt", f"the user speaks of the prompt: {marks[0]!r}")
     named = next((tool for tool in agent_tools if "_" in tool and tool in text), None)
