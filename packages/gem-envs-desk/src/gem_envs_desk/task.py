@@ -88,6 +88,13 @@ class Wish:
     """If set, how the user finds out whether they are content, in place of ``wants``."""
     passes: str = ""
     """What the result of ``test`` shows then."""
+    insists: tuple[str, ...] = ()
+    """The answers to further refusals, one each, of a user who understands typed speech acts."""
+
+    @property
+    def protests(self) -> tuple[str, ...]:
+        """The answers to refusals before the user accepts one, where typed speech acts are understood."""
+        return (*([self.protest] if self.protest else []), *self.insists)
 
 
 @dataclass(frozen=True)
@@ -163,3 +170,5 @@ class DeskTask:
     """The id of the user among the customers of the state."""
     aims: tuple[Aim, ...] = ()
     """What each wish comes to, where typed speech acts are understood."""
+    attacks: tuple[str, ...] = ()
+    """The ways in which the user attacks the agent, see :data:`gem_envs_desk.acts.attacks.ATTACKS`."""

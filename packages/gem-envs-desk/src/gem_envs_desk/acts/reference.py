@@ -75,7 +75,7 @@ def _questions(wish: Wish, acts: DeskActs) -> Iterator[DeskCall]:
 
 
 def _refusal(wish: Wish, aim: Aim) -> Iterator[DeskCall]:
-    yield from [_tell(REFUSED, aim.grounds[0])] * (2 if wish.protest else 1)
+    yield from [_tell(REFUSED, aim.grounds[0])] * (1 + len(wish.protests))
     yield from aim.gold
 
 

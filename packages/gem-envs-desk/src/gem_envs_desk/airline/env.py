@@ -37,6 +37,7 @@ class AirlineEnv(DeskEnv):
 class AirlineActsDomain(ActDomain, AirlineDomain):
     """The same airline, whose customers understand typed speech acts."""
 
+    records = "bookings"
     acts = DeskActs(
         writes=("cancel_booking", "rebook", "upgrade", "set_bags", "pay_compensation", "open_case"),
         topics=("e-mail", "name", "wish", "booking", "reason", "day", "cabin", "bags"),

@@ -21,6 +21,7 @@ class LibraryActsDomain(ActDomain):
     name = "library"
     policy = policy_page(__file__)
     schema, agent_tools = SCHEMA, AGENT_TOOLS
+    records = "loans"
     acts = DeskActs(
         writes=(
             "renew", "place_hold", "move_hold", "pay_fine", "pay_all_fines", "waive_fine", "report_lost", "open_case",

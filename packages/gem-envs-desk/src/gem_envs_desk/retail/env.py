@@ -37,6 +37,7 @@ class RetailEnv(DeskEnv):
 class RetailActsDomain(ActDomain, RetailDomain):
     """The same shop, whose customers understand typed speech acts."""
 
+    records = "orders"
     acts = DeskActs(
         writes=("cancel_order", "change_address", "swap_item", "refund_item", "open_case"),
         topics=(

@@ -37,6 +37,7 @@ class TelecomEnv(DeskEnv):
 class TelecomActsDomain(ActDomain, TelecomDomain):
     """The same network, whose customers understand typed speech acts."""
 
+    records = "lines"
     acts = DeskActs(
         writes=("request_payment", "resume_line", "enable_roaming", "add_data", "open_case"),
         topics=("e-mail", "name", "number", "place", "reason", "since", "restarted"),
