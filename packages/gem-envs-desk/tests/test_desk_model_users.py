@@ -109,10 +109,10 @@ def played(name: str, kind: str, level: int) -> DeskEnv:
     for task in range(4000):
         found = env.domain.task(task, level, "train")
         assert found.script is not None
-        if found.kind == kind and not any(slot.wrong for wish in found.script.wishes for slot in wish.slots):
-            if "change" not in kind or found.script.wishes[0].change:
-                env.reset(options={"task": task})
-                return env
+        is_wrong = any(slot.wrong for wish in found.script.wishes for slot in wish.slots)
+        if found.kind == kind and not is_wrong and ("change" not in kind or found.script.wishes[0].change):
+            env.reset(options={"task": task})
+            return env
     raise AssertionError(f"there is no task {kind}")
 
 
