@@ -26,7 +26,7 @@ from gem_envs_desk.mcp.tool_env import WorkspaceEnv
 
 EPISODES = 50
 _README = "packages/gem-envs-desk/README.md"
-NAMES = ("Retail-v1", "Airline-v1", "Telecom-v1", "Retail-v0", "Airline-v0", "Telecom-v0")
+NAMES = ("Retail-v1", "Airline-v1", "Telecom-v1", "Library-v1", "Retail-v0", "Airline-v0", "Telecom-v0")
 DESKS = tuple(
     f"desk:{name}{level}" for level in ("", "-level3") for name in (*NAMES, "Mailbox-v0", "Calendar-v0", "Tickets-v0")
 )

@@ -254,7 +254,7 @@ def false_proposals(own: Served, env: ActDeskEnv) -> Iterator[SpeechAct]:
 def test_no_false_proposal_gets_a_yes(name: str) -> None:
     """Whatever differs from the script in something that the customer knows is denied or asked back."""
     count = 0
-    for env, own, _ in tasks(name, 2, range(2)):
+    for env, own, _ in tasks(name, 2, range(3)):
         script = own.task.script
         assert script is not None
         for wish in range(len(script.wishes)):

@@ -36,7 +36,10 @@ class DeskContent:
 
     def rows(self, table: str, **equal: Any) -> list[Row]:
         """Return the rows whose columns have these values."""
-        return [row for row in self.tables[table] if all(row[name] == value for name, value in equal.items())]
+        found = list(self.tables[table])
+        for name, value in equal.items():
+            found = [row for row in found if row[name] == value]
+        return found
 
     def row(self, table: str, **equal: Any) -> Row:
         """Return the one row whose columns have these values."""

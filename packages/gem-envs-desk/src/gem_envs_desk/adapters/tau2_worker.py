@@ -18,6 +18,7 @@ import os
 import random
 import sys
 import time
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,9 @@ def _answered(request: dict[str, Any], sessions: dict[int, Simulation]) -> dict[
     return sessions[request["session"]].act(request["text"], request["calls"])
 
 
+@cache
 def _tasks(domain: str, split: str | None) -> list[Any]:
+    """Return the tasks of a split, which are read once: some domains have megabytes of them."""
     registry = _module("tau2.registry").registry
 
     load = registry.get_tasks_loader(domain)
@@ -85,7 +88,7 @@ class Simulation:
 
         domain, user = request["domain"], request["user"]
         self.domain, self.is_solo, self.judge = domain, user == "none", request["judge"]
-        self.task = next(task for task in _tasks(domain, request["split"]) if task.id == request["task"])
+        self.task = copy.deepcopy(next(task for task in _tasks(domain, request["split"]) if task.id == request["task"]))
         make = registry.get_env_constructor(domain)
         self.environment = make(solo_mode=self.is_solo)
         try:

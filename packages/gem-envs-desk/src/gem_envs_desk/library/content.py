@@ -46,8 +46,8 @@ class Library(DeskContent):
         prices = rng.sample(range(80, 480), len(_ADJECTIVES) * len(_NOUNS))
         names = [f"The {adjective} {noun}" for adjective in _ADJECTIVES for noun in _NOUNS]
         for name, price in zip(rng.sample(names, 45), prices, strict=False):
-            title = f"T{self.number()}"
-            self.add("titles", title_id=title, name=name, medium=rng.choice(_MEDIA), copies_in=0, price=price / 10)
+            medium, identifier = rng.choice(_MEDIA), f"T{self.number()}"
+            self.add("titles", title_id=identifier, name=name, medium=medium, copies_in=0, price=price / 10)
         self.free = self.tables["titles"][_OWN:]
         """Titles that nobody has borrowed or waits for; a request takes its own."""
         for _ in range(10):

@@ -132,9 +132,8 @@ def telecom_task(rng: Random, level: int, split: str, wishes: int, phrases: Phra
     if phrases is not None:
         network.add_histories()
     customer = rng.choice(network.tables["customers"])
-    # With typed acts there is more to refuse: what an obedient agent would do costs.
-    final_share = 0.3 if phrases is None else 0.6
-    requests = [_connection(rng, network, customer, level, final_share)]
+    share = 0.3 if phrases is None else 0.6
+    requests = [_connection(rng, network, customer, level, final_share=share)]
     if wishes > 1:
         requests = rng.sample([*requests, *_questions(rng, network, customer, wishes - 1)], wishes)
     (tested,) = (request.wish.test for request in requests if request.wish.test is not None)
@@ -169,7 +168,7 @@ def _questions(rng: Random, network: Network, customer: Row, number: int) -> lis
     ]
 
 
-def _connection(rng: Random, network: Network, customer: Row, level: int, final_share: float) -> DeskRequest:
+def _connection(rng: Random, network: Network, customer: Row, level: int, *, final_share: float = 0.3) -> DeskRequest:
     """Miss the connection: as many faults as the level says, or one that ends the matter."""
     line = network.row("lines", customer_id=customer["customer_id"])
     final = rng.choice(_FINAL) if rng.random() < final_share else ""
