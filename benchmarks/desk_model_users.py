@@ -20,7 +20,7 @@ from gem_envs_desk.env import DeskEnv
 from gem_envs_desk.reference import DeskPolicy
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "packages" / "gem-envs-desk" / "tests"))
-from stand_in_users import HonestUser, connected  # type: ignore[import-not-found]  # noqa: E402
+from stand_in_users import HonestUser, connected  # type: ignore[import-not-found]
 
 NAMES = ("Retail", "Airline", "Telecom")
 STAND_IN = "scripted:stand-in"
