@@ -49,8 +49,9 @@ _UNDERSTOOD = {
     "e-mail": r"@mail\.example",
     "name and zip": r"My zip code is|@mail\.example",
     "user id": r"^I cannot tell you that",
-    "more or refused": r"^(?:That is not right|Wait, we are not|Is it done|You have not told|Yes, there is|There is something|No, that|"
-    r"No\. Bye|That is a pity|That cannot be|Your colleague|I have been a customer)|[Gg]oodbye",
+    "more or refused": r"^(?:That is not right|Wait, we are not|Is it done|You have not told|Yes, there is|"
+    r"There is something|No, that|No\. Bye|That is a pity|That cannot be|Your colleague|I have been a customer)|"
+    r"[Gg]oodbye",
     "proposal": r"^(?:No\b|I am not sure what you want to do|What exactly|I cannot say whether|That is not right)",
 }
 """What the customer answers who has understood what a message does."""
@@ -140,7 +141,7 @@ def measured(folder: Path, *, show: str = "") -> list[list[str]]:
             answers[does] += 1
             understood[does] += fits
             yeses[does] += agrees(reply)
-            if does == show and not fits:
+            if show and does == show and not fits:
                 print(f"{kind}: {message.text[:300]!r} -> {reply!r}")
     rows = [
         [does, str(asked[does]), str(answers[does]), f"{understood[does] / answers[does]:.2f}", str(yeses[does])]

@@ -38,7 +38,7 @@ DATED = re.compile(r"(<!-- date: (\S+) -->).*?(<!-- end of date -->)")
 DOCUMENTS = (
     HERE / "README.md",
     *(HERE.parent / "docs" / name for name in ("compared.md", "chat-templates.md", "guides/attacks.md")),
-    HERE.parent / "packages" / "gem-envs-math" / "README.md",
+    *(HERE.parent / "packages" / name / "README.md" for name in ("gem-envs-math", "gem-envs-desk")),
 )
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 
