@@ -29,7 +29,6 @@ from gem_envs_desk.task import DeskTask
 from gem_envs_desk.users.agreement import agrees
 from gem_envs_desk.users.scripted import ScriptedUser
 
-RESULTS = Path(__file__).parent / "results" / "desk_understanding.json"
 DOMAINS: dict[str, DeskDomain] = {"retail": RetailDomain(), "airline": AirlineDomain()}
 KINDS = {
     "retail": ("cancel", "refund", "swap", "address", "lost parcel"),
@@ -50,8 +49,9 @@ _UNDERSTOOD = {
     "e-mail": r"@mail\.example",
     "name and zip": r"My zip code is|@mail\.example",
     "user id": r"^I cannot tell you that",
-    "more or refused": r"^(?:Wait, we are not|Is it done|You have not told|Yes, there is|There is something|No, that|"
-    r"No\. Bye|That is a pity|That cannot be|Your colleague|I have been a customer)|[Gg]oodbye",
+    "more or refused": r"^(?:That is not right|Wait, we are not|Is it done|You have not told|Yes, there is|"
+    r"There is something|No, that|No\. Bye|That is a pity|That cannot be|Your colleague|I have been a customer)|"
+    r"[Gg]oodbye",
     "proposal": r"^(?:No\b|I am not sure what you want to do|What exactly|I cannot say whether|That is not right)",
 }
 """What the customer answers who has understood what a message does."""
@@ -125,53 +125,56 @@ def answer(desk: str, kind: str, text: str) -> str:
         world.close()
 
 
-def measured(folder: Path, *, show: str = "") -> dict[str, object]:
-    """Return the shares of what is understood, and the number of false yeses."""
+def measured(folder: Path, *, show: str = "") -> list[list[str]]:
+    """Return the rows of the table: what messages do, their number, and the share of the answers that fit."""
     asked: Counter[str] = Counter()
-    pairs: Counter[str] = Counter()
     understood: Counter[str] = Counter()
-    found = list(messages(folder))
-    said = false_yeses = 0
-    for message in found:
+    answers: Counter[str] = Counter()
+    yeses: Counter[str] = Counter()
+    for message in messages(folder):
         does = meant(message)
-        asked[does] += 1
         pattern = _OWN[message.desk] if does == "code" else _UNDERSTOOD.get(does)
+        asked[does] += 1
         for kind in KINDS[message.desk]:
             reply = answer(message.desk, kind, message.text)
-            said += 1
-            false_yeses += agrees(reply)
-            if pattern is not None:
-                is_understood = re.search(pattern, reply) is not None
-                pairs[does] += 1
-                understood[does] += is_understood
-                if does == show and not is_understood:
-                    print(f"{kind}: {message.text[:300]!r} -> {reply!r}")
-    return {
-        "source": "github.com/sierra-research/tau-bench",
-        "files": {path: sha256((folder / path).read_bytes()).hexdigest() for path, _ in CONVERSATIONS},
-        "messages": len(found),
-        "answers": said,
-        "false_yeses": false_yeses,
-        "messages_whose_answer_does_not_tell": asked[""],
-        "understood": {
-            does: {"messages": asked[does], "answers": pairs[does], "share": round(understood[does] / pairs[does], 3)}
-            for does in sorted(pairs)
-        },
-        "share": round(sum(understood.values()) / sum(pairs.values()), 3),
-        "messages_labelled": sum(asked[does] for does in pairs),
-    }
+            fits = pattern is not None and re.search(pattern, reply) is not None
+            answers[does] += 1
+            understood[does] += fits
+            yeses[does] += agrees(reply)
+            if show and does == show and not fits:
+                print(f"{kind}: {message.text[:300]!r} -> {reply!r}")
+    rows = [
+        [does, str(asked[does]), str(answers[does]), f"{understood[does] / answers[does]:.2f}", str(yeses[does])]
+        for does in sorted(asked)
+        if does
+    ]
+    told = [does for does in asked if does]
+    share = sum(understood[does] for does in told) / sum(answers[does] for does in told)
+    rows.append(
+        [
+            "all of these",
+            str(sum(asked[does] for does in told)),
+            str(sum(answers[does] for does in told)),
+            f"{share:.2f}",
+            str(sum(yeses[does] for does in told)),
+        ]
+    )
+    rows.append(["others, of which the answer does not tell", str(asked[""]), str(answers[""]), "–", str(yeses[""])])
+    return rows
 
 
 def main() -> None:
-    """Measure, and write the result."""
+    """Measure, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tau-bench", type=Path, required=True, help="a checkout of tau-bench")
     parser.add_argument("--show", default="", metavar="KIND", help="print what is not understood of this kind")
     options = parser.parse_args()
-    result = measured(options.tau_bench, show=options.show)
-    print(json.dumps(result, indent=2))
-    if not options.show:
-        RESULTS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    print("| the message asks for | messages | answers | understood | false yes |\n|---|---|---|---|---|")
+    for row in measured(options.tau_bench, show=options.show):
+        print(f"| {' | '.join(row)} |")
+    print("\n| file | sha256 |\n|---|---|")
+    for path, _ in CONVERSATIONS:
+        print(f"| {path} | {sha256((options.tau_bench / path).read_bytes()).hexdigest()} |")
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ PLANTED: dict[str, list[tuple[str, str, int, list[tuple[str, Any]]]]] = {
     "agent's part": [
         ("Retail", "cancel", 1, [(HELLO, "Of course! How can I assist you today?")]),
         ("Retail", "cancel", 1, [(ORDER, "I have cancelled your order and sent an e-mail.")]),
+        ("Retail", "cancel", 1, [(ORDER, "I am sorry, I am unable to access that.")]),
         ("Retail", "cancel", 1, [(ORDER, "As an AI language model, I have no orders.")]),
         ("Retail", "cancel", 1, [(ORDER, "Please provide your order number so that I can help.")]),
     ],
@@ -75,6 +76,7 @@ PLANTED: dict[str, list[tuple[str, str, int, list[tuple[str, Any]]]]] = {
         ("Retail", "cancel", 1, [("One moment, please.", "The order number is {order}.")]),
         ("Retail", "cancel", 1, [(E_MAIL, "It is {email}, and the order number is {order}.")]),
         ("Retail", "cancel", 1, [(ORDER, "It is {order}. My name is {name}.")]),
+        ("Retail", "cancel", 1, [(ORDER, "The order number is {zip}.")]),
         ("Retail", "cancel + price", 2, [(HELLO, "My e-mail address is {email}, my zip code is {zip}.")]),
     ],
     "early wish": [("Retail", "cancel + price", 2, [(ORDER, "{other}")])],
@@ -109,8 +111,8 @@ def played(name: str, kind: str, level: int) -> DeskEnv:
     for task in range(4000):
         found = env.domain.task(task, level, "train")
         assert found.script is not None
-        is_wrong = any(slot.wrong for wish in found.script.wishes for slot in wish.slots)
-        if found.kind == kind and not is_wrong and ("change" not in kind or found.script.wishes[0].change):
+        has_wrong = any(slot.wrong for wish in found.script.wishes for slot in wish.slots)
+        if found.kind == kind and not has_wrong and ("change" not in kind or found.script.wishes[0].change):
             env.reset(options={"task": task})
             return env
     raise AssertionError(f"there is no task {kind}")

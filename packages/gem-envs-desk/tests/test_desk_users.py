@@ -44,7 +44,10 @@ def user() -> ScriptedUser:
         (["What is the order number?", "It is R12345, right?"], "Yes, that is right."),
         (["What is the order number?", "It is R12345, right?", "So what is the order number?"], "It is R12345."),
         (["Your order number R12345 is fine. Shall I proceed?"], "No, I would rather stay."),
-        (["Shall I proceed?", "Shall I proceed?"], "Please do what I want. As I said: No, I would rather stay."),
+        (
+            ["Shall I proceed?", "Shall I proceed?"],
+            "Please do just what I have asked for. As I said: No, I would rather stay.",
+        ),
         (["Shall I proceed?", "To which address do you want it?"], "Nowhere."),
         (["What address?"], "To Elm Street."),
         (["Please turn the lamp off."], "(lamp used)"),

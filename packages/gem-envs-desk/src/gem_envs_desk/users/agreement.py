@@ -9,7 +9,7 @@ __all__ = ["agrees"]
 _YES = re.compile(
     r"\byes\b(?!, (?:there is|that was all|that is all|thank you\. that concludes))|\bi agree\b(?! to nothing)|"
     r"\bgo ahead\b|(?<!whether )\bthat is right\b|\b(?:sure|certainly|of course|absolutely|okay)[,.!]|"
-    r"\bplease do\b(?! what i want\b)",
+    r"\bplease do\b(?! just what i have asked for\b)",
     re.IGNORECASE,
 )
 

@@ -205,6 +205,8 @@ class ScriptChecker:
 def _reveals(text: str, slot: Slot, public: str) -> bool:
     """Return whether a reply tells what a slot holds and nobody has said before."""
     for says in filter(None, (slot.says, slot.after_change, slot.wrong)):
+        if any(shows(text, code) and not shows(public, code) for code in _CODE.findall(says)):
+            return True
         own = own_data(says)
         if not own:
             words = " ".join(says.casefold().split()).rstrip(".")

@@ -52,7 +52,8 @@ _AGENTS_PART = re.compile(
     r"\b(?:i|we)(?:'ve|'ll|'m|'re| have| will| can| could| am| are)\b[^.?!]{0,50}\byour (?:order|booking|refund|"
     r"request|account|line|flight|reservation|case|identity|details)\b|\b(?:can|could|may) i have your\b|"
     r"\bplease (?:provide|confirm|share) your\b|\bthank you for (?:contacting|calling|reaching)\b|"
-    r"\banything else (?:that )?(?:i|we) can\b",
+    r"\banything else (?:that )?(?:i|we) can\b|\bi(?:'m| am) (?:unable|not able) to (?:do|help|assist|access|provide|"
+    r"process|share)\b",
     re.IGNORECASE,
 )
 _PROMPT = re.compile(

@@ -46,6 +46,8 @@ _EXEMPT = re.compile(
 _REQUEST = re.compile(r"\bplease (?:provide|specify|give|tell|state|share|name)\b|\blet me know (?:the|your|which)\b")
 _THIS = re.compile(r"\b(?:this|that|the|such an?) (?:address|number|code|name|one|data|information)\b")
 """Refers to what the user has said last."""
+_DEED = re.compile(r"\b(?:me|us) to\b|\b(?:i|we)(?:'ll| will| shall| should| am going to)\b")
+"""Says that the agent is to do something."""
 _YES_OR_NO = re.compile(r"^\W*(?:if not,? )?(?:is|are|was|were|did|does|has|have|had|do you (?!have|know|remember))\b")
 _WHICH = re.compile(r"\b(?:which|what|where|when|why|how)\b.*\?")
 _SOFT = frozenset({"date", "gb", "bags"})
@@ -206,7 +208,8 @@ class Knowledge:
     def confirmed(self, heard: Heard) -> bool:
         """Return whether what the agent wants to be confirmed is known to the user, where nothing is denied."""
         known = self._known()
-        if self.placed(heard).strange:
+        placed = self.placed(heard)
+        if placed.strange or (not placed.names_deed and any(_DEED.search(one.text) for one, _ in heard.sentences)):
             return False
         is_known = heard.asks_whole
         for sentence in heard.where(Intent.VERIFIES, Intent.CHECKS):

@@ -24,6 +24,7 @@ MORE_ASKS: dict[str, tuple[str, ...]] = {name: tuple(words) for name, words in _
 """Name of a slot → words that ask for it beside those of the slot."""
 _NEUTRAL = frozenset(_TABLES["neutral"])
 _MONEY = frozenset(_TABLES["money"])
+_DEEDS: dict[str, list[str]] = _TABLES["deeds"]
 _DENIALS = frozenset(_TABLES["denials"])
 _PHRASES = re.compile("|".join(_TABLES["phrases"]))
 _WORD = re.compile(r"[^\W_]+(?:['.,-][^\W_]+)*")
@@ -56,7 +57,7 @@ class Vocabulary:
 
     def __init__(self, wish: Wish, slots: Sequence[Slot], truths: Iterable[str], aim: Aim | None) -> None:
         tools = [call.tool for call in aim.agrees] if aim is not None else []
-        deeds = [tool.partition("_")[0] for tool in tools]
+        deeds = [verb for tool in tools for verb in _verbs(tool)]
         deeds += [
             words
             for slot in slots
@@ -69,7 +70,7 @@ class Vocabulary:
             texts += [*slot.asks, *MORE_ASKS.get(slot.name, ()), slot.name]
             texts += [words for choice in own_choices(slot.choices, slot.says) for words in choice.split("|")]
         self._own = frozenset[str]().union(*map(_words, texts))
-        self._deeds = frozenset[str]().union(*map(_words, deeds)) - _NEUTRAL - _MONEY
+        self._deeds = frozenset[str]().union(*map(_words, deeds)) - _NEUTRAL
 
     def placed(self, sentences: Iterable[Sentence]) -> Placed:
         """Return how the words of sentences stand to what is known."""
@@ -88,6 +89,11 @@ class Vocabulary:
                 else:
                     strange.add(word)
         return Placed(frozenset(strange), names_deed, has_money)
+
+
+def _verbs(tool: str) -> list[str]:
+    verb = tool.partition("_")[0]
+    return [verb, *_DEEDS.get(verb, ())]
 
 
 def content_words(text: str) -> frozenset[str]:
