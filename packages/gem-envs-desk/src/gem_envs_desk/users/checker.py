@@ -104,7 +104,7 @@ class ScriptChecker:
         if self._raised([text]) > raised and not heard.has(*_SETTLES, Intent.REPEATS, Intent.OFFERS_HELP):
             yield UserFault("early wish", "the user raises a wish before the last one is settled")
         if ends:
-            yield from self._end(text, heard, turns, max(raised, self._raised([text])), told)
+            yield from self._end(heard, turns, max(raised, self._raised([text])), told)
 
     def _deeds(
         self, text: str, heard: Heard, seen: Sequence[tuple[DeskCall, str]], said: Sequence[str]
@@ -162,7 +162,7 @@ class ScriptChecker:
                     yield UserFault("contradiction", f"the user says {min(other)!r} in place of {slot.says!r}"[:200])
 
     def _end(
-        self, text: str, heard: Heard, turns: Sequence[tuple[str, str]], raised: int, told: Sequence[bool]
+        self, heard: Heard, turns: Sequence[tuple[str, str]], raised: int, told: Sequence[bool]
     ) -> Iterator[UserFault]:
         if len(turns) > 2 * self.script.patience:
             return  # nobody must stay for ever

@@ -11,7 +11,7 @@ from gem_envs_desk.task import Aim, Slot, UserScript
 from gem_envs_desk.users.directions import leads_elsewhere
 from gem_envs_desk.users.hearing import Heard
 from gem_envs_desk.users.intents import Intent
-from gem_envs_desk.users.placing import MORE_ASKS, Placed, Vocabulary
+from gem_envs_desk.users.placing import MORE_ASKS, Placed, ScriptVocabulary
 from gem_envs_desk.users.sentences import Sentence
 from gem_envs_desk.users.stated import data_in, occurs, own_choices, own_data, stated_choices
 
@@ -93,7 +93,7 @@ class Knowledge:
         """Return how the words of a message stand to the script."""
         wish = self.script.wishes[self.wish]
         truths = [self.truth(slot) for slot in self.slots]
-        vocabulary = Vocabulary(wish, self.slots, [*truths, *([wish.change] if self.changed else [])], self._aim)
+        vocabulary = ScriptVocabulary(wish, self.slots, [*truths, *([wish.change] if self.changed else [])], self._aim)
         return vocabulary.placed(sentence for sentence, _ in heard.sentences)
 
     def is_mistaken(self, slot: Slot) -> bool:

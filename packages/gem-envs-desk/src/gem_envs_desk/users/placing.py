@@ -1,4 +1,4 @@
-"""What a scripted user can place of an agent's message: :class:`Vocabulary`, :class:`Placed`.
+"""What a scripted user can place of an agent's message: :class:`ScriptVocabulary`, :class:`Placed`.
 
 A pattern that recognises a question for permission says nothing of what is to be permitted. So a user says yes only to
 a message in which they know every word: those of their script, and those of a list that names no deed and no thing. One
@@ -17,7 +17,7 @@ from gem_envs_desk.task import Aim, Slot, Wish
 from gem_envs_desk.users.sentences import Sentence
 from gem_envs_desk.users.stated import own_choices, with_plain_dates
 
-__all__ = ["MORE_ASKS", "Placed", "Vocabulary", "content_words"]
+__all__ = ["MORE_ASKS", "Placed", "ScriptVocabulary", "content_words"]
 
 _TABLES = read_table(__file__, "placing.toml")
 MORE_ASKS: dict[str, tuple[str, ...]] = {name: tuple(words) for name, words in _TABLES["asks"].items()}
@@ -45,7 +45,7 @@ class Placed:
     """Whether it speaks of amounts that the user cannot know."""
 
 
-class Vocabulary:
+class ScriptVocabulary:
     """The words that a user knows while one of their wishes is discussed.
 
     Args:
