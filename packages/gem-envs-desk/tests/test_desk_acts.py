@@ -26,7 +26,7 @@ from gem_envs_desk.task import AGENT, CASE, DeskCall
 DESKS = ("Retail", "Airline", "Telecom", "Library")
 MORE = DeskCall(ASK, {"what": "anything else"})
 END = DeskCall("end_conversation")
-TASK = 102
+TASK = 151
 """A task of the shop at level 1 whose wishes are to cancel an order and to know a price."""
 PARAPHRASES = (
     "What made you decide to cancel?", "Yes, please.", "I'll end your contract. Shall I proceed?", "No.", "…",
@@ -254,7 +254,7 @@ def false_proposals(own: Served, env: ActDeskEnv) -> Iterator[SpeechAct]:
 def test_no_false_proposal_gets_a_yes(name: str) -> None:
     """Whatever differs from the script in something that the customer knows is denied or asked back."""
     count = 0
-    for env, own, _ in tasks(name, 2, range(3)):
+    for env, own, _ in tasks(name, 2, range(4)):
         script = own.task.script
         assert script is not None
         for wish in range(len(script.wishes)):

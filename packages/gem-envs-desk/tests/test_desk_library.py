@@ -75,6 +75,7 @@ def test_a_title_is_put_on_hold_unless_a_rule_forbids_it() -> None:
     for request, library, reader in all_drawn("hold"):
         title_id = subject(request)
         title = library.row("titles", title_id=title_id)
+        assert {row["medium"] for row in library.tables["titles"]} <= {"book", "audiobook", "film"}
         holds = library.rows("holds", customer_id=reader["customer_id"])
         expected = {
             "copy is in": title["copies_in"] > 0,
