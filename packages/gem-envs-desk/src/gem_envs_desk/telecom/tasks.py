@@ -148,8 +148,11 @@ def _questions(rng: Random, network: Network, customer: Row, number: int) -> lis
     bills = sorted(network.rows("bills", phone_number=phone), key=lambda bill: str(bill["due_on"]))
     (*_, paid) = (bill for bill in bills if bill["status"] == "paid")
     get, bill_list = called("get_line", phone_number=phone), called("list_bills", phone_number=phone)
+    # A date that line and bills share would be told by either.
+    is_shared = any(bill["due_on"] == line["contract_ends"] for bill in bills)
+    contract_end = ("contract_end", ToldFact(line["contract_ends"], 0, "It ends on", "contract end"))
     of_line = [
-        ("contract_end", ToldFact(line["contract_ends"], 0, "It ends on", "contract end")),
+        *([] if is_shared else [contract_end]),
         ("plan", ToldFact(line["plan"], 0, "It is", "plan")),
     ]
     of_bills = [
@@ -157,7 +160,7 @@ def _questions(rng: Random, network: Network, customer: Row, number: int) -> lis
         *(
             ("due_date", ToldFact(bill["due_on"], 0, "It is due on", "due date"))
             for bill in bills
-            if bill["status"] == "open"
+            if bill["status"] == "open" and not is_shared
         ),
     ]
     asked = rng.sample([(get, *rng.choice(of_line)), (bill_list, *rng.choice(of_bills))], number)
