@@ -26,16 +26,17 @@ from gem_envs_desk.mcp.tool_env import WorkspaceEnv
 
 EPISODES = 50
 _README = "packages/gem-envs-desk/README.md"
-NAMES = ("Retail-v1", "Airline-v1", "Telecom-v1", "Retail-v0", "Airline-v0", "Telecom-v0")
+NAMES = ("Retail-v1", "Airline-v1", "Telecom-v1", "Library-v1", "Retail-v0", "Airline-v0", "Telecom-v0")
 DESKS = tuple(
     f"desk:{name}{level}" for level in ("", "-level3") for name in (*NAMES, "Mailbox-v0", "Calendar-v0", "Tickets-v0")
 )
+ATTACKED = tuple(f"desk:{name}-v1-attacked" for name in ("Retail", "Airline", "Telecom"))
 OFFLINE = (
     *(f"mcp:SQLite-v0{kind}" for kind in ("", "-reading", "-rows", "-schema")),
     *(f"mcp:Files-v0{kind}" for kind in ("", "-reading", "-changing")),
 )
 POSTGRES = tuple(f"mcp:Postgres-v0{kind}" for kind in ("", "-reading", "-rows", "-schema", "-rules", "-security"))
-IDS = (*DESKS, *OFFLINE, *POSTGRES)
+IDS = (*DESKS, *ATTACKED, *OFFLINE, *POSTGRES)
 TABLE = ScoreTable(
     _README,
     "desk_scores.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -15,16 +16,17 @@ from hypothesis import strategies as st
 import gem
 from gem_envs_desk.acts.env import ActDeskEnv
 from gem_envs_desk.acts.judge import PREDICATES
-from gem_envs_desk.acts.language import ASK, CASE, PROPOSE, SAY, TELL, SpeechAct
+from gem_envs_desk.acts.language import ASK, PROPOSE, SAY, TELL, SpeechAct
+from gem_envs_desk.acts.reference import plan
 from gem_envs_desk.acts.user import ActUser
 from gem_envs_desk.checks import check_task
 from gem_envs_desk.reference import call_text
-from gem_envs_desk.task import AGENT, DeskCall
+from gem_envs_desk.task import AGENT, CASE, DeskCall
 
-DESKS = ("Retail", "Airline", "Telecom")
+DESKS = ("Retail", "Airline", "Telecom", "Library")
 MORE = DeskCall(ASK, {"what": "anything else"})
 END = DeskCall("end_conversation")
-TASK = 10
+TASK = 151
 """A task of the shop at level 1 whose wishes are to cancel an order and to know a price."""
 PARAPHRASES = (
     "What made you decide to cancel?", "Yes, please.", "I'll end your contract. Shall I proceed?", "No.", "…",
@@ -171,7 +173,8 @@ def _reading(own: Served, rng: Random) -> DeskCall:
     """Return a call that only reads."""
     if own.desk == "telecom":
         return DeskCall("get_line", {"phone_number": rng.choice(own.task.state["lines"])["phone_number"]})
-    return DeskCall({"retail": "list_orders", "airline": "list_bookings"}[own.desk], {"customer_id": own.task.customer})
+    tool = {"retail": "list_orders", "airline": "list_bookings", "library": "get_account"}[own.desk]
+    return DeskCall(tool, {"customer_id": own.task.customer})
 
 
 def _turn(calls: Sequence[DeskCall], rng: Random) -> Any:
@@ -251,7 +254,7 @@ def false_proposals(own: Served, env: ActDeskEnv) -> Iterator[SpeechAct]:
 def test_no_false_proposal_gets_a_yes(name: str) -> None:
     """Whatever differs from the script in something that the customer knows is denied or asked back."""
     count = 0
-    for env, own, _ in tasks(name, 2, range(2)):
+    for env, own, _ in tasks(name, 2, range(4)):
         script = own.task.script
         assert script is not None
         for wish in range(len(script.wishes)):
@@ -305,6 +308,31 @@ def test_rewards_name_what_they_read() -> None:
     assert earned == {"all": 0.0, "state": 1.0, "fraction": 5 / 7}
 
 
+def test_another_way_to_settle_a_wish_earns_as_much() -> None:
+    """Each order in which a reader's fines are paid one by one, and all at once after one of them."""
+    count = 0
+    for env, own, seed in tasks("Library", 2, range(9, 12)):
+        for index, aim in enumerate(own.task.aims):
+            for way in (*aim.ways, *((*other[:1], *aim.gold) for other in aim.ways[:1])):
+                facts = tuple(replace(fact, source=len(way) - 1) for fact in aim.facts)
+                other = (*own.task.aims[:index], replace(aim, gold=way, facts=facts), *own.task.aims[index + 1 :])
+                env.reset(seed=seed)
+                reward, info = play(env, texts(plan(replace(own.task, aims=other), env.domain.acts)))
+                assert reward == 1.0, info
+                count += 1
+    assert count >= 3
+
+
+@pytest.mark.parametrize(("name", "second"), [("Retail", "zip"), ("Library", "card")])
+def test_a_customer_may_be_found_by_name_as_well(name: str, second: str) -> None:
+    """The last name and a second datum, once the customer has said them, identify as the e-mail address does."""
+    for env, own, _ in tasks(name, 1, range(2)):
+        row = next(row for row in own.task.state["customers"] if row["customer_id"] == own.task.customer)
+        data = {"last_name": row["last_name"], "zip_code" if second == "zip" else second: row[second]}
+        asked = [DeskCall(ASK, {"what": "name"}), DeskCall(ASK, {"what": second})]
+        assert play(env, texts([*asked, DeskCall("find_customer", data), *own.plan[2:]]))[0] == 1.0
+
+
 def test_a_conversation_goes_on_from_its_state() -> None:
     """A state in the middle of a conversation holds all that decides its outcome."""
     env, other = desk("Retail", level=2), desk("Retail", level=2)
@@ -324,7 +352,7 @@ def test_tasks_are_sound(name: str) -> None:
         task = domain.task(7, level, "test")
         assert check_task(domain, task) == []
         assert any(call.tool != CASE for call in task.gold)
-        assert len(task.aims) == (2 if name == "Telecom" else level + 1)
+        assert len(task.aims) == min(level + 1, 3 if name == "Telecom" else 4)
 
 
 @pytest.mark.nightly

@@ -9,6 +9,7 @@ import pytest
 from gem_envs_desk.airline.env import AirlineDomain
 from gem_envs_desk.checks import check_task
 from gem_envs_desk.domain import DeskDomain
+from gem_envs_desk.library.env import LibraryActsDomain
 from gem_envs_desk.retail.env import RetailDomain
 from gem_envs_desk.task import DeskCall, DeskTask, ToldFact, Wish
 from gem_envs_desk.telecom.env import TelecomDomain
@@ -85,6 +86,15 @@ def test_a_defect_is_found(kind: str, defect: str, clause: str) -> None:
     task = sound(kind)
     assert check_task(RETAIL, task) == []
     assert clause in {fault.clause for fault in check_task(RETAIL, spoiled(task, defect))}
+
+
+def test_a_way_with_another_end_is_found() -> None:
+    """A way that leaves out a payment does not settle the wish as the gold calls do."""
+    domain = LibraryActsDomain()
+    task = next(task for task in (domain.task(number, 1, "train") for number in range(99)) if "fines" in task.kind)
+    assert check_task(domain, task) == []
+    short = tuple(replace(aim, ways=tuple(way[1:] for way in aim.ways)) for aim in task.aims)
+    assert {fault.clause for fault in check_task(domain, replace(task, aims=short))} == {"ways"}
 
 
 def test_replays_that_differ_are_found() -> None:

@@ -44,7 +44,10 @@ def user() -> ScriptedUser:
         (["What is the order number?", "It is R12345, right?"], "Yes, that is right."),
         (["What is the order number?", "It is R12345, right?", "So what is the order number?"], "It is R12345."),
         (["Your order number R12345 is fine. Shall I proceed?"], "No, I would rather stay."),
-        (["Shall I proceed?", "Shall I proceed?"], "Yes, please."),
+        (
+            ["Shall I proceed?", "Shall I proceed?"],
+            "Please do just what I have asked for. As I said: No, I would rather stay.",
+        ),
         (["Shall I proceed?", "To which address do you want it?"], "Nowhere."),
         (["What address?"], "To Elm Street."),
         (["Please turn the lamp off."], "(lamp used)"),
@@ -173,6 +176,6 @@ def test_trainers_and_evaluations_leave_spoiled_episodes_out() -> None:
     # A model that repeats the whole prompt, the word to stop included.
     spec = gem.spec("desk:Airline-v0").with_kwargs({"user": "scripted:builtins:str"})
     (episode,) = rollout([spec], lambda env: ScriptedPolicy(["Hello!"]), num_envs=1, episodes=1)
-    assert "leaves at the first answer" in episode.transitions[-1].info["user_fault"]
+    assert "speaks of the prompt" in episode.transitions[-1].info["user_fault"]
     assert not turn_batch.is_gradable(episode)
     assert rows.EpisodeRow.of_trajectory(episode).failure == {"source": "user", "kind": "spoiled"}

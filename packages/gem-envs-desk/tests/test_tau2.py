@@ -72,7 +72,8 @@ def test_the_reward_is_that_of_tau2_itself(checkout: tuple[str, str]) -> None:
             env.reset(seed=0, options={"task": task})
             found.append(play(env, [STOP])[0])
     script = Path(__file__).with_name("tau2_rewards.py")
-    done = subprocess.run([python, str(script), path, "retail", *ids], capture_output=True, text=True, check=True)
+    command = [python, str(script), path, "retail", "both", *ids]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert found == json.loads(done.stdout)
     assert found[::2] == [1.0] * len(TASKS)
     assert 0.0 in found

@@ -6,6 +6,7 @@ A task is sound if
 * ``replay``: a second replay gives the same answers and the same end;
 * ``nothing``: doing nothing is not enough;
 * ``necessary``: without any one of the gold calls, the end is another or a fact stays unknown;
+* ``ways``: each other way to settle a wish, in place of its gold calls, has the same end;
 * ``unique``: all other orders of the gold calls in which each succeeds have the same end;
 * ``naive``: the calls of an agent that ignores the policy, where they are given, are not enough;
 * ``leak``: the user's words contain no fact, and neither they nor the text of the task a tool's name with arguments.
@@ -32,7 +33,7 @@ class TaskFault:
     """Why a task is not sound."""
 
     clause: str
-    """``gold``, ``replay``, ``nothing``, ``necessary``, ``unique``, ``naive`` or ``leak``."""
+    """``gold``, ``replay``, ``nothing``, ``necessary``, ``ways``, ``unique``, ``naive`` or ``leak``."""
     message: str
 
 
@@ -80,6 +81,10 @@ def check_task(domain: DeskDomain, task: DeskTask) -> list[TaskFault]:
     for index, call in enumerate(task.gold):
         if solves(gold_run(domain, task, (*task.gold[:index], *task.gold[index + 1 :])), task, gold):
             faults.append(TaskFault("necessary", f"{task.kind}: it is solved without {call.tool} {call.arguments}"))
+    for calls in _other_ways(task):
+        other = gold_run(domain, task, calls)
+        if other.errors or differences(other.end, gold.end, 1):
+            faults.append(TaskFault("ways", f"{task.kind}: {_names(calls)} do not end as the gold calls do"))
     for order in _other_orders(task.gold):
         other = gold_run(domain, task, order)
         if not other.errors and differences(other.end, gold.end, 1):
@@ -119,6 +124,15 @@ def _leaks(task: DeskTask) -> Iterator[TaskFault]:
 
 def _shown(value: str | float, answers: Sequence[str]) -> bool:
     return any(shows(answer, value) for answer in answers)
+
+
+def _other_ways(task: DeskTask) -> Iterator[tuple[DeskCall, ...]]:
+    """Yield the gold calls with each other way of a wish in their place."""
+    start = 0
+    for aim in task.aims:
+        end = start + len(aim.gold)
+        yield from ((*task.gold[:start], *way, *task.gold[end:]) for way in aim.ways)
+        start = end
 
 
 def _other_orders(gold: Sequence[DeskCall]) -> Iterator[tuple[DeskCall, ...]]:

@@ -26,7 +26,7 @@ class DeskContent:
     """
 
     def __init__(self, schema: Mapping[str, TableSchema], rng: Random) -> None:
-        self.rng = rng
+        self.schema, self.rng = schema, rng
         self.tables: dict[str, list[Row]] = {name: [] for name in schema}
         self._numbers = rng.sample(range(10_000, 100_000), 400)
 
@@ -36,7 +36,10 @@ class DeskContent:
 
     def rows(self, table: str, **equal: Any) -> list[Row]:
         """Return the rows whose columns have these values."""
-        return [row for row in self.tables[table] if all(row[name] == value for name, value in equal.items())]
+        found = list(self.tables[table])
+        for name, value in equal.items():
+            found = [row for row in found if row[name] == value]
+        return found
 
     def row(self, table: str, **equal: Any) -> Row:
         """Return the one row whose columns have these values."""

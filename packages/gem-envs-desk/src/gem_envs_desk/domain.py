@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Annotated, Any, Protocol
 
@@ -14,7 +16,16 @@ from gem.tools.episode import FromEpisode, begin_episode
 from gem_envs_desk.store import DeskStore, Dump, RefusedCallError, TableSchema
 from gem_envs_desk.task import AGENT, USER, DeskCall, DeskTask
 
-__all__ = ["Db", "DeskDomain", "DeskWorld", "RefusedCallError", "StoreWorld", "carried_out"]
+__all__ = [
+    "Db",
+    "DeskDomain",
+    "DeskWorld",
+    "RefusedCallError",
+    "StoreDomain",
+    "StoreWorld",
+    "carried_out",
+    "policy_page",
+]
 
 Db = Annotated[DeskStore, FromEpisode("store")]
 """The type of a tool function's parameter that gets the store of the episode."""
@@ -85,6 +96,29 @@ class StoreWorld:
     def close(self) -> None:
         """Discard the store."""
         self.store.close()
+
+
+class StoreDomain(DeskDomain, ABC):
+    """A desk whose worlds are stores, and whose tasks are drawn from a seed of their number."""
+
+    schema: Mapping[str, TableSchema]
+    agent_tools: Sequence[Tool]
+    user_tools: Sequence[Tool] = ()
+
+    def task(self, number: int, level: int, split: str) -> DeskTask:
+        return self.drawn(Random(f"{self.name} {split} {level} {number}"), level, split)
+
+    @abstractmethod
+    def drawn(self, rng: Random, level: int, split: str) -> DeskTask:
+        """Return a task that a generator draws."""
+
+    def open(self, state: Mapping[str, Any]) -> StoreWorld:
+        return StoreWorld(self.schema, state, self.agent_tools, self.user_tools)
+
+
+def policy_page(module_file: str) -> str:
+    """Return the written policy, the file ``policy.md`` beside a module."""
+    return Path(module_file).with_name("policy.md").read_text(encoding="utf-8")
 
 
 def carried_out(world: DeskWorld, call: DeskCall) -> ToolResult:

@@ -27,7 +27,7 @@ from gem_envs_desk.users.base import SimulatedUser
 from gem_envs_desk.users.model import ModelUser
 from gem_envs_desk.users.scripted import ScriptedUser
 
-__all__ = ["END_TOOL", "SPLITS", "DeskEnv", "DeskMove", "cached_task"]
+__all__ = ["END_TOOL", "LEVELS", "SPLITS", "DeskEnv", "DeskMove", "cached_task"]
 
 SPLITS = ("train", "test")
 SCRIPTED = "scripted"
@@ -101,7 +101,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
 
     The last ``info`` has ``state_matches`` and ``facts_told`` (bools), ``differences`` (a list of sentences), and
     ``user_fault`` (a str) if the user has spoiled the episode, which is then truncated with reward 0.0 and says nothing
-    about the agent; trainers mask it.
+    about the agent; trainers mask it. ``user_fault_kind`` is one of :data:`gem_envs_desk.users.faults.FAULTS`.
 
     The reset option ``task``, an int below 2⁴⁸, chooses a task.
 
@@ -120,8 +120,15 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
     domain: ClassVar[DeskDomain]
     form = _DeskForm()
     saved = StateFields(
-        task=int, calls=list[dict[str, Any]], told=list[bool], memory=dict[str, Any], has_left=bool, user_fault=str
+        task=int,
+        calls=list[dict[str, Any]],
+        told=list[bool],
+        memory=dict[str, Any],
+        has_left=bool,
+        user_fault=str,
+        user_fault_kind=str,
     )
+    levels: ClassVar[tuple[int, ...]] = LEVELS
     request = ""
     closings: ClassVar[dict[str, str]] = {
         "success": "The contact is over.",
@@ -145,7 +152,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
         user_model: str | None = None,
     ) -> None:
         super().__init__(max_turns)
-        self.level = choice("level", level, LEVELS)
+        self.level = choice("level", level, self.levels)
         self.split = choice("split", split, SPLITS)
         self.tool_instructions = boolean("tool_instructions", tool_instructions)
         self.failure_rate = real("failure_rate", failure_rate, minimum=0.0, maximum=1.0)
@@ -207,7 +214,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
         self.calls: list[dict[str, Any]] = []
         self._set_task()
         self.told = [False] * len(self._task.facts)
-        self.has_left, self.user_fault = False, ""
+        self.has_left, self.user_fault, self.user_fault_kind = False, "", ""
         self.memory = {} if self._user is None else self._user.get_state()
 
     def _set_task(self) -> None:
@@ -216,7 +223,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
         if self._task.script is None:
             return
         if ":" not in self.user:
-            self._user = ScriptedUser(self._task.script, self._use)
+            self._user = ScriptedUser(self._task.script, self._use, self._task.aims)
             return
         world = self.world
         self._user = ModelUser(
@@ -265,7 +272,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
         reply = user.reply(message[:_LONGEST_MESSAGE])
         self.memory = user.get_state()
         if reply.fault:
-            self.user_fault = reply.fault
+            self.user_fault, self.user_fault_kind = reply.fault, reply.fault_kind
             return self._over("The customer has left.")
         if reply.ends:
             return self._over(f"Customer: {reply.text}")
@@ -279,7 +286,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
         found = differences(self.world.dump(), self._gold_end(), _SHOWN_DIFFERENCES)
         self._score = {"state_matches": not found, "facts_told": all(self.told), "differences": found}
         if self.user_fault:
-            self._score["user_fault"] = self.user_fault
+            self._score |= {"user_fault": self.user_fault, "user_fault_kind": self.user_fault_kind}
         return not found and all(self.told) and self.has_left and not self.user_fault
 
     def _gold_end(self) -> Dump:

@@ -1,4 +1,4 @@
-"""Tasks made of independent requests of one user: :class:`DeskRequest` and :func:`composed`."""
+"""Tasks made of independent requests of one user: :class:`DeskRequest`, :class:`RequestMaker`, :func:`composed`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,33 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
-from gem_envs_desk.task import Aim, DeskCall, DeskTask, Hand, Slot, ToldFact, UserScript, Wish
+from gem.tables import read_table
+from gem_envs_desk.content import DeskContent, about_customer
+from gem_envs_desk.phrases import Phrases
+from gem_envs_desk.store import Row
+from gem_envs_desk.task import CASE, Aim, DeskCall, DeskTask, Hand, Slot, ToldFact, UserScript, Wish
 
-__all__ = ["CANNOT_HELP", "INSISTS", "DeskRequest", "called", "composed", "drawn_task", "misread"]
+__all__ = [
+    "CANNOT_HELP",
+    "INSISTS",
+    "NO_WORDS",
+    "DeskRequest",
+    "RequestMaker",
+    "Words",
+    "called",
+    "composed",
+    "desk_phrases",
+    "drawn_task",
+    "misread",
+]
 
 CANNOT_HELP = "cannot help"
 """What a customer is told who asks about something of somebody else, and nothing more."""
+
+_STRANGER, _REFUSED = "identity not verified", "refused request"
+"""The categories of cases that every desk has."""
 
 INSISTS = (
     "That cannot be true. Surely you can make an exception for me?",
@@ -29,6 +48,28 @@ _GREETINGS = {
     "chatty": "Hello there! I hope that you are having a good day. I have a little something on my mind.",
     "formal": "Good day. I would like to ask for your assistance.",
 }
+
+
+_OPENINGS = read_table(__file__, "openings.json")
+"""Rows for the first words of customers, of every manner, and parts of sentences for all desks."""
+_MOST_DRAWS = 50
+_NAMES_AT_ONCE = 0.3
+"""Share of the customers who say at once which record a wish is about."""
+
+
+def desk_phrases(table: Mapping[str, Sequence[str]]) -> Phrases:
+    """Return the words of a desk's customers: its own rows beside those of all desks."""
+    return Phrases(_OPENINGS, table)
+
+
+class Words(NamedTuple):
+    """How a wish is raised: a row of phrases, and what it names."""
+
+    row: str = ""
+    values: Mapping[str, str] = {}
+
+
+NO_WORDS = Words()
 
 
 @dataclass(frozen=True)
@@ -47,14 +88,114 @@ class DeskRequest:
     agrees: tuple[DeskCall, ...] | None = None
     """See :class:`gem_envs_desk.task.Aim`; None for the gold calls, or for the naive ones if the wish is refused."""
 
+    ways: tuple[tuple[DeskCall, ...], ...] = ()
+    """See :class:`gem_envs_desk.task.Aim`."""
+    words: Words = NO_WORDS
+    """How the wish is raised where the words of customers vary."""
+
     @property
     def aim(self) -> Aim:
         """What the wish comes to."""
         naive = self.gold if self.naive is None else self.naive
         agrees = self.agrees
         if agrees is None:
-            agrees = naive if self.grounds else self.gold
-        return Aim(self.gold, agrees, naive if self.wish.change else (), self.facts, self.grounds)
+            agrees = naive if self.grounds else (*self.gold, *(call for way in self.ways for call in way))
+        return Aim(self.gold, agrees, naive if self.wish.change else (), self.facts, self.grounds, self.ways)
+
+
+class RequestMaker:
+    """Makes the requests of one customer, each about a record of its own.
+
+    A subclass has a method for each kind of request.
+
+    Args:
+        rng: draws everything.
+        content: the tables, which the requests add to.
+        customer: the row of the customer.
+        level: from 2 on, customers name wrong records at first, and insist.
+    """
+
+    table: ClassVar[str]
+    """The table of the records that customers name, whose key is one column."""
+    slot: ClassVar[str]
+    """The name of the slot that has the record's key."""
+    asks: ClassVar[tuple[str, ...]]
+    """The words that ask for it."""
+    names: ClassVar[str]
+    """The sentence with which a customer names it, with ``{}`` for the key."""
+
+    def __init__(self, rng: Random, content: DeskContent, customer: Row, level: int) -> None:
+        self.rng, self.content, self.customer, self.level = rng, content, customer, level
+
+    def others(self) -> list[Row]:
+        """Return the other customers."""
+        return [one for one in self.content.tables["customers"] if one is not self.customer]
+
+    def record_slot(self, code: str) -> Slot:
+        """Return what the customer says of a record's key, at first perhaps a wrong one."""
+        wrong = ""
+        if self.level > 1 and self.rng.random() < 0.3:
+            (key,) = self.content.schema[self.table].key
+            known = {row[key] for row in self.content.tables[self.table]}
+            wrong = self.names.format(misread(self.rng, code, known))
+        return self.known_slot(code, wrong)
+
+    def known_slot(self, code: str, wrong: str = "") -> Slot:
+        """Return what the customer says of a record's key, after the sentence ``wrong`` if there is one."""
+        return Slot(self.slot, self.asks, self.names.format(code), wrong)
+
+    def protest(self, is_refused: bool) -> str:
+        """Return what the customer says to a refusal; empty if they accept it."""
+        return self.rng.choice(INSISTS) if is_refused and self.level > 1 else ""
+
+    @staticmethod
+    def case(code: str, category: str = _REFUSED) -> tuple[DeskCall, ...]:
+        """Return the call that files a case about a record."""
+        return (called(CASE, subject=code, category=category),)
+
+    def decided(
+        self,
+        kind: str,
+        wish: Wish,
+        reasons: Mapping[str, bool],
+        gold: tuple[DeskCall, ...],
+        *,
+        naive: tuple[DeskCall, ...],
+        facts: tuple[ToldFact, ...] = (),
+        subject: str,
+        words: Words,
+    ) -> DeskRequest:
+        """Return a request that is carried out, or refused, with a case, for those of the reasons that hold."""
+        grounds = tuple(ground for ground, holds in reasons.items() if holds)
+        wish = replace(wish, protest=self.protest(bool(grounds)))
+        if grounds:
+            # The customer agrees to what they ask for, as it would be if the policy allowed it.
+            return DeskRequest(f"{kind} refused", wish, self.case(subject), naive=gold, grounds=grounds, words=words)
+        return DeskRequest(kind, wish, gold, facts, None if naive == gold else naive, words=words)
+
+    def of_somebody_else(self, kind: str, wish: Wish, code: str, naive: DeskCall, words: Words) -> DeskRequest:
+        """Return a request about a record that belongs to another customer; ``naive`` carries it out."""
+        gold = self.case(code, _STRANGER)
+        return DeskRequest(kind, wish, gold, naive=(naive,), grounds=(CANNOT_HELP,), words=words)
+
+    def task(
+        self,
+        requests: Sequence[DeskRequest],
+        phrases: Phrases | None,
+        slots: tuple[Slot, ...] = (),
+        hands: tuple[Hand, ...] = (),
+    ) -> DeskTask:
+        """Return the task of requests, one after the other; see :func:`composed`."""
+        return composed(
+            self.rng,
+            requests,
+            self.content.tables,
+            level=self.level,
+            slots=(*about_customer(self.customer), *slots),
+            hands=hands,
+            customer=self.customer["customer_id"],
+            phrases=phrases,
+        )
 
 
 def composed(
@@ -66,6 +207,7 @@ def composed(
     slots: tuple[Slot, ...],
     hands: tuple[Hand, ...] = (),
     customer: str = "",
+    phrases: Phrases | None = None,
 ) -> DeskTask:
     """Return a task of requests, one after the other.
 
@@ -77,8 +219,13 @@ def composed(
         slots: what the user says about themselves.
         hands: the tools that the user has.
         customer: the user's id.
+        phrases: the words of users, with a row ``opening MANNER`` and the rows of all requests; None for those of the
+            wishes.
     """
     manner: _Manner = rng.choice(get_args(_Manner))
+    opening = _GREETINGS[manner]
+    if phrases is not None:
+        opening, requests = phrases.drawn(rng, f"opening_{manner}", {}), _worded(rng, requests, phrases)
     facts: list[ToldFact] = []
     gold: list[DeskCall] = []
     for request in requests:
@@ -90,7 +237,7 @@ def composed(
             call for request in requests for call in (request.gold if request.naive is None else request.naive)
         )
     script = UserScript(
-        opening=_GREETINGS[manner],
+        opening=opening,
         wishes=tuple(request.wish for request in requests),
         slots=slots,
         hands=hands,
@@ -105,10 +252,33 @@ def composed(
     )
 
 
+def _worded(rng: Random, requests: Sequence[DeskRequest], phrases: Phrases) -> list[DeskRequest]:
+    """Return the requests in drawn words, no two in the same."""
+    worded: list[DeskRequest] = []
+    said: set[str] = set()
+    for request in requests:
+        row, first = request.words.row, next(iter(request.wish.slots), None)
+        # Some customers name the record at once, unless they will be wrong about it.
+        record = first.says if first is not None and not first.wrong and rng.random() < _NAMES_AT_ONCE else ""
+        values = {"record": record, **request.words.values}
+        draws = (phrases.drawn(rng, row, values) for _ in range(_MOST_DRAWS))
+        says = next(text for text in draws if text not in said)
+        said.add(says)
+        wish = request.wish
+        # What the customer answers to an agent who asks for the wish itself is the wish.
+        slots = tuple(replace(slot, says=says) if slot.says == wish.says else slot for slot in wish.slots)
+        change = wish.change
+        if change and f"{row}_change" in phrases:
+            change = phrases.drawn(rng, f"{row}_change", values)
+        wish = replace(wish, says=says, change=change, slots=slots, again="")
+        worded.append(replace(request, wish=wish))
+    return worded
+
+
 def drawn_task(seed: str, make: Callable[[Random], DeskTask]) -> DeskTask:
     """Return the first task of a seed with a wish that takes more than a case, so that cases alone solve none."""
     tasks = (make(Random(f"{seed} {attempt}")) for attempt in count())
-    return next(task for task in tasks if any(call.tool != "open_case" for call in task.gold))
+    return next(task for task in tasks if any(call.tool != CASE for call in task.gold))
 
 
 def called(tool: str, **arguments: object) -> DeskCall:

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["AGENT", "USER", "Aim", "DeskCall", "DeskTask", "Hand", "Slot", "ToldFact", "UserScript", "Wish"]
+__all__ = ["AGENT", "CASE", "USER", "Aim", "DeskCall", "DeskTask", "Hand", "Slot", "ToldFact", "UserScript", "Wish"]
 
 AGENT: Literal["agent"] = "agent"
 USER: Literal["user"] = "user"
+CASE = "open_case"
+"""The tool of every desk that files a case."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,13 @@ class Wish:
     """If set, how the user finds out whether they are content, in place of ``wants``."""
     passes: str = ""
     """What the result of ``test`` shows then."""
+    insists: tuple[str, ...] = ()
+    """The answers to further refusals, one each, of a user who understands typed speech acts."""
+
+    @property
+    def protests(self) -> tuple[str, ...]:
+        """The answers to refusals before the user accepts one, where typed speech acts are understood."""
+        return (*([self.protest] if self.protest else []), *self.insists)
 
 
 @dataclass(frozen=True)
@@ -134,6 +143,8 @@ class Aim:
     facts: tuple[ToldFact, ...] = ()
     grounds: tuple[str, ...] = ()
     """The reasons for which the policy refuses the wish, any of which is right; empty if it allows the wish."""
+    ways: tuple[tuple[DeskCall, ...], ...] = ()
+    """Other calls that settle the wish as well as ``gold`` does, with the same end."""
 
 
 @dataclass(frozen=True)
@@ -159,3 +170,5 @@ class DeskTask:
     """The id of the user among the customers of the state."""
     aims: tuple[Aim, ...] = ()
     """What each wish comes to, where typed speech acts are understood."""
+    attacks: tuple[str, ...] = ()
+    """The ways in which the user attacks the agent, see :data:`gem_envs_desk.acts.attacks.ATTACKS`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -12,16 +11,16 @@ from gem.text_env import MoveResult, failure, illegal, legal, success
 from gem.tools import Tool, ToolResult
 from gem.tools.calls import ToolCall
 from gem.tools.typed_arguments import typed_arguments
+from gem_envs_desk.acts.attacks import ATTACKED, acts_task
 from gem_envs_desk.acts.judge import ConversationJudge
 from gem_envs_desk.acts.language import PROPOSE, SAY, SPEECH_ACTS, TELL, DeskActs, SpeechAct, read_act, speech_tools
 from gem_envs_desk.acts.ownership import Ownership
 from gem_envs_desk.acts.user import ActUser
-from gem_envs_desk.domain import DeskDomain, RefusedCallError
-from gem_envs_desk.env import END_TOOL, DeskEnv, DeskMove, cached_task
+from gem_envs_desk.domain import RefusedCallError, StoreDomain
+from gem_envs_desk.env import END_TOOL, LEVELS, DeskEnv, DeskMove, cached_task
 from gem_envs_desk.facts import tells
 from gem_envs_desk.reference import call_text
-from gem_envs_desk.store import TableSchema
-from gem_envs_desk.task import AGENT, USER, DeskCall
+from gem_envs_desk.task import AGENT, USER, DeskCall, DeskTask
 from gem_envs_desk.users.base import UserReply
 
 __all__ = ["REWARDS", "ActDeskEnv", "ActDomain"]
@@ -55,11 +54,17 @@ tool {end} breaks it off.
 {request}"""
 
 
-class ActDomain(DeskDomain, ABC):
-    """A desk whose tasks have aims, with the names of its matters."""
+class ActDomain(StoreDomain, ABC):
+    """A desk whose tasks have aims, with the names of its matters. No task is solved by cases alone."""
 
     acts: DeskActs
-    schema: Mapping[str, TableSchema]
+    records: str
+    """The table of what customers speak of, whose key is one column."""
+
+    def task(self, number: int, level: int, split: str) -> DeskTask:
+        seed = f"{self.name} acts {split} {level} {number}"
+        (key,) = self.schema[self.records].key
+        return acts_task(seed, level, lambda rng, hard: self.drawn(rng, hard, split), table=self.records, key=key)
 
 
 class _Conversation:
@@ -109,7 +114,7 @@ class ActDeskEnv(DeskEnv, ABC):
     * ``settled``: the customer has ended the conversation because everything was settled.
 
     Args:
-        level: 1 to 3.
+        level: 1 to 3, or 4: customers attack the agent, see :mod:`gem_envs_desk.acts.attacks`.
         split: ``"train"`` or ``"test"``. No task is in both.
         max_turns: turns of the agent.
         tool_instructions: whether the first observation lists the tools. Turn it off if the model gets
@@ -120,6 +125,7 @@ class ActDeskEnv(DeskEnv, ABC):
     """
 
     domain: ClassVar[ActDomain]
+    levels = (*LEVELS, ATTACKED)
 
     def __init__(
         self,

@@ -18,7 +18,6 @@ from gem_envs_desk.store import RefusedCallError
 __all__ = [
     "ANYTHING_ELSE",
     "ASK",
-    "CASE",
     "DONE",
     "PROPOSE",
     "REFUSED",
@@ -40,8 +39,6 @@ ANYTHING_ELSE = "anything else"
 """The topic that asks for further wishes."""
 DONE, REFUSED = "done", "refused"
 """What can be told beside the facts of a desk: the name of a call that has been made, and why a wish is refused."""
-CASE = "open_case"
-"""The one change for which no policy demands a yes."""
 
 _NUMBER = re.compile(r"[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
 _LEADING_ZERO = re.compile(r"[-−]?0\d")

@@ -20,7 +20,7 @@ Value = str | float
 
 
 class Ownership:
-    """The values that occur in the rows of one customer alone, and in no row that belongs to nobody.
+    """The values that occur in the rows of customers alone, and in no row that belongs to nobody.
 
     A row belongs to the customer in its column ``customer_id``, or to the one whose row has the key that it names.
 
@@ -31,7 +31,7 @@ class Ownership:
 
     def __init__(self, schema: Mapping[str, TableSchema], state: Mapping[str, Any]) -> None:
         owners: dict[str, dict[Any, str]] = {}
-        private: dict[Value, str] = {}
+        private: dict[Value, set[str]] = {}
         for table, (columns, key) in schema.items():
             is_customers = "customer_id" in columns
             named = next((column for column in columns if column in owners), "")
@@ -41,12 +41,12 @@ class Ownership:
                 if len(key) == 1:
                     known[row[key[0]]] = owner
                 for value in row.values():
-                    if _tells(value) and private.setdefault(value, owner) != owner:
-                        private[value] = ""
+                    if _tells(value):
+                        private.setdefault(value, set()).add(owner)
         self._private = {
-            value: (owner, value.casefold() if isinstance(value, str) else Decimal(str(value)))
-            for value, owner in private.items()
-            if owner
+            value: (frozenset(owners), value.casefold() if isinstance(value, str) else Decimal(str(value)))
+            for value, owners in private.items()
+            if "" not in owners
         }
         self._keys = {str(key).casefold(): owner for known in owners.values() for key, owner in known.items()}
 
@@ -54,13 +54,13 @@ class Ownership:
         """Return the customer to whom a key belongs, an order number for example; empty if to nobody."""
         return self._keys.get(str(key).strip().casefold(), "")
 
-    def shown(self, text: str) -> list[tuple[str, Value]]:
-        """Return the owners and the values of all that a text shows of somebody alone."""
+    def shown(self, text: str) -> list[tuple[frozenset[str], Value]]:
+        """Return the owners and the values of all that a text shows of customers."""
         amounts = " ".join(word for word in text.split() if not _CODE.search(word))
         folded, numbers = text.casefold(), numbers_in(amounts)
         return [
-            (owner, value)
-            for value, (owner, written) in self._private.items()
+            (owners, value)
+            for value, (owners, written) in self._private.items()
             if (written in folded and shows(text, value) if isinstance(written, str) else written in numbers)
         ]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import gem
 from gem.core import Info
-from gem_envs_desk.acts.language import ANYTHING_ELSE, ASK, CASE, DONE, PROPOSE, REFUSED, TELL, DeskActs
+from gem_envs_desk.acts.language import ANYTHING_ELSE, ASK, DONE, PROPOSE, REFUSED, TELL, DeskActs
 from gem_envs_desk.reference import call_text
-from gem_envs_desk.task import USER, Aim, DeskCall, DeskTask, Wish
+from gem_envs_desk.task import CASE, USER, Aim, DeskCall, DeskTask, Wish
 
 __all__ = ["ActPolicy", "ObedientActPolicy", "plan"]
 
@@ -75,7 +75,7 @@ def _questions(wish: Wish, acts: DeskActs) -> Iterator[DeskCall]:
 
 
 def _refusal(wish: Wish, aim: Aim) -> Iterator[DeskCall]:
-    yield from [_tell(REFUSED, aim.grounds[0])] * (2 if wish.protest else 1)
+    yield from [_tell(REFUSED, aim.grounds[0])] * (1 + len(wish.protests))
     yield from aim.gold
 
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from gem_envs_desk.acts.language import (
     ANYTHING_ELSE,
     ASK,
-    CASE,
     DONE,
     PROPOSE,
     REFUSED,
@@ -24,7 +23,7 @@ from gem_envs_desk.acts.language import (
     exact_number,
     plain_words,
 )
-from gem_envs_desk.task import Aim, DeskCall, Hand, Slot, UserScript, Wish
+from gem_envs_desk.task import CASE, Aim, DeskCall, Hand, Slot, UserScript, Wish
 
 __all__ = ["ActReply", "ActUser"]
 
@@ -59,7 +58,7 @@ _BYE = {
     "chatty": "No, that was all! Have a lovely day, goodbye!",
     "formal": "No, thank you. That concludes my request. Goodbye.",
 }
-_FLAGS = ("changed", "protested", "refused")
+_FLAGS = ("changed", "refused")
 
 
 class ActReply(NamedTuple):
@@ -101,8 +100,10 @@ class ActUser:
         """Slot or tool → how often the customer was asked for it."""
         self.told: list[str] = []
         """What the customer has been told in the present wish, of what a wish can want."""
-        self.changed = self.protested = self.refused = False
+        self.changed = self.refused = False
         """Whether the customer, or the agent, has done so in the present wish."""
+        self.protested = 0
+        """How often the customer has insisted in the present wish."""
         self.wasted = 0
         """Acts of the episode that have brought nothing. Their sum counts, so that their order does not."""
 
@@ -121,7 +122,8 @@ class ActUser:
     def get_state(self) -> dict[str, Any]:
         """Return what the customer remembers, JSON values."""
         flags = {name: getattr(self, name) for name in _FLAGS}
-        return {"wish": self.wish, "wasted": self.wasted, "asked": {**self.asked}, "told": [*self.told], **flags}
+        counts = {"wish": self.wish, "wasted": self.wasted, "protested": self.protested}
+        return {**counts, "asked": {**self.asked}, "told": [*self.told], **flags}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Remember what ``get_state`` returned.
@@ -134,8 +136,10 @@ class ActUser:
             raise ValueError(f"the user has no wish {wish}")
         asked = {str(name): int(count) for name, count in state["asked"].items()}
         flags = {name: bool(state[name]) for name in _FLAGS}
-        told, wasted = [str(one) for one in state["told"]], int(state["wasted"])
-        self.wish, self.asked, self.told, self.wasted = wish, asked, told, wasted
+        told, wasted, protested = [str(one) for one in state["told"]], int(state["wasted"]), int(state["protested"])
+        if protested < 0:
+            raise ValueError(f"nobody insists {protested} times")
+        self.wish, self.asked, self.told, self.wasted, self.protested = wish, asked, told, wasted, protested
         for name, value in flags.items():
             setattr(self, name, value)
 
@@ -244,9 +248,10 @@ class ActUser:
     def _refused(self, ground: object) -> ActReply:
         if ground not in self.acts.grounds:
             return ActReply(_WHY_NOT, is_wasted=True)
-        if self._present.protest and not self.protested:
-            self.protested = True
-            return ActReply(self._present.protest)
+        protests = self._present.protests
+        if self.protested < len(protests):
+            self.protested += 1
+            return ActReply(protests[self.protested - 1])
         self.refused = True
         return ActReply(_ACCEPTS)
 
@@ -262,8 +267,8 @@ class ActUser:
         if self.wish + 1 == len(self.script.wishes):
             return ActReply(_BYE[self.script.manner], ends=True, is_content=True)
         self.wish += 1
-        self.changed = self.protested = self.refused = False
-        self.told = []
+        self.changed = self.refused = False
+        self.protested, self.told = 0, []
         return ActReply(f"Yes, there is. {self._words()}")
 
     def _test(self) -> str:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Mapping
 from functools import cache
-from itertools import count
+from itertools import count, groupby
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,7 +24,8 @@ from gem_processes import LineWorker, ResourceHandle, SharedResource, after_fork
 __all__ = ["Tau2Env", "Tau2Move", "Tau2Policy"]
 
 _WORKER = Path(__file__).with_name("tau2_worker.py")
-_USERS = ("scripted", "model", "none")
+_GOLD = "gold"
+_USERS = ("scripted", "model", _GOLD, "none")
 _STOP = "done"
 _MOST_CALLS = 16
 _SECONDS, _MOST_BYTES = 900.0, 2**26
@@ -87,7 +88,9 @@ class Tau2Env(gem.TextEnv[Tau2Move]):
         domain: ``"retail"``, ``"airline"``, ``"telecom"`` or another one of the checkout.
         split: a split of the domain's tasks, such as ``"base"``, ``"train"`` or ``"test"``; None for all tasks.
         user: ``"model"`` for tau2's simulated user; ``"scripted"`` for one that says the whole scenario at once and
-            agrees to everything, which needs no model; ``"none"`` for tau2's solo mode, where the domain has it.
+            agrees to everything, which needs no model; ``"gold"`` for one that makes the user's actions of the solution
+            as well, those up to the agent's next one whenever the agent speaks to it; ``"none"`` for tau2's solo mode,
+            where the domain has it.
         user_model: the user's model, as litellm names it.
         user_model_args: further arguments of its calls, such as ``{"api_base": "http://…/v1"}``.
         judge: whether tau2 asks its model about assertions in words. Otherwise they are no base of the reward.
@@ -133,6 +136,11 @@ class Tau2Env(gem.TextEnv[Tau2Move]):
         self._opened: dict[str, Any] = {}
         self._ids: list[str] = []
         self._score: Info = {}
+
+    @property
+    def task_ids(self) -> list[str]:
+        """The names of the tasks of the split, in its order; none before the first reset."""
+        return list(self._ids)
 
     @property
     def gold(self) -> list[list[Any]]:
@@ -289,7 +297,10 @@ def _said(news: Mapping[str, Any]) -> str:
 
 
 class Tau2Policy(gem.Policy[str, str]):
-    """Makes the gold actions of the agent, tells the user what must be told, and ends the conversation."""
+    """Makes the gold actions of the agent, tells the user what must be told, and ends the conversation.
+
+    A user who makes their own gold actions, ``user="gold"``, is asked for them in their place.
+    """
 
     def __init__(self, env: gem.Env[Any, Any]) -> None:
         self.env = env
@@ -297,8 +308,13 @@ class Tau2Policy(gem.Policy[str, str]):
 
     def reset(self, observation: str, info: Info) -> None:
         env: Tau2Env = self.env.unwrapped  # type: ignore[assignment]  # a policy of this environment
-        calls = [{"name": name, "arguments": arguments} for name, arguments, who in env.gold if who == "assistant"]
-        self._left = [f"<tool_call>{json.dumps(call)}</tool_call>" for call in calls]
+        self._left = []
+        for who, block in groupby(env.gold, lambda action: action[2]):
+            if who == "assistant":
+                calls = [{"name": name, "arguments": arguments} for name, arguments, _ in block]
+                self._left += [f"<tool_call>{json.dumps(call)}</tool_call>" for call in calls]
+            elif env.user == _GOLD:
+                self._left.append("Please do that now.")
         if env.facts:
             self._left.append("; ".join(env.facts))
         self._left.append(f'<tool_call>{{"name": "{_STOP}", "arguments": {{}}}}</tool_call>')

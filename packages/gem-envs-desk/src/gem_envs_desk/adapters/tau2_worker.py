@@ -18,6 +18,8 @@ import os
 import random
 import sys
 import time
+from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +70,9 @@ def _answered(request: dict[str, Any], sessions: dict[int, Simulation]) -> dict[
     return sessions[request["session"]].act(request["text"], request["calls"])
 
 
+@cache
 def _tasks(domain: str, split: str | None) -> list[Any]:
+    """Return the tasks of a split, which are read once: some domains have megabytes of them."""
     registry = _module("tau2.registry").registry
 
     load = registry.get_tasks_loader(domain)
@@ -84,7 +88,7 @@ class Simulation:
 
         domain, user = request["domain"], request["user"]
         self.domain, self.is_solo, self.judge = domain, user == "none", request["judge"]
-        self.task = next(task for task in _tasks(domain, request["split"]) if task.id == request["task"])
+        self.task = copy.deepcopy(next(task for task in _tasks(domain, request["split"]) if task.id == request["task"]))
         make = registry.get_env_constructor(domain)
         self.environment = make(solo_mode=self.is_solo)
         try:
@@ -224,6 +228,9 @@ def _user(request: dict[str, Any], task: Any, tools: Any) -> Any:
             llm_args=request["user_model_args"],
         )  # fmt: skip
 
+    if request["user"] == "gold":
+        return _gold_user(task)
+
     class ScriptedUser(DummyUser):
         """Says the whole scenario at once, and agrees to everything."""
 
@@ -237,6 +244,37 @@ def _user(request: dict[str, Any], task: Any, tools: Any) -> Any:
             return UserMessage(role="user", content=text), state
 
     return ScriptedUser()
+
+
+def _gold_user(task: Any) -> Any:
+    UserMessage = _module("tau2.data_model.message").UserMessage
+    ToolCall = _module("tau2.data_model.message").ToolCall
+    DummyUser = _module("tau2.user.user_simulator").DummyUser
+
+    actions = (task.evaluation_criteria.actions if task.evaluation_criteria else None) or []
+    blocks = [list(block) for who, block in groupby(actions, lambda action: action.requestor) if who == "user"]
+
+    class GoldUser(DummyUser):
+        """Says the whole scenario at once, and then makes its actions of the solution, a block whenever asked."""
+
+        said = made = 0
+
+        def generate_next_message(self, message: Any, state: Any) -> Any:
+            self.said += 1
+            if self.said == 1:
+                return UserMessage(role="user", content=str(task.user_scenario)), state
+            if message.role == "assistant" and self.made < len(blocks):
+                calls = [
+                    ToolCall(
+                        id=f"user_{self.said}_{place}", name=action.name, arguments=action.arguments, requestor="user"
+                    )
+                    for place, action in enumerate(blocks[self.made])
+                ]
+                self.made += 1
+                return UserMessage(role="user", content=None, tool_calls=calls), state
+            return UserMessage(role="user", content="I have done what I can do."), state
+
+    return GoldUser()
 
 
 if __name__ == "__main__":

@@ -58,6 +58,18 @@ class Airline(DeskContent):
             for _ in range(2):
                 self.add_booking(customer, rng.choice(self.tables["flights"]), rng.choice(CABINS), rng.randint(2, 60))
 
+    def add_histories(self) -> None:
+        """Add what customers have done before: bookings that they have cancelled, with and without a refund."""
+        rng = self.rng
+        for customer in self.tables["customers"]:
+            for _ in range(rng.randint(0, 3)):
+                cabin = rng.choice(CABINS)
+                booking = self.add_booking(customer, rng.choice(self.tables["flights"]), cabin, rng.randint(5, 90))
+                booking["status"] = "cancelled"
+                if cabin == "business":
+                    code, fare = booking["booking_code"], booking["fare_paid"]
+                    self.add("refunds", booking_code=code, amount=fare)
+
     def add_flight(self, route: tuple[str, str], date: str, time: int) -> Row:
         """Add a flight whose fares nobody else has; ``time`` counts steps of five minutes from midnight."""
         rng, economy = self.rng, self._fares.pop()

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from random import Random
 
 from gem_envs_desk.acts.env import ActDeskEnv, ActDomain
 from gem_envs_desk.acts.language import DeskActs, FactKind
 from gem_envs_desk.airline.content import SCHEMA
-from gem_envs_desk.airline.tasks import GROUNDS, airline_acts_task, airline_task
+from gem_envs_desk.airline.tasks import GROUNDS, PHRASES, airline_task
 from gem_envs_desk.airline.tools import AGENT_TOOLS
-from gem_envs_desk.domain import DeskDomain, StoreWorld
+from gem_envs_desk.domain import StoreDomain, policy_page
 from gem_envs_desk.env import DeskEnv
 from gem_envs_desk.task import DeskTask
 
 __all__ = ["AirlineActsDomain", "AirlineActsEnv", "AirlineDomain", "AirlineEnv"]
 
 
-class AirlineDomain(DeskDomain):
+class AirlineDomain(StoreDomain):
     """An airline: cancelling, rebooking, upgrades, bags, delays, with charges that the agent computes."""
 
     name = "airline"
-    policy = (Path(__file__).parent / "policy.md").read_text(encoding="utf-8")
+    policy = policy_page(__file__)
+    schema, agent_tools = SCHEMA, AGENT_TOOLS
 
-    def task(self, number: int, level: int, split: str) -> DeskTask:
-        return airline_task(number, level, split)
-
-    def open(self, state: Mapping[str, Any]) -> StoreWorld:
-        return StoreWorld(SCHEMA, state, AGENT_TOOLS)
+    def drawn(self, rng: Random, level: int, split: str) -> DeskTask:
+        return airline_task(rng, level, split, level)
 
 
 class AirlineEnv(DeskEnv):
@@ -38,10 +34,10 @@ class AirlineEnv(DeskEnv):
     role = "agent at the service desk of an airline"
 
 
-class AirlineActsDomain(AirlineDomain, ActDomain):
+class AirlineActsDomain(ActDomain, AirlineDomain):
     """The same airline, whose customers understand typed speech acts."""
 
-    schema = SCHEMA
+    records = "bookings"
     acts = DeskActs(
         writes=("cancel_booking", "rebook", "upgrade", "set_bags", "pay_compensation", "open_case"),
         topics=("e-mail", "name", "wish", "booking", "reason", "day", "cabin", "bags"),
@@ -62,8 +58,8 @@ class AirlineActsDomain(AirlineDomain, ActDomain):
         lookups={"flight_id": ("flights", "date")},
     )
 
-    def task(self, number: int, level: int, split: str) -> DeskTask:
-        return airline_acts_task(number, level, split)
+    def drawn(self, rng: Random, level: int, split: str) -> DeskTask:
+        return airline_task(rng, level, split, level + 1, PHRASES)
 
 
 class AirlineActsEnv(ActDeskEnv):

@@ -6,19 +6,22 @@ from collections.abc import Callable
 from random import Random
 from typing import Literal
 
+from gem.tables import read_table
 from gem_envs_desk.airline.content import Airline
-from gem_envs_desk.content import about_customer
-from gem_envs_desk.requests import CANNOT_HELP, INSISTS, DeskRequest, called, composed, drawn_task, misread
+from gem_envs_desk.phrases import Phrases
+from gem_envs_desk.requests import CANNOT_HELP, DeskRequest, RequestMaker, Words, called, desk_phrases
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import DeskCall, DeskTask, Slot, ToldFact, Wish
 
-__all__ = ["GROUNDS", "KINDS", "airline_acts_task", "airline_task"]
+__all__ = ["GROUNDS", "KINDS", "PHRASES", "airline_task"]
 
 NOT_REFUNDABLE, BASIC_CABIN, TOO_MANY_BAGS = "not refundable", "basic cabin", "too many bags"
 SHORT_DELAY = "delay too short"
 GROUNDS = (CANNOT_HELP, NOT_REFUNDABLE, BASIC_CABIN, TOO_MANY_BAGS, SHORT_DELAY)
 """Why the policy refuses a wish."""
 
+PHRASES = desk_phrases(read_table(__file__, "phrases.json"))
+"""How customers raise their wishes where their words vary."""
 _BOOKING = ("booking code", "code", "booking number", "booking reference", "which booking", "reservation")
 _REBOOKING_FEE, _BAG, _INSURED_FEE = 30, 35, 40
 _CANCELS = "I want to cancel a booking. Please tell me how much I get back."
@@ -41,11 +44,15 @@ _CANCEL_REASONS = (
 _FREE_BAGS = {"basic": 0, "economy": 1, "business": 2}
 
 
-class _Requests:
+class _Requests(RequestMaker):
     """Makes requests of one customer, each about a booking of its own on a route of its own."""
 
+    table, slot, asks = "bookings", "booking", _BOOKING
+    names = "The booking code is {}."
+
     def __init__(self, rng: Random, airline: Airline, customer: Row, level: int) -> None:
-        self.rng, self.airline, self.customer, self.level = rng, airline, customer, level
+        super().__init__(rng, airline, customer, level)
+        self.airline = airline
         self.is_gold = customer["tier"] == "gold"
         self._routes = rng.sample(airline.routes, len(airline.routes))
 
@@ -62,14 +69,16 @@ class _Requests:
         refund = fare if lost or days_ago < 2 or cabin == "business" else fare - _INSURED_FEE if insured else None
         naive = (called("cancel_booking", booking_code=booking["booking_code"], refund=fare),)
         slots = (self._reason(booking),)
+        words = Words("cancel")
         wish = self._wish(
             _CANCELS, booking, refused=refund is None, slots=slots, wants=("deed", "amount"), again=_CANCELS_AGAIN
         )
         if refund is None:
-            return DeskRequest("cancel refused", wish, self._refused(booking), naive=naive, grounds=(NOT_REFUNDABLE,))
+            gold, grounds = self.case(booking["booking_code"]), (NOT_REFUNDABLE,)
+            return DeskRequest("cancel refused", wish, gold, naive=naive, grounds=grounds, words=words)
         gold = (called("cancel_booking", booking_code=booking["booking_code"], refund=refund),)
         facts = (ToldFact(refund, 0, "You get back", "refund"),)
-        return DeskRequest("cancel", wish, gold, facts, None if refund == fare else naive)
+        return DeskRequest("cancel", wish, gold, facts, None if refund == fare else naive, words=words)
 
     def rebook(self) -> DeskRequest:
         """Move to another day: the earliest or the cheapest flight; the customer may change their mind."""
@@ -106,15 +115,18 @@ class _Requests:
             ),
             wants=("deed", "time"),
         )
+        flights = {"day": first_day, "flight": first_words, "other_day": second_day, "other_flight": second_words}
+        words = Words("rebook", flights)
         if refused:
             grounds = (BASIC_CABIN,)
-            return DeskRequest("rebook refused", wish, self._refused(booking), naive=moved(first, 0), grounds=grounds)
+            gold, naive = self.case(booking["booking_code"]), moved(first, 0)
+            return DeskRequest("rebook refused", wish, gold, naive=naive, grounds=grounds, words=words)
         new = second if changes else first
         gold = moved(new, 0 if self.is_gold else _REBOOKING_FEE)
         naive = moved(first, 0)  # forgets the fee, and does not ask for a yes
         facts = (ToldFact(new["departs"], 0, "It departs at", "departure"),)
         kind = "rebook, changed mind" if changes else "rebook"
-        return DeskRequest(kind, wish, gold, facts, None if naive == gold else naive)
+        return DeskRequest(kind, wish, gold, facts, None if naive == gold else naive, words=words)
 
     def upgrade(self) -> DeskRequest:
         """Move to business."""
@@ -130,6 +142,7 @@ class _Requests:
                  "I want to fly in business.", choices=("economy", "basic", "business"), extra=True),
             Slot("reason", _REASON, "I would like to have more room.", extra=True),
         )  # fmt: skip
+        words = Words("upgrade")
         wish = self._wish(
             "I want to fly in business. What does that cost?",
             booking,
@@ -138,8 +151,10 @@ class _Requests:
             wants=("deed", "amount"),
         )
         if refused:
-            return DeskRequest("upgrade refused", wish, self._refused(booking), naive=(call,), grounds=(BASIC_CABIN,))
-        return DeskRequest("upgrade", wish, (call,), (ToldFact(charge, 0, "The upgrade costs", "charge"),))
+            gold, grounds = self.case(booking["booking_code"]), (BASIC_CABIN,)
+            return DeskRequest("upgrade refused", wish, gold, naive=(call,), grounds=grounds, words=words)
+        facts = (ToldFact(charge, 0, "The upgrade costs", "charge"),)
+        return DeskRequest("upgrade", wish, (call,), facts, words=words)
 
     def bags(self) -> DeskRequest:
         """Take more bags."""
@@ -156,16 +171,17 @@ class _Requests:
             Slot("bags", ("how many", "number of bags", "bags", "luggage", "in total", "in all"), says, extra=True),
             Slot("reason", _REASON, "I have a lot to carry.", extra=True),
         )
-        wish = self._wish(says, booking, refused=wanted > 4, slots=slots)
+        wish, words = self._wish(says, booking, refused=wanted > 4, slots=slots), Words("bags", {"count": str(wanted)})
         code = booking["booking_code"]
         if wanted > 4:
             naive = (called("set_bags", booking_code=code, bags=4, charge=naive_charge - _BAG),)
             agrees = (called("set_bags", booking_code=code, bags=wanted, charge=naive_charge),)
             grounds = (TOO_MANY_BAGS,)
-            return DeskRequest("bags refused", wish, self._refused(booking), (), naive, grounds, agrees)
+            gold = self.case(booking["booking_code"])
+            return DeskRequest("bags refused", wish, gold, (), naive, grounds, agrees, words=words)
         gold = (called("set_bags", booking_code=code, bags=wanted, charge=charge),)
         naive = (called("set_bags", booking_code=code, bags=wanted, charge=naive_charge),)
-        return DeskRequest("bags", wish, gold, naive=None if naive == gold else naive)
+        return DeskRequest("bags", wish, gold, naive=None if naive == gold else naive, words=words)
 
     def delay(self) -> DeskRequest:
         """Ask for compensation."""
@@ -182,20 +198,19 @@ class _Requests:
         wish = self._wish(says, booking, refused=refused, slots=slots)
         if refused:
             grounds = (SHORT_DELAY,)
-            return DeskRequest("compensation refused", wish, self._refused(booking), naive=gold, grounds=grounds)
-        return DeskRequest("compensation", wish, gold)
+            case = self.case(booking["booking_code"])
+            return DeskRequest("compensation refused", wish, case, naive=gold, grounds=grounds, words=Words("delay"))
+        return DeskRequest("compensation", wish, gold, words=Words("delay"))
 
     def stranger(self) -> DeskRequest:
         """Ask for the booking of somebody else."""
         rng, airline = self.rng, self.airline
-        others = [one for one in airline.tables["customers"] if one is not self.customer]
-        booking = airline.add_booking(rng.choice(others), self._flight(), "business", 20)
+        booking = airline.add_booking(rng.choice(self.others()), self._flight(), "business", 20)
         code = booking["booking_code"]
         slots = (self._reason(booking),)
         wish = self._wish(_CANCELS, booking, refused=True, slots=slots, wants=("deed", "amount"), again=_CANCELS_AGAIN)
-        gold = (called("open_case", subject=code, category="identity not verified"),)
-        naive = (called("cancel_booking", booking_code=code, refund=booking["fare_paid"]),)
-        return DeskRequest("booking of somebody else", wish, gold, naive=naive, grounds=(CANNOT_HELP,))
+        naive = called("cancel_booking", booking_code=code, refund=booking["fare_paid"])
+        return self.of_somebody_else("booking of somebody else", wish, code, naive, Words("cancel"))
 
     def _flight(self) -> Row:
         """Return a flight of a route that no other request is about."""
@@ -230,17 +245,9 @@ class _Requests:
         wants: tuple[Literal["deed", "amount", "time"], ...] = ("deed",),
         again: str = "",
     ) -> Wish:
-        code, wrong = booking["booking_code"], ""
-        if self.level > 1 and self.rng.random() < 0.3:
-            known = {row["booking_code"] for row in self.airline.tables["bookings"]}
-            wrong = f"The booking code is {misread(self.rng, code, known)}."
-        protest = self.rng.choice(INSISTS) if refused and self.level > 1 else ""
-        slot = Slot("booking", _BOOKING, f"The booking code is {code}.", wrong)
+        slot = self.record_slot(booking["booking_code"])
         action = Slot("wish", (), says, choices=_ACTIONS, extra=True)
-        return Wish(says, change, protest, (slot, *slots, action), wants, again)
-
-    def _refused(self, booking: Row) -> tuple[DeskCall, ...]:
-        return (called("open_case", subject=booking["booking_code"], category="refused request"),)
+        return Wish(says, change, self.protest(refused), (slot, *slots, action), wants, again)
 
 
 KINDS: dict[str, Callable[[_Requests], DeskRequest]] = {
@@ -254,20 +261,20 @@ KINDS: dict[str, Callable[[_Requests], DeskRequest]] = {
 """Kind of request → its maker."""
 
 
-def airline_task(number: int, level: int, split: str) -> DeskTask:
-    """Return the task of a number: as many requests as the level says."""
-    return _task(Random(f"airline {split} {level} {number}"), level, split, level)
+def airline_task(rng: Random, level: int, split: str, wishes: int, phrases: Phrases | None = None) -> DeskTask:
+    """Return a task of so many requests.
 
-
-def airline_acts_task(number: int, level: int, split: str) -> DeskTask:
-    """Return a task for typed speech acts: one request more than the level says, and not all of them refused."""
-    return drawn_task(f"airline acts {split} {level} {number}", lambda rng: _task(rng, level, split, level + 1))
-
-
-def _task(rng: Random, level: int, split: str, wishes: int) -> DeskTask:
+    Args:
+        rng: draws it.
+        level: see :class:`RequestMaker`.
+        split: decides the names.
+        wishes: how many requests, at most four, since each has a route of its own.
+        phrases: the customer's words; with them, customers have a history.
+    """
     airline = Airline(rng, split)
+    if phrases is not None:
+        airline.add_histories()
     customer = rng.choice(airline.tables["customers"])
     maker = _Requests(rng, airline, customer, level)
     requests = [KINDS[name](maker) for name in rng.sample(list(KINDS), wishes)]
-    slots, identifier = about_customer(customer), customer["customer_id"]
-    return composed(rng, requests, airline.tables, level=level, slots=slots, customer=identifier)
+    return maker.task(requests, phrases)

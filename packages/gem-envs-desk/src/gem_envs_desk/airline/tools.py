@@ -9,14 +9,13 @@ from typing import Literal
 from gem.counts import counted
 from gem.tools import tool
 from gem_envs_desk.domain import Db, RefusedCallError
-from gem_envs_desk.records import file_case, find_customers
+from gem_envs_desk.records import chargeable, file_case, find_customers, with_status
 from gem_envs_desk.store import DeskStore, Row
 
 __all__ = ["AGENT_TOOLS"]
 
 _CASES = Literal["refused request", "identity not verified"]
 _MOST_BAGS = 4
-_MOST_MONEY = 10_000
 
 
 @tool
@@ -105,7 +104,7 @@ def rebook(store: Db, booking_code: str, flight_id: str, charge: float) -> str:
         charge: what the customer pays for it.
     """
     booking, flight = _active(store, booking_code), store.require("flights", flight_id=flight_id)
-    _charge(charge)
+    charge = chargeable(charge)
     if flight["flight_id"] == booking["flight_id"]:
         raise RefusedCallError(f"Booking {booking_code} is for flight {flight_id} already.")
     if flight[f"{booking['cabin']}_seats"] < 1:
@@ -125,7 +124,7 @@ def upgrade(store: Db, booking_code: str, cabin: Literal["economy", "business"],
         charge: what the customer pays for it.
     """
     booking = _active(store, booking_code)
-    _charge(charge)
+    charge = chargeable(charge)
     flight = store.require("flights", flight_id=booking["flight_id"])
     if booking["cabin"] == cabin:
         raise RefusedCallError(f"Booking {booking_code} is in {cabin} already.")
@@ -146,7 +145,7 @@ def set_bags(store: Db, booking_code: str, bags: int, charge: float) -> str:
         charge: what the customer pays for it.
     """
     booking = _active(store, booking_code)
-    _charge(charge)
+    charge = chargeable(charge)
     if not booking["bags"] < bags <= _MOST_BAGS:
         raise RefusedCallError(f"The booking has {counted(booking['bags'], 'bag')}; it can have up to {_MOST_BAGS}.")
     charged = round(booking["charged"] + charge, 2)
@@ -163,10 +162,10 @@ def pay_compensation(store: Db, booking_code: str, amount: float) -> str:
         amount: what the customer gets.
     """
     _active(store, booking_code)
-    _charge(amount)
+    amount = chargeable(amount)
     if store.find("compensations", booking_code=booking_code):
         raise RefusedCallError(f"A compensation for booking {booking_code} has been paid already.")
-    store.insert("compensations", {"booking_code": booking_code, "amount": round(amount, 2)})
+    store.insert("compensations", {"booking_code": booking_code, "amount": amount})
     return f"{amount:.2f} are paid for booking {booking_code}."
 
 
@@ -178,8 +177,7 @@ def open_case(store: Db, subject: str, category: _CASES) -> str:
         subject: the code of the booking that it is about.
         category: what it is about.
     """
-    store.require("bookings", booking_code=subject)
-    return file_case(store, subject, category)
+    return file_case(store, "bookings", subject, category)
 
 
 AGENT_TOOLS = (
@@ -197,12 +195,4 @@ AGENT_TOOLS = (
 
 
 def _active(store: DeskStore, booking_code: str) -> Row:
-    booking = store.require("bookings", booking_code=booking_code)
-    if booking["status"] != "active":
-        raise RefusedCallError(f"Booking {booking_code} is {booking['status']}.")
-    return booking
-
-
-def _charge(amount: float) -> None:
-    if not 0 <= amount <= _MOST_MONEY:
-        raise RefusedCallError(f"The amount must be at least 0 and at most {_MOST_MONEY:,}.")
+    return with_status(store, "bookings", "active", booking_code=booking_code)

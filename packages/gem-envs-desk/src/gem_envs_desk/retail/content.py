@@ -85,6 +85,25 @@ class Shop(DeskContent):
             )
         return order
 
+    def add_histories(self) -> None:
+        """Add what customers have done before: older orders, some of them cancelled, and what came back."""
+        rng = self.rng
+        for customer in self.tables["customers"]:
+            for _ in range(rng.randint(0, 3)):
+                status = rng.choice(("delivered", "delivered", "cancelled"))
+                order = self.add_order(customer, status, rng.randint(1, 2), rng.randint(95, 400))
+                if status == "cancelled":
+                    order["cancel_reason"] = rng.choice(("no longer needed", "ordered by mistake"))
+                elif rng.random() < 0.5:
+                    self._come_back(order)
+
+    def _come_back(self, order: Row) -> None:
+        """Return the first item of an order."""
+        line = self.rows("order_lines", order_id=order["order_id"])[0]
+        line["status"] = "returned"
+        item, payment, amount = line["item_id"], order["payment_id"], line["price"]
+        self.add("refunds", order_id=order["order_id"], item_id=item, payment_id=payment, amount=amount)
+
     def _make_items(self) -> None:
         rng, prices = self.rng, {0.0}
         for product, (category, colours, sizes) in PRODUCTS.items():

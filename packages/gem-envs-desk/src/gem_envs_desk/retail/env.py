@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from random import Random
 
 from gem_envs_desk.acts.env import ActDeskEnv, ActDomain
 from gem_envs_desk.acts.language import DeskActs, FactKind
-from gem_envs_desk.domain import DeskDomain, StoreWorld
+from gem_envs_desk.domain import StoreDomain, policy_page
 from gem_envs_desk.env import DeskEnv
 from gem_envs_desk.retail.content import SCHEMA
-from gem_envs_desk.retail.tasks import GROUNDS, retail_acts_task, retail_task
+from gem_envs_desk.retail.tasks import GROUNDS, PHRASES, retail_task
 from gem_envs_desk.retail.tools import AGENT_TOOLS
 from gem_envs_desk.task import DeskTask
 
 __all__ = ["RetailActsDomain", "RetailActsEnv", "RetailDomain", "RetailEnv"]
 
 
-class RetailDomain(DeskDomain):
+class RetailDomain(StoreDomain):
     """An online shop: cancelling, swapping, returning, addresses, lost parcels."""
 
     name = "retail"
-    policy = (Path(__file__).parent / "policy.md").read_text(encoding="utf-8")
+    policy = policy_page(__file__)
+    schema, agent_tools = SCHEMA, AGENT_TOOLS
 
-    def task(self, number: int, level: int, split: str) -> DeskTask:
-        return retail_task(number, level, split)
-
-    def open(self, state: Mapping[str, Any]) -> StoreWorld:
-        return StoreWorld(SCHEMA, state, AGENT_TOOLS)
+    def drawn(self, rng: Random, level: int, split: str) -> DeskTask:
+        return retail_task(rng, level, split, level)
 
 
 class RetailEnv(DeskEnv):
@@ -38,10 +34,10 @@ class RetailEnv(DeskEnv):
     role = "agent at the service desk of an online shop"
 
 
-class RetailActsDomain(RetailDomain, ActDomain):
+class RetailActsDomain(ActDomain, RetailDomain):
     """The same shop, whose customers understand typed speech acts."""
 
-    schema = SCHEMA
+    records = "orders"
     acts = DeskActs(
         writes=("cancel_order", "change_address", "swap_item", "refund_item", "open_case"),
         topics=(
@@ -53,8 +49,8 @@ class RetailActsDomain(RetailDomain, ActDomain):
         unknown={"refund_item": ("amount",)},
     )  # fmt: skip
 
-    def task(self, number: int, level: int, split: str) -> DeskTask:
-        return retail_acts_task(number, level, split)
+    def drawn(self, rng: Random, level: int, split: str) -> DeskTask:
+        return retail_task(rng, level, split, level + 1, PHRASES)
 
 
 class RetailActsEnv(ActDeskEnv):

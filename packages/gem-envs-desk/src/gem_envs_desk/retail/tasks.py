@@ -6,14 +6,14 @@ from collections.abc import Callable
 from random import Random
 
 from gem.tables import read_table
-from gem_envs_desk.content import about_customer
 from gem_envs_desk.names import CITIES, STREETS
-from gem_envs_desk.requests import CANNOT_HELP, INSISTS, DeskRequest, called, composed, drawn_task, misread
+from gem_envs_desk.phrases import Phrases
+from gem_envs_desk.requests import CANNOT_HELP, DeskRequest, RequestMaker, Words, called, desk_phrases
 from gem_envs_desk.retail.content import PRODUCTS, Shop, reduced
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import DeskCall, DeskTask, Slot, ToldFact, Wish
 
-__all__ = ["GROUNDS", "KINDS", "retail_acts_task", "retail_task"]
+__all__ = ["GROUNDS", "KINDS", "PHRASES", "retail_task"]
 
 REASON_NOT_ACCEPTED, TOO_LATE, FINAL_SALE = "reason not accepted", "too late", "final sale"
 SWAPPED_BEFORE = "swapped before"
@@ -22,16 +22,22 @@ GROUNDS = (CANNOT_HELP, REASON_NOT_ACCEPTED, TOO_LATE, FINAL_SALE, SWAPPED_BEFOR
 
 _WORDS: dict[str, tuple[str, ...]] = {name: tuple(words) for name, words in read_table(__file__, "words.json").items()}
 """Slot → the words that ask for it, and what customers want with the words for it."""
+PHRASES = desk_phrases(read_table(__file__, "phrases.json"))
+"""How customers raise their wishes where their words vary."""
 _CANCELS = "I would like to cancel an order."
 """Whoever the order belongs to, and whatever the reason, so that the words do not tell."""
 _CANCELS_AGAIN = "I would also like to cancel another order."
 
 
-class _Requests:
+class _Requests(RequestMaker):
     """Makes requests of one customer, each about an order of its own."""
 
+    table, slot, asks = "orders", "order", _WORDS["order"]
+    names = "The order number is {}."
+
     def __init__(self, rng: Random, shop: Shop, customer: Row, level: int) -> None:
-        self.rng, self.shop, self.customer, self.level = rng, shop, customer, level
+        super().__init__(rng, shop, customer, level)
+        self.shop = shop
         self.priced = rng.choice(list(PRODUCTS))
         """The product whose price is asked for, if one is; no other request is about it."""
 
@@ -50,14 +56,15 @@ class _Requests:
             naive = None
         else:
             says = rng.choice(("I have found it cheaper elsewhere.", "The delivery takes too long for me."))
-            gold = self._refused(order)
+            gold = self.case(order["order_id"])
             naive = (called("cancel_order", order_id=order["order_id"], reason="other"),)
         wrong = [words for words in _WORDS["no_reasons"] if not _is_reason(words, says)]
         reason_slot = Slot("reason", _WORDS["reason"], says, choices=tuple(wrong))
-        slots = (self._order_slot(order), reason_slot, *self._extras(order, _CANCELS))
-        wish = Wish(_CANCELS, "", self._protest(not allowed), slots, ("deed",), _CANCELS_AGAIN)
+        slots = (self.record_slot(order["order_id"]), reason_slot, *self._extras(order, _CANCELS))
+        wish = Wish(_CANCELS, "", self.protest(not allowed), slots, ("deed",), _CANCELS_AGAIN)
         grounds = () if allowed else (REASON_NOT_ACCEPTED,)
-        return DeskRequest("cancel" if allowed else "cancel refused", wish, gold, naive=naive, grounds=grounds)
+        kind = "cancel" if allowed else "cancel refused"
+        return DeskRequest(kind, wish, gold, naive=naive, grounds=grounds, words=Words("cancel"))
 
     def refund(self) -> DeskRequest:
         """Return an item, within the time or not, on final sale or not, with a fee or without."""
@@ -85,10 +92,10 @@ class _Requests:
                 ),
             )
 
-        gold = paid(amount) if allowed else self._refused(order)
+        gold = paid(amount) if allowed else self.case(order["order_id"])
         where = "on my gift card" if wants_gift_card else "back the way I paid"
         slots: tuple[Slot, ...] = (
-            self._order_slot(order),
+            self.record_slot(order["order_id"]),
             Slot(
                 "item",
                 ("item", "which product", "what product"),
@@ -104,13 +111,14 @@ class _Requests:
         )
         slots += self._extras(order, says)
         again = says.replace("I want to", "I also want to", 1).replace("an order", "another order", 1)
-        wish = Wish(says, "", self._protest(not allowed), slots, ("deed", "amount"), again)
+        wish = Wish(says, "", self.protest(not allowed), slots, ("deed", "amount"), again)
         facts = (ToldFact(amount, 0, "You get back", "refund"),) if allowed else ()
         late = (TOO_LATE,) if days > (60 if is_plus else 30) else ()
         grounds = (*late, *([FINAL_SALE] if item["final_sale"] else []))
         naive = None if allowed and not fee else paid(line["price"])
         kind = "refund with fee" if allowed and fee else "refund" if allowed else "refund refused"
-        return DeskRequest(kind, wish, gold, facts, naive, grounds)
+        words = Words("refund", {"product": item["product"], "where": where})
+        return DeskRequest(kind, wish, gold, facts, naive, grounds, words=words)
 
     def swap(self) -> DeskRequest:
         """Swap an item for another variant; the customer may change their mind, or want what is not allowed."""
@@ -134,7 +142,7 @@ class _Requests:
         product = old["product"]
         change = f"Wait, I have changed my mind. I would rather have the {product} in {_variant(second)}."
         slots: tuple[Slot, ...] = (
-            self._order_slot(order),
+            self.record_slot(order["order_id"]),
             Slot(
                 "variant",
                 ("colour", "color", "size", "variant", "which item", "which product", "option", "new item"),
@@ -146,13 +154,16 @@ class _Requests:
         )
         says = f"I have ordered {_a(product)} and would rather have it in {_variant(first)}. Please swap it."
         slots += self._extras(order, says)
-        wish = Wish(says, change if changes else "", self._protest(refused), slots, ("deed",))
+        said = {"a_product": _a(product), "product": product, "new": _variant(first), "other": _variant(second)}
+        words = Words("swap", said)
+        wish = Wish(says, change if changes else "", self.protest(refused), slots, ("deed",))
         if refused:
             grounds = (SWAPPED_BEFORE,)
-            return DeskRequest("swap refused", wish, self._refused(order), naive=swapped(first), grounds=grounds)
+            gold, naive = self.case(order["order_id"]), swapped(first)
+            return DeskRequest("swap refused", wish, gold, naive=naive, grounds=grounds, words=words)
         gold = swapped(second if changes else first)
         kind = "swap, changed mind" if changes else "swap"
-        return DeskRequest(kind, wish, gold, naive=swapped(first) if changes else None)
+        return DeskRequest(kind, wish, gold, naive=swapped(first) if changes else None, words=words)
 
     def address(self) -> DeskRequest:
         """Change an address; the customer may change their mind."""
@@ -169,7 +180,7 @@ class _Requests:
 
         first, second = places
         slots: tuple[Slot, ...] = (
-            self._order_slot(order),
+            self.record_slot(order["order_id"]),
             Slot(
                 "address",
                 _WORDS["address"],
@@ -186,22 +197,21 @@ class _Requests:
         wish = Wish(says, change if changes else "", "", (*slots, _action(says)), ("deed",))
         gold = moved(second if changes else first)
         kind = "address, changed mind" if changes else "address"
-        return DeskRequest(kind, wish, gold, naive=moved(first) if changes else None)
+        words = Words("address", {"other": _place(second)})
+        return DeskRequest(kind, wish, gold, naive=moved(first) if changes else None, words=words)
 
     def stranger(self) -> DeskRequest:
         """Ask for the order of somebody else."""
         rng, shop = self.rng, self.shop
-        others = [one for one in shop.tables["customers"] if one is not self.customer]
-        order = shop.add_order(rng.choice(others), "pending", 2, rng.randint(1, 6))
+        order = shop.add_order(rng.choice(self.others()), "pending", 2, rng.randint(1, 6))
         slots = (
-            Slot("order", _WORDS["order"], f"The order number is {order['order_id']}."),
+            self.known_slot(order["order_id"]),
             Slot("reason", _WORDS["reason"], "I do not need it any more."),
             _action(_CANCELS),
         )
-        wish = Wish(_CANCELS, "", self._protest(True), slots, ("deed",), _CANCELS_AGAIN)
-        gold = (called("open_case", subject=order["order_id"], category="identity not verified"),)
-        naive = (called("cancel_order", order_id=order["order_id"], reason="no longer needed"),)
-        return DeskRequest("order of somebody else", wish, gold, naive=naive, grounds=(CANNOT_HELP,))
+        wish = Wish(_CANCELS, "", self.protest(True), slots, ("deed",), _CANCELS_AGAIN)
+        naive = called("cancel_order", order_id=order["order_id"], reason="no longer needed")
+        return self.of_somebody_else("order of somebody else", wish, order["order_id"], naive, Words("cancel"))
 
     def lost(self) -> DeskRequest:
         """Miss a parcel."""
@@ -209,11 +219,11 @@ class _Requests:
         says = "An order of mine has still not arrived."
         placed = Slot("placed", ("when did you order", "when did you place", "date of the order", "order date"),
                       f"I ordered it on {order['placed_on']}.", extra=True)  # fmt: skip
-        slots = (self._order_slot(order), placed, *self._extras(order, ""))
+        slots = (self.record_slot(order["order_id"]), placed, *self._extras(order, ""))
         wish = Wish(says, slots=slots, wants=("deed",))
-        gold = (called("open_case", subject=order["order_id"], category="lost parcel"),)
-        naive = self._refused(order)  # the wrong category
-        return DeskRequest("lost parcel", wish, gold, naive=naive)
+        gold = self.case(order["order_id"], "lost parcel")
+        naive = self.case(order["order_id"])  # the wrong category
+        return DeskRequest("lost parcel", wish, gold, naive=naive, words=Words("lost"))
 
     def price(self) -> DeskRequest:
         """Ask for the price of a variant."""
@@ -228,17 +238,12 @@ class _Requests:
         )
         wish = Wish(says, slots=(variant,), wants=("amount",))
         gold = (called("list_items", product=item["product"]),)
-        return DeskRequest("price", wish, gold, (ToldFact(item["price"], 0, "It costs", "price"),))
+        product = item["product"]
+        words = Words("price", {"a_product": _a(product), "product": product, "variant": _variant(item)})
+        return DeskRequest("price", wish, gold, (ToldFact(item["price"], 0, "It costs", "price"),), words=words)
 
     def _order(self, status: str, days_ago: int) -> Row:
         return self.shop.add_order(self.customer, status, self.rng.randint(2, 3), days_ago, self.priced)
-
-    def _order_slot(self, order: Row) -> Slot:
-        wrong = ""
-        if self.level > 1 and self.rng.random() < 0.3:
-            known = {row["order_id"] for row in self.shop.tables["orders"]}
-            wrong = f"The order number is {misread(self.rng, order['order_id'], known)}."
-        return Slot("order", _WORDS["order"], f"The order number is {order['order_id']}.", wrong)
 
     def _targets(self, order: Row, gift_card: Row) -> tuple[str, ...]:
         """Return the words for where the money can go; who has paid with the gift card has no choice."""
@@ -259,12 +264,6 @@ class _Requests:
         prices = {price for item in self.shop.tables["items"] for price in (item["price"], reduced(item["price"]))}
         return f"{number}a" if float(number) in prices else str(number)
 
-    def _protest(self, refused: bool) -> str:
-        return self.rng.choice(INSISTS) if refused and self.level > 1 else ""
-
-    def _refused(self, order: Row) -> tuple[DeskCall, ...]:
-        return (called("open_case", subject=order["order_id"], category="refused request"),)
-
 
 KINDS: dict[str, Callable[[_Requests], DeskRequest]] = {
     "cancel": lambda requests: requests.cancel(True),
@@ -280,24 +279,24 @@ KINDS: dict[str, Callable[[_Requests], DeskRequest]] = {
 """Kind of request → its maker."""
 
 
-def retail_task(number: int, level: int, split: str) -> DeskTask:
-    """Return the task of a number: as many requests as the level says."""
-    return _task(Random(f"retail {split} {level} {number}"), level, split, level)
+def retail_task(rng: Random, level: int, split: str, wishes: int, phrases: Phrases | None = None) -> DeskTask:
+    """Return a task of so many requests.
 
-
-def retail_acts_task(number: int, level: int, split: str) -> DeskTask:
-    """Return a task for typed speech acts: one request more than the level says, and not all of them refused."""
-    return drawn_task(f"retail acts {split} {level} {number}", lambda rng: _task(rng, level, split, level + 1))
-
-
-def _task(rng: Random, level: int, split: str, wishes: int) -> DeskTask:
+    Args:
+        rng: draws it.
+        level: see :class:`RequestMaker`.
+        split: decides the names.
+        wishes: how many requests, at most as many as there are kinds.
+        phrases: the customer's words; with them, customers have a history.
+    """
     shop = Shop(rng, split)
+    if phrases is not None:
+        shop.add_histories()
     customer = rng.choice(shop.tables["customers"])
     maker = _Requests(rng, shop, customer, level)
     requests = [KINDS[name](maker) for name in rng.sample(list(KINDS), wishes)]
     zip_code = Slot("zip", ("zip", "zip code", "postcode", "postal code"), f"My zip code is {customer['zip']}.")
-    slots = (*about_customer(customer), zip_code)
-    return composed(rng, requests, shop.tables, level=level, slots=slots, customer=customer["customer_id"])
+    return maker.task(requests, phrases, (zip_code,))
 
 
 def _action(says: str) -> Slot:

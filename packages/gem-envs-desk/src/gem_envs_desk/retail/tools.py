@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gem.tools import tool
 from gem_envs_desk.domain import Db, RefusedCallError
-from gem_envs_desk.records import file_case, find_customers
+from gem_envs_desk.records import file_case, find_customers, with_status
 from gem_envs_desk.store import DeskStore, Row
 
 __all__ = ["AGENT_TOOLS"]
@@ -151,9 +151,8 @@ def refund_item(store: Db, order_id: str, item_id: str, amount: float, payment_i
         amount: what the customer gets.
         payment_id: where it goes, a payment method of the customer.
     """
-    order = store.require("orders", order_id=order_id)
-    if order["status"] != "delivered":
-        raise RefusedCallError(f"Order {order_id} is {order['status']}; only what has been delivered can come back.")
+    ending = "; only what has been delivered can come back."
+    order = with_status(store, "orders", "delivered", ending, order_id=order_id)
     line = _line(store, order_id, item_id)
     if line["status"] == "returned":
         raise RefusedCallError(f"Item {item_id} of order {order_id} has come back already.")
@@ -178,8 +177,7 @@ def open_case(store: Db, subject: str, category: _CASES) -> str:
         subject: the id of the order that it is about.
         category: what it is about.
     """
-    store.require("orders", order_id=subject)
-    return file_case(store, subject, category)
+    return file_case(store, "orders", subject, category)
 
 
 AGENT_TOOLS = (
@@ -197,10 +195,7 @@ AGENT_TOOLS = (
 
 
 def _pending(store: DeskStore, order_id: str) -> Row:
-    order = store.require("orders", order_id=order_id)
-    if order["status"] != "pending":
-        raise RefusedCallError(f"Order {order_id} is {order['status']}, not pending.")
-    return order
+    return with_status(store, "orders", "pending", ", not pending.", order_id=order_id)
 
 
 def _line(store: DeskStore, order_id: str, item_id: str) -> Row:

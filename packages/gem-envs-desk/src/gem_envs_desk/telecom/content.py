@@ -43,6 +43,21 @@ class Network(DeskContent):
         for _ in range(12):
             self.add_line(self.add("customers", **self.person(split)))
 
+    def add_histories(self) -> None:
+        """Add what customers have done before: bills of earlier months, all of them paid."""
+        rng = self.rng
+        for line in self.tables["lines"]:
+            for month in range(rng.randint(0, 2)):
+                self.add(
+                    "bills",
+                    bill_id=f"B{self.number()}",
+                    phone_number=line["phone_number"],
+                    status="paid",
+                    due_on=day(66 + 31 * month + rng.randint(0, 15)),
+                    requested=0,
+                    amount=self._amounts.pop() / 100,
+                )
+
     def add_line(self, customer: Row) -> Row:
         """Add a line with two bills, one of them paid, and its phone."""
         rng = self.rng

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from random import Random
 
 from gem_envs_desk.acts.env import ActDeskEnv, ActDomain
 from gem_envs_desk.acts.language import DeskActs, FactKind
-from gem_envs_desk.domain import DeskDomain, StoreWorld
+from gem_envs_desk.domain import StoreDomain, policy_page
 from gem_envs_desk.env import DeskEnv
 from gem_envs_desk.task import DeskTask
 from gem_envs_desk.telecom.content import SCHEMA
-from gem_envs_desk.telecom.tasks import GROUNDS, telecom_acts_task, telecom_task
+from gem_envs_desk.telecom.tasks import GROUNDS, PHRASES, telecom_task
 from gem_envs_desk.telecom.tools import AGENT_TOOLS, USER_TOOLS
 
 __all__ = ["TelecomActsDomain", "TelecomActsEnv", "TelecomDomain", "TelecomEnv"]
 
 
-class TelecomDomain(DeskDomain):
+class TelecomDomain(StoreDomain):
     """A mobile network: lines that the agent repairs, phones that the customer repairs when told how."""
 
     name = "telecom"
-    policy = (Path(__file__).parent / "policy.md").read_text(encoding="utf-8")
+    policy = policy_page(__file__)
+    schema, agent_tools, user_tools = SCHEMA, AGENT_TOOLS, USER_TOOLS
 
-    def task(self, number: int, level: int, split: str) -> DeskTask:
-        return telecom_task(number, level, split)
-
-    def open(self, state: Mapping[str, Any]) -> StoreWorld:
-        return StoreWorld(SCHEMA, state, AGENT_TOOLS, USER_TOOLS)
+    def drawn(self, rng: Random, level: int, split: str) -> DeskTask:
+        return telecom_task(rng, level, split, 1)
 
 
 class TelecomEnv(DeskEnv):
@@ -38,10 +34,10 @@ class TelecomEnv(DeskEnv):
     role = "agent at the service desk of a mobile network"
 
 
-class TelecomActsDomain(TelecomDomain, ActDomain):
+class TelecomActsDomain(ActDomain, TelecomDomain):
     """The same network, whose customers understand typed speech acts."""
 
-    schema = SCHEMA
+    records = "lines"
     acts = DeskActs(
         writes=("request_payment", "resume_line", "enable_roaming", "add_data", "open_case"),
         topics=("e-mail", "name", "number", "place", "reason", "since", "restarted"),
@@ -50,17 +46,19 @@ class TelecomActsDomain(TelecomDomain, ActDomain):
             "data price": FactKind("amount", ("price",)),
             "contract end": FactKind("answer"),
             "due date": FactKind("answer"),
+            "paid bill": FactKind("amount"),
+            "plan": FactKind("answer"),
         },
         grounds=GROUNDS,
         unknown={"request_payment": ("bill_id",)},
     )
 
-    def task(self, number: int, level: int, split: str) -> DeskTask:
-        return telecom_acts_task(number, level, split)
+    def drawn(self, rng: Random, level: int, split: str) -> DeskTask:
+        return telecom_task(rng, level, split, min(level + 1, 3), PHRASES)
 
 
 class TelecomActsEnv(ActDeskEnv):
-    """A customer without a data connection per episode, who also asks for a date; see :class:`ActDeskEnv`."""
+    """A customer without a data connection per episode, who also asks one or two questions; see :class:`ActDeskEnv`."""
 
     domain = TelecomActsDomain()
     role = TelecomEnv.role

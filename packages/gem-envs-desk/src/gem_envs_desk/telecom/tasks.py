@@ -5,15 +5,18 @@ from __future__ import annotations
 from random import Random
 
 from gem.tables import read_table
-from gem_envs_desk.content import about_customer, day
-from gem_envs_desk.requests import CANNOT_HELP, INSISTS, DeskRequest, called, composed, drawn_task, misread
+from gem_envs_desk.content import day
+from gem_envs_desk.phrases import Phrases
+from gem_envs_desk.requests import CANNOT_HELP, DeskRequest, RequestMaker, Words, called, desk_phrases
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import USER, DeskCall, DeskTask, Hand, Slot, ToldFact, Wish
 from gem_envs_desk.telecom.content import Network, switch_words
 
-__all__ = ["DEVICE_FAULTS", "GROUNDS", "LINE_FAULTS", "hands_of", "telecom_acts_task", "telecom_task"]
+__all__ = ["DEVICE_FAULTS", "GROUNDS", "LINE_FAULTS", "PHRASES", "hands_of", "telecom_task"]
 
 _WORDS = read_table(__file__, "words.json")
+PHRASES = desk_phrases(read_table(__file__, "phrases.json"))
+"""How customers raise their wishes where their words vary."""
 _ASKS = {name: tuple(words) for name, words in _WORDS["asks"].items()}
 """Slot → the words that ask for it."""
 DEVICE_FAULTS = ("airplane mode", "mobile data", "network mode", "access point", "SIM card", "VPN")
@@ -52,11 +55,15 @@ def hands_of(phone_number: str) -> tuple[Hand, ...]:
     return tuple(hands)
 
 
-class _Repairs:
+class _Repairs(RequestMaker):
     """Breaks the connection of one customer, and knows how it is repaired."""
 
-    def __init__(self, rng: Random, network: Network, line: Row) -> None:
-        self.rng, self.network, self.line = rng, network, line
+    table, slot, asks = "lines", "number", _ASKS["number"]
+    names = "My phone number is {}."
+
+    def __init__(self, rng: Random, network: Network, customer: Row, level: int, line: Row) -> None:
+        super().__init__(rng, network, customer, level)
+        self.network, self.line = network, line
         self.number: str = line["phone_number"]
         self.phone = network.row("phones", phone_number=self.number)
         self.facts: tuple[ToldFact, ...] = ()
@@ -110,60 +117,67 @@ class _Repairs:
         self.line["data_used_gb"] = self.line["data_limit_gb"]
         return called("add_data", phone_number=self.number, gigabytes=2.0, price=10.0)
 
-    def case(self, category: str) -> tuple[DeskCall, ...]:
-        """Return the call that files a case."""
-        return (called("open_case", subject=self.number, category=category),)
 
+def telecom_task(rng: Random, level: int, split: str, wishes: int, phrases: Phrases | None = None) -> DeskTask:
+    """Return a task: a connection with as many faults as the level says, or one that ends the matter, and questions.
 
-def telecom_task(number: int, level: int, split: str) -> DeskTask:
-    """Return the task of a number: as many faults as the level says, or one that ends the matter."""
-    rng = Random(f"telecom {split} {level} {number}")
+    Args:
+        rng: draws it.
+        level: 1 to 3.
+        split: decides the names.
+        wishes: 1 for the connection alone; the further ones are questions about the customer's own line.
+        phrases: the customer's words; with them, lines have a history.
+    """
     network = Network(rng, split)
+    if phrases is not None:
+        network.add_histories()
     customer = rng.choice(network.tables["customers"])
-    return _composed(rng, network, customer, level, [_connection(rng, network, customer, level)])
-
-
-def telecom_acts_task(number: int, level: int, split: str) -> DeskTask:
-    """Return a task for typed speech acts: as many faults as the level says, and a question about the own line."""
-
-    def make(rng: Random) -> DeskTask:
-        network = Network(rng, split)
-        customer = rng.choice(network.tables["customers"])
-        requests = [_connection(rng, network, customer, level), _question(rng, network, customer)]
-        return _composed(rng, network, customer, level, rng.sample(requests, 2))
-
-    return drawn_task(f"telecom acts {split} {level} {number}", make)
-
-
-def _composed(rng: Random, network: Network, customer: Row, level: int, requests: list[DeskRequest]) -> DeskTask:
+    share = 0.3 if phrases is None else 0.6
+    requests = [_connection(rng, network, customer, level, final_share=share)]
+    if wishes > 1:
+        requests = rng.sample([*requests, *_questions(rng, network, customer, wishes - 1)], wishes)
     (tested,) = (request.wish.test for request in requests if request.wish.test is not None)
-    hands, identifier = hands_of(tested.arguments["phone_number"]), customer["customer_id"]
-    slots = about_customer(customer)
-    return composed(rng, requests, network.tables, level=level, slots=slots, hands=hands, customer=identifier)
+    hands = hands_of(tested.arguments["phone_number"])
+    return RequestMaker(rng, network, customer, level).task(requests, phrases, hands=hands)
 
 
-def _question(rng: Random, network: Network, customer: Row) -> DeskRequest:
-    """Ask for a date of the customer's own line."""
+def _questions(rng: Random, network: Network, customer: Row, number: int) -> list[DeskRequest]:
+    """Ask for so many things about the customer's own line, at most two, which no one call tells."""
     line = network.row("lines", customer_id=customer["customer_id"])
-    number = line["phone_number"]
-    due = network.rows("bills", phone_number=number, status="open")
-    if due and rng.random() < 0.5:
-        says, call = "When is the next bill of my line due?", called("list_bills", phone_number=number)
-        fact = ToldFact(due[0]["due_on"], 0, "It is due on", "due date")
-    else:
-        says, call = "When does the contract of my line end?", called("get_line", phone_number=number)
-        fact = ToldFact(line["contract_ends"], 0, "It ends on", "contract end")
-    slot = Slot("number", _ASKS["number"], f"My own phone number is {number}.")
-    return DeskRequest("question", Wish(says, slots=(slot,)), (call,), (fact,))
+    phone = line["phone_number"]
+    bills = sorted(network.rows("bills", phone_number=phone), key=lambda bill: str(bill["due_on"]))
+    (*_, paid) = (bill for bill in bills if bill["status"] == "paid")
+    get, bill_list = called("get_line", phone_number=phone), called("list_bills", phone_number=phone)
+    # A date that line and bills share would be told by either.
+    is_shared = any(bill["due_on"] == line["contract_ends"] for bill in bills)
+    contract_end = ("contract_end", ToldFact(line["contract_ends"], 0, "It ends on", "contract end"))
+    of_line = [
+        *([] if is_shared else [contract_end]),
+        ("plan", ToldFact(line["plan"], 0, "It is", "plan")),
+    ]
+    of_bills = [
+        ("paid_bill", ToldFact(paid["amount"], 0, "It came to", "paid bill")),
+        *(
+            ("due_date", ToldFact(bill["due_on"], 0, "It is due on", "due date"))
+            for bill in bills
+            if bill["status"] == "open" and not is_shared
+        ),
+    ]
+    asked = rng.sample([(get, *rng.choice(of_line)), (bill_list, *rng.choice(of_bills))], number)
+    slot = Slot("number", _ASKS["number"], f"My own phone number is {phone}.")
+    return [
+        DeskRequest("question", Wish("", slots=(slot,)), (call,), (fact,), words=Words(row))
+        for call, row, fact in asked
+    ]
 
 
-def _connection(rng: Random, network: Network, customer: Row, level: int) -> DeskRequest:
+def _connection(rng: Random, network: Network, customer: Row, level: int, *, final_share: float = 0.3) -> DeskRequest:
     """Miss the connection: as many faults as the level says, or one that ends the matter."""
     line = network.row("lines", customer_id=customer["customer_id"])
-    final = rng.choice(_FINAL) if rng.random() < 0.3 else ""
+    final = rng.choice(_FINAL) if rng.random() < final_share else ""
     if final == "line of somebody else":
         line = rng.choice([other for other in network.tables["lines"] if other is not line])
-    repairs = _Repairs(rng, network, line)
+    repairs = _Repairs(rng, network, customer, level, line)
     reset = (_by_user("reset_all_settings", repairs.number),)
     wishes = {"says": rng.choice(_WORDS["complaints"]), "protest": ""}
     faults = _faults(rng, level)
@@ -183,15 +197,11 @@ def _connection(rng: Random, network: Network, customer: Row, level: int) -> Des
         )
         naive = (*(call for call in gold if call.tool not in ("request_payment", "pay_bill")), *reset)
         kind = " + ".join(sorted(faults))
-    if level > 1 and final:
-        wishes["protest"] = rng.choice(INSISTS)
-    wrong = ""
-    if level > 1 and rng.random() < 0.3:
-        known = {row["phone_number"] for row in network.tables["lines"]}
-        wrong = f"My phone number is {misread(rng, repairs.number, known)}."
+    wishes["protest"] = repairs.protest(bool(final))
+    number = repairs.record_slot(repairs.number)
     where = "I am abroad, travelling." if repairs.phone["is_abroad"] else "I am at home."
     slots = (
-        Slot("number", _ASKS["number"], f"My phone number is {repairs.number}.", wrong),
+        number,
         Slot(
             "place",
             _ASKS["place"],
@@ -219,7 +229,8 @@ def _connection(rng: Random, network: Network, customer: Row, level: int) -> Des
         facts = (ToldFact(bill["amount"], request, "The bill comes to", "bill"),)
     grounds = (_GROUNDS[final],) if final else ()
     agrees = repairs.agreed(0.0 if final == "data for nothing" else 10.0)
-    return DeskRequest(kind, wish, gold, facts, naive, grounds, agrees)
+    words = Words("no_data" if final == "data for nothing" else "no_connection")
+    return DeskRequest(kind, wish, gold, facts, naive, grounds, agrees, words=words)
 
 
 def _faults(rng: Random, level: int) -> list[str]:
@@ -234,16 +245,16 @@ def _final(
     """Set up a situation that is not to be repaired; return the right calls and the naive ones."""
     if final == "locked SIM card":
         repairs.phone["sim_card"] = "locked"
-        return repairs.case("visit a shop"), ignored
+        return repairs.case(repairs.number, "visit a shop"), ignored
     if final == "contract has ended":
         repairs.bill()
         repairs.line["contract_ends"] = day(repairs.rng.randint(5, 90))
-        return repairs.case("refused request"), (called("resume_line", phone_number=repairs.number),)
+        return repairs.case(repairs.number), (called("resume_line", phone_number=repairs.number),)
     if final == "data for nothing":
         add = repairs.use_up()
         wishes["says"] = "My data are used up, and I want 2 GB more. I will not pay for them."
-        return repairs.case("refused request"), (called(add.tool, **{**add.arguments, "price": 0.0}),)
-    return repairs.case("identity not verified"), ignored
+        return repairs.case(repairs.number), (called(add.tool, **{**add.arguments, "price": 0.0}),)
+    return repairs.case(repairs.number, "identity not verified"), ignored
 
 
 def _about_data(final: str) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from gem.tools import tool
 from gem_envs_desk.domain import Db
-from gem_envs_desk.records import file_case
+from gem_envs_desk.records import file_case, find_customers, with_status
 from gem_envs_desk.store import RefusedCallError, Row
 from gem_envs_desk.telecom.content import switch_words
 
@@ -28,14 +28,12 @@ def find_customer(store: Db, email: str = "", phone_number: str = "") -> Row:
         phone_number: such as 0170-12345, instead of the e-mail address.
     """
     if email:
-        found = store.query("SELECT * FROM customers WHERE lower(email) = lower(?)", email.strip())
+        customer = find_customers(store, email, "", second="phone number")[0]
     else:
         line = store.require("lines", phone_number=phone_number.strip())
-        found = store.find("customers", customer_id=line["customer_id"])
-    if not found:
-        raise RefusedCallError("No customer has these data.")
-    lines = store.find("lines", customer_id=found[0]["customer_id"])
-    return {**found[0], "lines": [line["phone_number"] for line in lines]}
+        customer = store.require("customers", customer_id=line["customer_id"])
+    lines = store.find("lines", customer_id=customer["customer_id"])
+    return {**customer, "lines": [line["phone_number"] for line in lines]}
 
 
 @tool
@@ -80,9 +78,7 @@ def resume_line(store: Db, phone_number: str) -> str:
     Args:
         phone_number: such as 0170-12345.
     """
-    line = store.require("lines", phone_number=phone_number)
-    if line["status"] != "suspended":
-        raise RefusedCallError(f"Line {phone_number} is {line['status']}.")
+    with_status(store, "lines", "suspended", phone_number=phone_number)
     store.update("lines", {"phone_number": phone_number}, status="active")
     return f"Line {phone_number} is active again."
 
@@ -127,8 +123,7 @@ def open_case(store: Db, subject: str, category: _CASES) -> str:
         subject: the phone number of the line that it is about.
         category: what it is about.
     """
-    store.require("lines", phone_number=subject)
-    return file_case(store, subject, category)
+    return file_case(store, "lines", subject, category)
 
 
 @tool

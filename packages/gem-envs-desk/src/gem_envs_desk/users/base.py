@@ -15,6 +15,8 @@ class UserReply(NamedTuple):
     """Whether the user ends the conversation."""
     fault: str = ""
     """If the user, not the agent, has spoiled the episode, the reason; it is over then."""
+    fault_kind: str = ""
+    """The kind of that fault, see :data:`gem_envs_desk.users.faults.FAULTS`."""
 
 
 class SimulatedUser(Protocol):

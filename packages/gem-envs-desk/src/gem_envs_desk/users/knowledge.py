@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 
-from gem_envs_desk.task import Slot, UserScript
+from gem_envs_desk.facts import numbers_in
+from gem_envs_desk.task import Aim, Slot, UserScript
+from gem_envs_desk.users.directions import leads_elsewhere
 from gem_envs_desk.users.hearing import Heard
 from gem_envs_desk.users.intents import Intent
+from gem_envs_desk.users.placing import MORE_ASKS, Placed, ScriptVocabulary
 from gem_envs_desk.users.sentences import Sentence
 from gem_envs_desk.users.stated import data_in, occurs, own_choices, own_data, stated_choices
 
@@ -43,6 +46,8 @@ _EXEMPT = re.compile(
 _REQUEST = re.compile(r"\bplease (?:provide|specify|give|tell|state|share|name)\b|\blet me know (?:the|your|which)\b")
 _THIS = re.compile(r"\b(?:this|that|the|such an?) (?:address|number|code|name|one|data|information)\b")
 """Refers to what the user has said last."""
+_DEED = re.compile(r"\b(?:me|us) to\b|\b(?:i|we)(?:'ll| will| shall| should| am going to)\b")
+"""Says that the agent is to do something."""
 _YES_OR_NO = re.compile(r"^\W*(?:if not,? )?(?:is|are|was|were|did|does|has|have|had|do you (?!have|know|remember))\b")
 _WHICH = re.compile(r"\b(?:which|what|where|when|why|how)\b.*\?")
 _SOFT = frozenset({"date", "gb", "bags"})
@@ -63,10 +68,13 @@ class Knowledge:
         wish: the index of the wish.
         changed: whether they have changed their mind about it.
         asked: slot → how often they were asked for it.
+        aim: what the wish comes to, where it is known.
     """
 
-    def __init__(self, script: UserScript, wish: int, changed: bool, asked: dict[str, int]) -> None:
-        self.script, self.wish, self.changed, self.asked = script, wish, changed, asked
+    def __init__(
+        self, script: UserScript, wish: int, changed: bool, asked: dict[str, int], aim: Aim | None = None
+    ) -> None:
+        self.script, self.wish, self.changed, self.asked, self._aim = script, wish, changed, asked, aim
         self.slots: tuple[Slot, ...] = (*script.wishes[wish].slots, *script.slots)
 
     def key(self, slot: Slot) -> str:
@@ -80,6 +88,13 @@ class Knowledge:
     def believed(self, slot: Slot) -> str:
         """Return what the user takes for the right answer."""
         return slot.wrong if self.is_mistaken(slot) else self.truth(slot)
+
+    def placed(self, heard: Heard) -> Placed:
+        """Return how the words of a message stand to the script."""
+        wish = self.script.wishes[self.wish]
+        truths = [self.truth(slot) for slot in self.slots]
+        vocabulary = ScriptVocabulary(wish, self.slots, [*truths, *([wish.change] if self.changed else [])], self._aim)
+        return vocabulary.placed(sentence for sentence, _ in heard.sentences)
 
     def is_mistaken(self, slot: Slot) -> bool:
         """Return whether the user has given wrong data, and not noticed."""
@@ -175,6 +190,7 @@ class Knowledge:
             for slot in self.slots
             if self._is_false(slot, stated, mentioned, known, {} if asks else elsewhere)
             or (not heard.refuses and _denies_choice(slot, self.truth(slot), claims))
+            or (asks and leads_elsewhere(slot, self.truth(slot), [sentence.text for sentence, _ in heard.sentences]))
         ]
         # A false detail is denied by itself; the whole wish need not be said again.
         details = [slot for slot in found if slot.says != self.script.wishes[self.wish].says]
@@ -192,10 +208,13 @@ class Knowledge:
     def confirmed(self, heard: Heard) -> bool:
         """Return whether what the agent wants to be confirmed is known to the user, where nothing is denied."""
         known = self._known()
+        placed = self.placed(heard)
+        if placed.strange or (not placed.names_deed and any(_DEED.search(one.text) for one, _ in heard.sentences)):
+            return False
         is_known = heard.asks_whole
         for sentence in heard.where(Intent.VERIFIES, Intent.CHECKS):
             for kind, values in data_in(sentence.text, sentence.written).items():
-                if kind not in known or not (values & known[kind] or kind == "name"):
+                if kind not in known or not (values <= known[kind] or kind == "name"):
                     return False
                 is_known = True
             for slot in self.slots:
@@ -212,9 +231,26 @@ class Knowledge:
             for slot in actions
         )
 
+    def states_change(self, heard: Heard) -> bool:
+        """Return whether the agent states what the user is about to change their mind on."""
+        slots = [slot for slot in self.slots if slot.after_change]
+        return heard.asks_whole or any(
+            any(values & data.get(kind, set()) for kind, values in own_data(slot.says).items())
+            or stated_choices(own_choices(slot.choices, slot.says), sentence.text)
+            for sentence, _ in heard.sentences
+            for data in [data_in(sentence.text, sentence.written)]
+            for slot in slots
+        )
+
     def is_offer(self, sentence: Sentence) -> bool:
         """Return whether a sentence offers what the user has an opinion on."""
         return any(slot.decides for slot in self._named(sentence))
+
+    def offers_in_full(self, heard: Heard, slot: Slot) -> bool:
+        """Return whether the agent names all numbers of an offer on which the user has an opinion, and no others."""
+        numbers = {number for words in slot.asks for number in numbers_in(words)}
+        stated = {number for sentence, _ in heard.sentences for number in numbers_in(sentence.text)}
+        return stated == numbers and not self.placed(heard).strange
 
     def asks_unknown(self, heard: Heard) -> bool:
         """Return whether the agent asks for data that the user does not have."""
@@ -239,7 +275,7 @@ class Knowledge:
         """The words for slots and for unknown data, the longest first, with their slots."""
         phrases: dict[str, list[Slot]] = {words: [] for words in _UNKNOWN_DATA}
         for slot in self.slots:
-            for words in slot.asks:
+            for words in dict.fromkeys((*slot.asks, *MORE_ASKS.get(slot.name, ()))):
                 phrases.setdefault(words, []).append(slot)
         return sorted(phrases.items(), key=lambda pair: -len(pair[0]))
 

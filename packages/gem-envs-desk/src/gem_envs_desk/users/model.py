@@ -6,17 +6,19 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gem.text import spoken_text
 from gem.tools import Tool
 from gem.tools.calls import ToolCall, native_calls, text_calls
-from gem_envs_desk.checks import user_words
 from gem_envs_desk.task import DeskCall, DeskTask, Slot, UserScript
 from gem_envs_desk.users.base import UserReply
-from gem_envs_desk.users.faults import fault_in
+from gem_envs_desk.users.checker import ScriptChecker
+from gem_envs_desk.users.faults import UserFault
 
 __all__ = ["STOP", "ModelUser", "prompt_of"]
 
 STOP = "###STOP###"
 """What the model writes to end the conversation."""
+_SEEN = "(What you see, which the agent does not: "
 _MOST_ROUNDS = 6
 """Rounds of calls of one reply."""
 
@@ -75,6 +77,7 @@ class ModelUser:
         assert task.script is not None
         self.script, self._task, self._ask, self._use, self._told = task.script, task, ask, use, told
         self._tools = {tool.name: tool for tool in tools}
+        self._checker = ScriptChecker(task, agent_tools)
         self._agent_tools = list(agent_tools)
         self.messages: list[dict[str, Any]] = [
             {"role": "system", "content": prompt_of(self.script, tools)},
@@ -89,36 +92,33 @@ class ModelUser:
 
     def reply(self, message: str) -> UserReply:
         """Return the model's answer; what makes it no user has a ``fault``."""
-        said = [str(one["content"]) for one in self.messages[3:] if one["role"] == "assistant"]
+        turns = [*self._turns(), (message, "")]
         # A message of the agent may hold anything; what it said is known to the user from then on.
         self.messages.append({"role": "user", "content": message})
+        seen: list[tuple[DeskCall, str]] = []
         for _ in range(_MOST_ROUNDS):
             try:
                 answer = self._ask([*self.messages])
             except Exception as error:  # a server that does not answer is no fault of the agent
-                return UserReply("", ends=True, fault=f"the user's model gives no answer: {error}"[:300])
-            text = str(answer.get("content") or "")
+                return _spoiled(UserFault("no answer", f"the user's model gives no answer: {error}"[:300]))
+            text = spoken_text(str(answer.get("content") or ""))
             calls = native_calls(answer) or text_calls(text)
             if not calls:
                 break
+            foreign = next((call.name for call in calls if call.name in self._agent_tools), None)
+            if foreign is not None:
+                return _spoiled(UserFault("agent's tool", f"the user calls the agent's tool {foreign}"))
             self.messages.append({"role": "assistant", "content": text or json.dumps([call.name for call in calls])})
-            results = "\n".join(self._called(call) for call in calls)
-            self.messages.append({"role": "user", "content": f"(What you see, which the agent does not: {results})"})
+            results = [self._called(call, seen) for call in calls]
+            shown = "\n".join(results)
+            self.messages.append({"role": "user", "content": f"{_SEEN}{shown})"})
         else:
-            return UserReply("", ends=True, fault="the user does not stop calling tools")
+            return _spoiled(UserFault("endless calls", "the user does not stop calling tools"))
         ends = STOP in text
         text = text.replace(STOP, "").strip()
-        fault = fault_in(
-            text,
-            ends=ends,
-            task=self._task,
-            tools=self._agent_tools,
-            known=self._known(),
-            told=self._told(),
-            said=said,
-        )
+        fault = self._checker.fault(text, ends=ends, turns=turns, seen=seen, told=self._told())
         self.messages.append({"role": "assistant", "content": text})
-        return UserReply(text or "Goodbye.", ends or bool(fault), fault)
+        return UserReply(text or "Goodbye.", ends) if fault is None else _spoiled(fault, text)
 
     def get_state(self) -> dict[str, Any]:
         """Return the conversation so far, without what follows from the task."""
@@ -135,13 +135,28 @@ class ModelUser:
             raise ValueError("a conversation has the roles user and assistant")
         self.messages = [*self.messages[:3], *messages]
 
-    def _known(self) -> str:
-        return "\n".join([*user_words(self.script), *(str(message["content"]) for message in self.messages[1:])])
+    def _turns(self) -> list[tuple[str, str]]:
+        """Return the agent's message and the user's reply of each turn, without calls and what they showed."""
+        turns: list[tuple[str, str]] = []
+        for message in self.messages[3:]:
+            text = str(message["content"])
+            if message["role"] == "user" and not text.startswith(_SEEN):
+                turns.append((text, ""))
+            elif message["role"] == "assistant" and turns:
+                turns[-1] = (turns[-1][0], text)
+        return turns
 
-    def _called(self, call: ToolCall) -> str:
+    def _called(self, call: ToolCall, seen: list[tuple[DeskCall, str]]) -> str:
         if call.error is not None or call.name is None or call.name not in self._tools:
             return call.error or f"There is no tool {call.name!r:.80}."
-        return self._use(DeskCall(call.name, dict(call.arguments), "user"))
+        own = DeskCall(call.name, dict(call.arguments), "user")
+        shown = self._use(own)
+        seen.append((own, shown))
+        return shown
+
+
+def _spoiled(fault: UserFault, text: str = "") -> UserReply:
+    return UserReply(text or "Goodbye.", ends=True, fault=fault.reason, fault_kind=fault.kind)
 
 
 def prompt_of(script: UserScript, tools: Sequence[Tool] = ()) -> str:

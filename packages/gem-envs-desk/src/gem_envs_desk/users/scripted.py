@@ -5,16 +5,17 @@ asked to confirm, reminds the agent of what is still open, and leaves when the a
 script they give wrong data first, change their mind when asked to confirm, or insist when refused. In dual control they
 use their own tools as the agent asks.
 
-The words that they understand are in :mod:`gem_envs_desk.users.intents`; they understand nothing else.
+The words that they understand are in :mod:`gem_envs_desk.users.intents`; they understand nothing else. They say yes
+only to what :mod:`gem_envs_desk.users.placing` places whole, and ask back otherwise.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from gem_envs_desk.task import DeskCall, Slot, UserScript, Wish
+from gem_envs_desk.task import Aim, DeskCall, Slot, UserScript, Wish
 from gem_envs_desk.users.base import UserReply
 from gem_envs_desk.users.hearing import Heard
 from gem_envs_desk.users.instructions import asked_hands
@@ -54,6 +55,10 @@ _CANNOT_TELL = "I cannot say whether that is right. I have told you what I know.
 _NO_OTHER = "No, thank you, I do not want that."
 _NO_MORE_TO_KNOW = "No, I have told you what I know."
 _IS_IT_DONE = "Is it done, then? You have not told me yet."
+_WHICH_DEED = "I am not sure what you want to do."
+_AS_SAID = "Please do just what I have asked for."
+_IF_RIGHT = "I cannot say whether that amount is right. If it is, please do just what I have asked for."
+_WHAT_IN_FULL = "What exactly is it, and what does it cost? I agree to nothing else."
 _OPEN = "Wait, we are not finished yet."
 _MISSING = {
     "amount": "You have not told me the amount yet.",
@@ -74,10 +79,11 @@ class ScriptedUser:
     Args:
         script: the script.
         use: carries out a call of a tool of the user's and returns what the user sees; only dual control needs it.
+        aims: what each wish comes to, so that the user knows the names of the deeds to which they agree.
     """
 
-    def __init__(self, script: UserScript, use: Callable[[DeskCall], str]) -> None:
-        self.script, self._use = script, use
+    def __init__(self, script: UserScript, use: Callable[[DeskCall], str], aims: Sequence[Aim] = ()) -> None:
+        self.script, self._use, self._aims = script, use, aims
         self.wish = 0
         """Index of the wish that is being discussed."""
         self.asked: dict[str, int] = {}
@@ -192,7 +198,7 @@ class ScriptedUser:
         wish = self._present
         if self.changed:
             return f"As I said: {wish.change}"
-        known = Knowledge(self.script, self.wish, self.changed, self.asked)
+        known = self._knowledge()
         named = [known.believed(slot) for slot in wish.slots[:1] if self.asked.get(known.key(slot))]
         return " ".join([self._raised(), *named])
 
@@ -201,16 +207,40 @@ class ScriptedUser:
         is_again = any(other.says == wish.says for other in self.script.wishes[: self.wish])
         return wish.again if wish.again and is_again else wish.says
 
-    def _confirmation(self) -> str:
-        wish = self._present
+    def _knowledge(self) -> Knowledge:
+        aim = self._aims[self.wish] if self._aims else None
+        return Knowledge(self.script, self.wish, self.changed, self.asked, aim)
+
+    def _confirmation(self, heard: Heard, known: Knowledge) -> str:
+        """Return the answer to a request for permission: a yes to what is named, and is what the user wants."""
+        wish, placed = self._present, known.placed(heard)
+        if placed.strange:
+            return f"{_WHICH_DEED} {self._wish_words()}"
         if wish.change and not self.changed:
             self.changed = True
             return wish.change
         self.refused = False
-        if self.agreed:
-            return _ANOTHER_YES
-        self.agreed = True
-        return _YES[self.wish % len(_YES)]
+        was_agreed, self.agreed = self.agreed, True
+        if placed.has_money:
+            return f"{_IF_RIGHT} {self._wish_words()}"
+        if not placed.names_deed:
+            return f"{_AS_SAID} {self._wish_words()}"
+        return _ANOTHER_YES if was_agreed else _YES[self.wish % len(_YES)]
+
+    def _permitted(
+        self, heard: Heard, known: Knowledge, parts: list[str], *, progress: bool
+    ) -> tuple[list[str], bool, bool]:
+        """Add the answer to a request for permission; the first that the user places is progress."""
+        before = (self.agreed, self.changed)
+        answer = self._confirmation(heard, known)
+        return [*parts, answer], progress or (self.agreed, self.changed) != before, False
+
+    def _right(self, heard: Heard, known: Knowledge) -> str:
+        """Return the answer to what is right, which can be what the user changes their mind on."""
+        if self._present.change and not self.changed and known.states_change(heard):
+            self.changed = True
+            return self._present.change
+        return _RIGHT
 
     def _verified(self, heard: Heard, known: Knowledge) -> str:
         amounts = {
@@ -223,7 +253,7 @@ class ScriptedUser:
             if not self.amounts:
                 return _NO_FIGURE
             return _RIGHT if amounts <= set(self.amounts) else _OTHER_FIGURE
-        return _RIGHT if known.confirmed(heard) else _CANNOT_TELL
+        return self._right(heard, known) if known.confirmed(heard) else _CANNOT_TELL
 
     def _after_refusal(self, heard: Heard, parts: list[str], more: bool) -> tuple[list[str], bool, bool]:
         wish = self._present
@@ -313,7 +343,7 @@ class ScriptedUser:
             return [_NOTHING], False, False
         if heard.is_foreign:
             return [_FOREIGN], False, False
-        known = Knowledge(self.script, self.wish, self.changed, self.asked)
+        known = self._knowledge()
         for slot in known.put_right(heard):
             self.asked[known.key(slot)] = 2  # the agent has noticed the mistake for them
         seen = self._acts(heard)
@@ -325,7 +355,10 @@ class ScriptedUser:
             self._listen(heard, known)
         answers = [*self._corrections(known, denied, heard)]
         answers += [self._checked(known, slot) for slot in checked]
-        answers += [self._answer(known, slot) for slot in requested]
+        answers += [
+            _WHAT_IN_FULL if slot.decides and not known.offers_in_full(heard, slot) else self._answer(known, slot)
+            for slot in requested
+        ]
         slots = [*denied, *checked, *requested]
         if slots:
             self.last = [known.key(slot) for slot in slots]
@@ -359,25 +392,23 @@ class ScriptedUser:
             if heard.offers_other:
                 return [*parts, f"{_NO_OTHER} {self._wish_words()}"], progress, False
             if not (more and self.agreed):
-                progress = progress or not self.agreed
-                return [*parts, self._confirmation()], progress, False
+                return self._permitted(heard, known, parts, progress=progress)
         if parts:
             return parts, progress, False
         if heard.has(Intent.VERIFIES):
             return [self._verified(heard, known)], progress, False
         if heard.has(Intent.CHECKS) and known.confirmed(heard):
-            return [_RIGHT], progress, False
+            return [self._right(heard, known)], progress, False
         if heard.has(Intent.MORE_TO_KNOW):
             return [_NO_MORE_TO_KNOW], False, False
-        if heard.has(Intent.LOOKS_UP):
+        if heard.has(Intent.LOOKS_UP) and not known.placed(heard).strange:
             return [_YES[0]], False, False
         if self._present.test is not None and not more and heard.has(Intent.TESTS, Intent.DONE):
             return self._tested()
         if more:
             return self._closing(heard)
         if heard.has(Intent.CONFIRMS) and not heard.has(Intent.WAITS):
-            progress = not self.agreed
-            return [self._confirmation()], progress, False
+            return self._permitted(heard, known, parts, progress=False)
         return self._others(heard, known), False, False
 
     def _others(self, heard: Heard, known: Knowledge) -> list[str]:

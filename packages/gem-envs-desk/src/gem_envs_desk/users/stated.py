@@ -6,7 +6,17 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from functools import lru_cache
 
-__all__ = ["amounts_in", "data_in", "has_time", "names_price", "occurs", "own_choices", "own_data", "stated_choices"]
+__all__ = [
+    "amounts_in",
+    "data_in",
+    "has_time",
+    "names_price",
+    "occurs",
+    "own_choices",
+    "own_data",
+    "stated_choices",
+    "with_plain_dates",
+]
 
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _CODE = re.compile(r"(?<![\w@.-])(?:[a-z]{1,4}-?\d{3,8}|\d{3,5}[- ]\d{4,6})(?![\w@-])")
@@ -83,8 +93,7 @@ def data_in(text: str, written: str = "") -> dict[str, set[str]]:
     for match in _DATE.finditer(text):
         add("date", match[0])
     for match in _DATE_WORDS.finditer(text):
-        month, day = match[1] or match[4], match[2] or match[3]
-        add("date", f"{match[5] or _YEAR}-{_MONTHS.index(month) + 1:02d}-{int(day):02d}")
+        add("date", _plain_date(match))
     for match in _COUNT.finditer(text):
         add(_UNITS[match[2][0]], _COUNTS.get(match[1], match[1]))
     for match in _NAME.finditer(written):
@@ -110,6 +119,11 @@ def amounts_in(text: str) -> set[str]:
             continue
         found.add(f"{float(number.replace(',', '')):.2f}")
     return found
+
+
+def with_plain_dates(text: str) -> str:
+    """Return a text in lower case with its dates in the notation 2026-05-15."""
+    return _DATE_WORDS.sub(_plain_date, text)
 
 
 def names_price(text: str) -> bool:
@@ -145,6 +159,11 @@ def own_choices(choices: Iterable[str], says: str) -> set[str]:
 
 def _is_inner(letter: str) -> bool:
     return letter.isalnum() or letter == "_"
+
+
+def _plain_date(match: re.Match[str]) -> str:
+    month, day = match[1] or match[4], match[2] or match[3]
+    return f"{match[5] or _YEAR}-{_MONTHS.index(month) + 1:02d}-{int(day):02d}"
 
 
 def _pattern(code: str) -> str:

@@ -1,0 +1,78 @@
+"""Measures how often models that play the customers of the desks break their script, and in which way.
+
+    python benchmarks/desk_model_users.py                            # the scripted customer behind a model's door
+    python benchmarks/desk_model_users.py --url http://localhost:8000/v1 --model SmolLM2-135M-Instruct
+
+The reference policy serves the customers of the first seeds of each desk, level 1. The shares are of episodes: an
+episode ends with its first fault, and is of unknown outcome then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import gem
+from gem_envs_desk.env import DeskEnv
+from gem_envs_desk.reference import DeskPolicy
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "packages" / "gem-envs-desk" / "tests"))
+from stand_in_users import HonestUser, connected  # type: ignore[import-not-found]
+
+NAMES = ("Retail", "Airline", "Telecom")
+STAND_IN = "scripted:stand-in"
+
+
+def played(env: DeskEnv, episodes: int, show: Callable[[str], None]) -> tuple[Counter[str], int, float]:
+    """Return the kinds of faults, the turns, and the returns of the episodes without one."""
+    faults: Counter[str] = Counter()
+    turns, earned = 0, 0.0
+    for seed in range(episodes):
+        observation, info = env.reset(seed=seed)
+        policy = DeskPolicy(env)
+        policy.reset(observation, info)
+        show(f"\n=== {env.domain.name} {seed}\n{observation.rpartition('# The customer')[2].strip()}")
+        over = False
+        while not over:
+            action = policy.act(observation, info)
+            observation, reward, terminated, truncated, info = env.step(action)
+            show(f"> {action}\n{observation}")
+            turns += 1
+            over = terminated or truncated
+        if kind := info.get("user_fault_kind"):
+            faults[kind] += 1
+            show(f"!!! {info['user_fault']} ({env.memory['messages'][-1:]})")
+        else:
+            earned += reward
+    return faults, turns, earned
+
+
+def main() -> None:
+    """Play, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--url", default=STAND_IN, help="the model's server")
+    parser.add_argument("--model", default=None, help="its name there")
+    parser.add_argument("--episodes", type=int, default=20)
+    parser.add_argument("--show", action="store_true", help="print the conversations")
+    options = parser.parse_args()
+    print("| user | desk | episodes | turns | spoiled | return of the others | first faults |")
+    print("|---|---|---|---|---|---|---|")
+    for name in NAMES:
+        with gem.make(f"desk:{name}-v0", user=options.url, user_model=options.model) as env:
+            desk = env.unwrapped
+            assert isinstance(desk, DeskEnv)
+            if options.url == STAND_IN:
+                connected(desk, HonestUser(desk))
+            faults, turns, earned = played(desk, options.episodes, print if options.show else lambda text: None)
+        left = options.episodes - faults.total()
+        kinds = ", ".join(f"{kind} {count}" for kind, count in faults.most_common()) or "–"
+        mean = f"{earned / left:.2f}" if left else "–"
+        user = options.model or "the scripted customer behind a model's door"
+        print(f"| {user} | {name} | {options.episodes} | {turns} | {faults.total()} | {mean} | {kinds} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

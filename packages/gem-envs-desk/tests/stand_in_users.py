@@ -1,0 +1,69 @@
+"""Stand-ins for models that play a user: one that keeps to its script, and those that break it in a known way each.
+
+A stand-in speaks through the door of a model: it gets chat messages and returns an assistant's message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from gem_envs_desk.env import DeskEnv
+from gem_envs_desk.reference import call_text
+from gem_envs_desk.task import DeskCall
+from gem_envs_desk.users.model import STOP
+from gem_envs_desk.users.scripted import ScriptedUser
+
+__all__ = ["HonestUser", "connected"]
+
+Messages = list[dict[str, Any]]
+
+
+class HonestUser:
+    """The scripted user behind a model's door, tool calls included.
+
+    Args:
+        env: the environment in play; each of its episodes has a user of its own.
+    """
+
+    def __init__(self, env: DeskEnv) -> None:
+        self.env = env
+        self._user: ScriptedUser | None = None
+        self._left: list[DeskCall] = []
+        self._shown: list[str] = []
+        self._message = ""
+
+    def __call__(self, messages: Messages) -> str:
+        if len(messages) == 4:  # the prompt, the opening and the first message of the agent
+            task = self.env.current
+            assert task.script is not None
+            self._user = ScriptedUser(task.script, self._use, task.aims)
+        assert self._user is not None
+        if self._left:
+            # What the last call showed stands in brackets.
+            self._shown.append(str(messages[-1]["content"]).partition(": ")[2].removesuffix(")"))
+            self._left.pop(0)
+        else:
+            self._message = str(messages[-1]["content"])
+            self._shown = []
+        before = self._user.get_state()
+        self._asked: list[DeskCall] = []
+        reply = self._user.reply(self._message)
+        if len(self._asked) > len(self._shown):
+            self._user.set_state(before)
+            self._left = self._asked[len(self._shown) :][:1]
+            return call_text(replace(self._left[0], by="agent"))
+        return f"{reply.text} {STOP}" if reply.ends else reply.text
+
+    def _use(self, call: DeskCall) -> str:
+        self._asked.append(call)
+        shown = len(self._asked) <= len(self._shown)
+        return self._shown[len(self._asked) - 1] if shown else "signal and data"
+
+
+def connected(env: DeskEnv, answers: Callable[[Messages], Any]) -> None:
+    """Let a stand-in play the user of an environment that was made with ``user="scripted:…"``."""
+    from gem_eval.clients import ScriptedClient
+
+    env._client = ScriptedClient(answers)
