@@ -211,6 +211,10 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
     def _begin(self, task: int | None = None) -> None:
         super()._begin(task)
         self._discard_world()
+        self._begin_task()
+
+    def _begin_task(self) -> None:
+        """Set the task of the episode up, of which nothing has been done or told."""
         self.calls: list[dict[str, Any]] = []
         self._set_task()
         self.told = [False] * len(self._task.facts)

@@ -96,10 +96,8 @@ class PersistentEnv(DeskEnv, ABC):
         if task is not None:
             number = integer("task", task, minimum=0, maximum=_NUMBERS - 1)
         self._discard_world()
-        self.task, self.start, self.day, self.calls = number, start, day + 1, []
-        self._set_task()
-        self.told = [False] * len(self._task.facts)
-        self.has_left, self.user_fault, self.memory = False, "", {}
+        self.task, self.start, self.day = number, start, day + 1
+        self._begin_task()
 
     def _set_task(self) -> None:
         assert self.start is not None
