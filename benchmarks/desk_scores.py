@@ -30,7 +30,7 @@ NAMES = ("Retail-v1", "Airline-v1", "Telecom-v1", "Library-v1", "Retail-v0", "Ai
 DESKS = tuple(
     f"desk:{name}{level}" for level in ("", "-level3") for name in (*NAMES, "Mailbox-v0", "Calendar-v0", "Tickets-v0")
 )
-ATTACKED = tuple(f"desk:{name}-v1-attacked" for name in ("Retail", "Airline", "Telecom"))
+ATTACKED = tuple(f"desk:{name}-v1-attacked" for name in ("Retail", "Airline", "Telecom", "Library"))
 OFFLINE = (
     *(f"mcp:SQLite-v0{kind}" for kind in ("", "-reading", "-rows", "-schema")),
     *(f"mcp:Files-v0{kind}" for kind in ("", "-reading", "-changing")),
