@@ -22,6 +22,8 @@ from gem_eval.runs import RunFolder
 from gem_gateway.harnesses import harness_policy
 from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
 from gem_rollout import EpisodeLimits, RolloutEngine, plan_episodes
+from gem_rollout.lineages.certificate import certify
+from gem_rollout.lineages.tree import lineages_of
 from gem_rollout.trajectory import Trajectory
 
 GAME = "game:GuessTheNumber-v0-easy"
@@ -81,6 +83,16 @@ def test_a_program_plays_and_every_call_is_a_turn(play: Play) -> None:
     assert record.outcome == "succeeded"
     assert [turn.action for turn in record.transitions] == ["\\boxed{5}", "\\boxed{2}", "\\boxed{3}"]
     assert all(turn.usage == {"prompt_tokens": 10, "completion_tokens": 2} for turn in record.transitions)
+
+
+def test_the_record_of_an_episode_has_the_programs_calls_of_its_model(play: Play) -> None:
+    """As one lineage, each with the number of turns before it, through a file and back; nothing contradicts it."""
+    record = Trajectory.from_dict(json.loads(play("plays").to_json()))
+    tree = lineages_of(record)
+    assert tree is not None
+    assert [(call.parent, call.turn) for call in tree.calls][:3] == [(None, 0), (0, 1), (1, 2)]
+    assert len(tree.leaves()) == 1
+    assert certify(record).faults == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to the supervisor")
