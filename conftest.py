@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -54,6 +54,13 @@ class Thing(gem.Env):
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the choice of the tier."""
     parser.addoption("--tier", choices=tuple(LEFT_OUT), default="main", help="which tests to run (default: main)")
+    parser.addoption(
+        "--one-variant",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="of each test below this folder run one variant",
+    )
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -105,7 +112,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if any(item.get_closest_marker(marker) for marker in markers)]
     if markers:
         gone = set(left_out)
-        left_out += _beyond_the_sample(item for item in items if item not in gone)
+        single = [config.rootpath / folder for folder in config.getoption("--one-variant")]
+        left_out += _beyond_the_sample((item for item in items if item not in gone), single)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
@@ -117,19 +125,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _make_batches(items)
 
 
-def _beyond_the_sample(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """Return the variants of sampled tests but the first, the last and what lies evenly between, as many as told."""
+def _beyond_the_sample(items: Iterable[pytest.Item], single: Sequence[Path]) -> list[pytest.Item]:
+    """Return the variants of sampled tests but the first, the last and what lies evenly between, as many as told.
+
+    Args:
+        items: tests.
+        single: folders below which every test is sampled, with one variant.
+    """
     variants: defaultdict[tuple[pytest.Item | pytest.Collector | None, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("sampled") is not None:
+        if item.get_closest_marker("sampled") is not None or _is_below(item, single):
             variants[item.parent, getattr(item, "originalname", item.name)].append(item)
     beyond = []
     for tests in variants.values():
-        marker = tests[0].get_closest_marker("sampled")
-        most = marker.args[0] if marker else len(tests)
+        marker = None if _is_below(tests[0], single) else tests[0].get_closest_marker("sampled")
+        most = marker.args[0] if marker else 1
         taken = {round(n * (len(tests) - 1) / max(most - 1, 1)) for n in range(min(most, len(tests)))}
         beyond += [test for n, test in enumerate(tests) if n not in taken]
     return beyond
+
+
+def _is_below(item: pytest.Item, folders: Sequence[Path]) -> bool:
+    return bool(folders) and any(item.path.is_relative_to(folder) for folder in folders)
 
 
 def _make_batches(items: list[pytest.Item]) -> None:

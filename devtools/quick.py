@@ -56,9 +56,15 @@ def lint(change: Touched, root: Path = ROOT) -> list[tuple[str, ...]]:
 
 
 def pytest_commands(change: Touched, arguments: list[str], root: Path = ROOT) -> list[tuple[str, ...]]:
-    """Return the command, if any, that runs the tests of what the change touches."""
+    """Return the command, if any, that runs the tests of what the change touches.
+
+    Of packages that only depend on it, one variant of each test runs: all variants would take as long, for a change of
+    gem-core, as the whole main tier.
+    """
     folders = package_folders(root)
-    places = [folders[name] / "tests" for name in change.packages]
-    chosen = [str(path.relative_to(root)) for path in places if path.is_dir()]
+    places = {name: folders[name] / "tests" for name in change.packages if (folders[name] / "tests").is_dir()}
+    chosen = [str(path.relative_to(root)) for path in places.values()]
     chosen += [f"tests/{name}" for name in change.tests]
-    return [("quick-test", *chosen, *arguments)] if chosen else []
+    single = [str(places[name].relative_to(root)) for name in places if name not in change.changed]
+    options = [f"--one-variant={folder}" for folder in single]
+    return [("quick-test", *chosen, *options, *arguments)] if chosen else []

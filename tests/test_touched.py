@@ -174,3 +174,17 @@ def test_quick_checks_what_has_changed(root: Path) -> None:
     (command,) = pytest_commands(change, ["-x"], root)
     assert command == ("quick-test", "packages/games/tests", "tests/test_documents.py", "-x")
     assert lint(classify(["docs/a.md"], None, root), root) == []
+
+
+def test_of_packages_that_only_depend_on_a_change_one_variant_of_each_test_runs(root: Path) -> None:
+    """Those of the changed package run all."""
+    from devtools.quick import pytest_commands
+    from devtools.workspace import Touched
+
+    for name in ("base", "games"):
+        (root / "packages" / name / "tests").mkdir()
+    change = Touched("abc", (), ("base",), ("games",), ("test_names.py",))
+    (command,) = pytest_commands(change, [], root)
+    assert command[0] == "quick-test"
+    assert [word for word in command if word.startswith("--")] == ["--one-variant=packages/games/tests"]
+    assert {"packages/base/tests", "packages/games/tests", "tests/test_names.py"} <= set(command)
