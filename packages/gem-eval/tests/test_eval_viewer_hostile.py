@@ -12,6 +12,8 @@ from chromium import BROWSER, Chromium, ChromiumPage
 
 from gem.env_spec import EnvSpec
 from gem_eval.runs import RunConfig, RunFolder
+from gem_rollout.lineages import LineageTree, RecordedCall
+from gem_rollout.lineages.tree import recorded_lineages
 from gem_rollout.trajectory import Failure, Trajectory, Transition
 
 pytestmark = [
@@ -88,7 +90,8 @@ def poisoned(seed: int) -> Trajectory:
         reset_info={poison: POISON},
         final_observation=POISON,
         agent=poison,
-        metadata={"label": poison},
+        # In those episodes whose every part is looked at.
+        metadata={"label": poison, **(poisoned_lineages(poison, parts, message) if seed % 6 == 0 else {})},
         stop_reason=None if seed % 2 else poison,
         failure=Failure("agent", poison, POISON, 2) if seed % 2 else None,
         earlier_failures=[Failure("endpoint", poison, POISON, 1)],
@@ -96,6 +99,41 @@ def poisoned(seed: int) -> Trajectory:
         seconds=1.0,
         scores={poison: {"value": 0.5, "parts": {poison: 1.0}, "reasons": [POISON], "metadata": {poison: poison}}},
     )
+
+
+def poisoned_lineages(poison: str, parts: list[dict[str, Any]], answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of model calls with attacks in every field, in each place that a call can have in the tree."""
+    tree = LineageTree()
+    figures: Any = {"prompt_tokens": poison, "completion_tokens": 5, "cached_tokens": {poison: poison}}
+    for parent, tools, error in (
+        (None, [poison], None),
+        (0, [poison], None),
+        (0, [poison, POISON], None),
+        (None, [], None),
+        (None, ["act"], None),
+        (None, [], poison),
+        (1, [], POISON),
+        (4, [], None),
+    ):
+        tree.add(
+            RecordedCall(
+                [{"role": poison, "content": parts}, {poison: POISON}],
+                answer=answer if error is None else None,
+                parent=parent,
+                began=POISON if parent is None else None,
+                tools=tools,
+                finish_reason=poison,
+                usage=figures,
+                model=poison,
+                version=poison,
+                dialect=poison,
+                seconds=1.0,
+                turn=1,
+                error=error,
+                metadata={poison: POISON, "notes": [poison], "__proto__": {"polluted": 1}},
+            )
+        )
+    return recorded_lineages(tree)
 
 
 @pytest.fixture
@@ -142,7 +180,9 @@ def walk(page: ChromiumPage, *, runs: int, every: int = 1) -> None:
         )
         if episode % (6 * every):
             continue
-        page.evaluate("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+        for _ in range(2):  # what is drawn when a call of the model is opened has parts to open
+            page.evaluate("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+            page.evaluate(SETTLED)
         page.evaluate("document.querySelectorAll('.kept, .more').forEach((e) => e.click())")
         page.evaluate("document.querySelectorAll('[data-token]').forEach((e) => "
                       "e.dispatchEvent(new PointerEvent('pointerover', {bubbles: true})))")  # fmt: skip
@@ -185,6 +225,11 @@ def test_hostile_episodes_are_text(poisoned_run: Callable[[str], RunFolder], vie
     assert "<script>window.owned = 1; alert(1)</script>" in page.text(".turn")
     assert "U+202E" in page.text(".turn")
     assert "\u2400" in page.text(".turn")
+    page.evaluate("document.querySelectorAll('.model-call').forEach((e) => { e.open = true; })")
+    page.wait_for("document.querySelectorAll('.model-call[open] .failure').length === 2")
+    assert page.texts(".strand h3") == ["Main agent", "Branch of call 1", "Side calls", "Retry", "Unanswered"]
+    assert "<script>window.owned = 1; alert(1)</script>" in page.text(".model-call[open] .observation")
+    check(page)
 
 
 def test_hostile_episodes_are_text_in_an_exported_page(
