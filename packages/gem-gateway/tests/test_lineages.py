@@ -122,6 +122,7 @@ def test_no_id_is_in_a_row_that_was_not_sampled_or_shown() -> None:
     assert places["exact"] > 0.95 * places["continued"]
 
 
+@pytest.mark.nightly
 def test_the_parts_of_lineages_are_what_the_program_did() -> None:
     """Openings and edits always; subagents and compactions unless the program repeats itself or goes back later."""
     found: Counter[tuple[str, str]] = Counter()
