@@ -27,6 +27,10 @@ SVG = (
     "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIG9ubG9hZD0id2luZG93Lm93bmVkPTEiLz4="
 )
 
+UNSEEN = (
+    "\u202egnp.evil\u2066\u2069 \u200b\ufeff\x00\x07\x1b[31mred\x1b]8;;https://evil.example\x07link\x9b\u2028\u2029"
+)
+
 ATTACKS = [
     "<script>window.owned = 1; alert(1)</script>",
     "</script><script>window.owned = 1</script><!--",
@@ -41,7 +45,7 @@ ATTACKS = [
     "'\"><b onmouseover=alert(1)>{{constructor.constructor('window.owned=1')()}}${window.owned=1}`${alert(1)}`",
     "__proto__",
     "constructor",
-    "\u202egnp.evil\u2066\u2069 \u200b\ufeff\x00\x07\x1b[31mred\x1b]8;;https://evil.example\x07link\x9b\u2028\u2029",
+    UNSEEN,
     "\ud800 lone \udfff surrogates \udfff\ud800",
     "\U000e0041\U000e0042 tags, \ufffe\uffff",
     "a" + "\u0301" * 400 + " stacked marks",
@@ -91,7 +95,7 @@ def poisoned(seed: int) -> Trajectory:
         final_observation=POISON,
         agent=poison,
         # In those episodes whose every part is looked at.
-        metadata={"label": poison, **(poisoned_lineages(poison, parts, message) if seed % 6 == 0 else {})},
+        metadata={"label": poison, **(poisoned_lineages(parts) if seed % 6 == 0 else {})},
         stop_reason=None if seed % 2 else poison,
         failure=Failure("agent", poison, POISON, 2) if seed % 2 else None,
         earlier_failures=[Failure("endpoint", poison, POISON, 1)],
@@ -101,26 +105,29 @@ def poisoned(seed: int) -> Trajectory:
     )
 
 
-def poisoned_lineages(poison: str, parts: list[dict[str, Any]], answer: dict[str, Any]) -> dict[str, Any]:
+def poisoned_lineages(parts: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the record of model calls with attacks in every field, in each place that a call can have in the tree."""
     tree = LineageTree()
+    poison = f"{UNSEEN} {POISON}"  # in this order, for a name is cut before its end
+    tool = {"id": poison, "type": "function", "function": {"name": poison, "arguments": json.dumps({poison: poison})}}
     figures: Any = {"prompt_tokens": poison, "completion_tokens": 5, "cached_tokens": {poison: poison}}
     for parent, tools, error in (
         (None, [poison], None),
         (0, [poison], None),
-        (0, [poison, POISON], None),
+        (0, [poison, "act"], None),
         (None, [], None),
         (None, ["act"], None),
         (None, [], poison),
-        (1, [], POISON),
+        (1, [], poison),
         (4, [], None),
     ):
+        answer = {"role": poison, "content": poison, "tool_calls": [tool, {"id": None}] if parent else []}
         tree.add(
             RecordedCall(
-                [{"role": poison, "content": parts}, {poison: POISON}],
+                [{"role": poison, "content": parts}, {poison: poison}],
                 answer=answer if error is None else None,
                 parent=parent,
-                began=POISON if parent is None else None,
+                began=poison if parent is None else None,
                 tools=tools,
                 finish_reason=poison,
                 usage=figures,
@@ -130,7 +137,7 @@ def poisoned_lineages(poison: str, parts: list[dict[str, Any]], answer: dict[str
                 seconds=1.0,
                 turn=1,
                 error=error,
-                metadata={poison: POISON, "notes": [poison], "__proto__": {"polluted": 1}},
+                metadata={poison: poison, "notes": [poison], "__proto__": {"polluted": 1}},
             )
         )
     return recorded_lineages(tree)

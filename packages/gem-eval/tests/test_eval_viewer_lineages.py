@@ -71,6 +71,7 @@ def test_lineages_are_a_tree_of_calls(view_calls: ViewCalls) -> None:
             call("Go on.", 1, tools="look"),
             call("Go on.", 0),
             call("Or so.", 0),
+            call("Or so.", 0, answer=None, error="ModelError: the server answered 500"),
             call("A title?", tools="", began="the first call of a conversation"),
             call("So far: …", began="the first call of a conversation"),
         )
@@ -80,7 +81,7 @@ def test_lineages_are_a_tree_of_calls(view_calls: ViewCalls) -> None:
     depths = page.evaluate("[...document.querySelectorAll('.strand')].map((e) => e.style.getPropertyValue('--depth'))")
     assert depths == ["0", "1", "1", "1", "0"]
     numbers = [page.texts(f".strand:nth-of-type({place}) .number") for place in range(1, 6)]
-    assert numbers == [["1", "4"], ["2", "3"], ["5"], ["6"], ["7"]]
+    assert numbers == [["1", "4", "6"], ["2", "3"], ["5"], ["7"], ["8"]]
     assert "Began: the first call of a conversation" in page.text(".strand[data-kind=subagent]")
 
 
