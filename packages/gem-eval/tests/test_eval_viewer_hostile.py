@@ -94,8 +94,8 @@ def poisoned(seed: int) -> Trajectory:
         reset_info={poison: POISON},
         final_observation=POISON,
         agent=poison,
-        # In those episodes whose every part is looked at.
-        metadata={"label": poison, **(poisoned_lineages(parts) if seed % 6 == 0 else {})},
+        # In an episode whose every part is looked at.
+        metadata={"label": poison, **(poisoned_lineages(parts) if seed == 0 else {})},
         stop_reason=None if seed % 2 else poison,
         failure=Failure("agent", poison, POISON, 2) if seed % 2 else None,
         earlier_failures=[Failure("endpoint", poison, POISON, 1)],

@@ -62,6 +62,7 @@ def usage(prompt: int, sampled: int, **more: int) -> dict[str, int]:
     return {"prompt_tokens": prompt, "completion_tokens": sampled, **more}
 
 
+@pytest.mark.nightly
 def test_lineages_are_a_tree_of_calls(view_calls: ViewCalls) -> None:
     """Main agent, subagent, branch, side calls and compaction, each with its calls, and why it began."""
     page = view_calls(
@@ -118,6 +119,7 @@ def test_an_episode_without_a_program_has_no_calls(view_calls: ViewCalls) -> Non
     assert page.evaluate("document.querySelector('.model-calls, .with-calls')") is None
 
 
+@pytest.mark.nightly
 def test_a_malformed_record_of_calls_leaves_the_conversation(view_calls: ViewCalls) -> None:
     """The page says what is wrong with it."""
     record = record_of(call("Solve it."))
@@ -145,7 +147,7 @@ SHAPES: dict[str, Callable[[int], int | None]] = {
 }
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.nightly
 @pytest.mark.parametrize("shape", SHAPES)
 def test_two_thousand_calls_are_drawn_in_parts(shape: str, view_calls: ViewCalls) -> None:
     """However they hang together, the page holds the first of them, and more on demand."""
@@ -160,8 +162,11 @@ def test_two_thousand_calls_are_drawn_in_parts(shape: str, view_calls: ViewCalls
 
 
 def test_the_page_is_told_the_kinds(make_trajectory: Callable[..., Trajectory]) -> None:
-    """Where there are calls; the line of any other episode is sent as it was written."""
+    """Where there are calls, or what is wrong with them; the line of any other episode is sent as it was written."""
     line = make_trajectory(metadata=record_of(call("Solve it."), call("A title?", tools=""))).to_json().encode()
     assert json.loads(as_read_by_page(line)) == {**json.loads(line), "lineage_kinds": {"0": "main", "1": "side"}}
+    broken = line.replace(b'"tools":["act"]', b'"tools":[5]')
+    fault = json.loads(as_read_by_page(broken))["lineage_fault"]
+    assert fault == "call 0: a call's tools must be a list of names"
     other = make_trajectory().to_json().encode()
     assert as_read_by_page(other) == other
