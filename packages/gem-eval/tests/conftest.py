@@ -32,6 +32,7 @@ def made_up_trajectory(
     agent: str = "made-up-model",
     salt: int = 0,
     info: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> Trajectory:
     """Return an episode that depends on its arguments alone.
 
@@ -46,6 +47,7 @@ def made_up_trajectory(
         agent: the name of the model.
         salt: makes another run of the same seeds.
         info: added to that of the last turn.
+        metadata: of the episode.
     """
     chance = random.Random(ascii((env, seed, repetition, salt)))
     difficulty = random.Random(ascii((env, seed))).uniform(-0.3, 0.3)
@@ -82,6 +84,7 @@ def made_up_trajectory(
         final_observation="The end.",
         agent=agent,
         repetition=repetition,
+        metadata=dict(metadata or {}),
         stop_reason=None if failure else "terminated",
         failure=failure,
         started_at=1_750_000_000.0 + seed,

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gem_eval.runs import EvaluationConfig, EvaluationConfigError, EvaluationEnvironment, Prices, settings_of
-from gem_eval.runs.resolution import differences, plan, requests_at_most, resolve
+from gem_eval.runs.resolution import plan, requests_at_most, resolve
+from gem_eval.runs.run_differences import differences
 from gem_rollout.trajectory import EpisodeKey
 
 WHOLE = """

@@ -12,6 +12,8 @@ from chromium import BROWSER, Chromium, ChromiumPage
 
 from gem.env_spec import EnvSpec
 from gem_eval.runs import RunConfig, RunFolder
+from gem_rollout.lineages import LineageTree, RecordedCall
+from gem_rollout.lineages.tree import recorded_lineages
 from gem_rollout.trajectory import Failure, Trajectory, Transition
 
 pytestmark = [
@@ -23,6 +25,10 @@ View = Callable[..., ChromiumPage]
 
 SVG = (
     "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIG9ubG9hZD0id2luZG93Lm93bmVkPTEiLz4="
+)
+
+UNSEEN = (
+    "\u202egnp.evil\u2066\u2069 \u200b\ufeff\x00\x07\x1b[31mred\x1b]8;;https://evil.example\x07link\x9b\u2028\u2029"
 )
 
 ATTACKS = [
@@ -39,7 +45,7 @@ ATTACKS = [
     "'\"><b onmouseover=alert(1)>{{constructor.constructor('window.owned=1')()}}${window.owned=1}`${alert(1)}`",
     "__proto__",
     "constructor",
-    "\u202egnp.evil\u2066\u2069 \u200b\ufeff\x00\x07\x1b[31mred\x1b]8;;https://evil.example\x07link\x9b\u2028\u2029",
+    UNSEEN,
     "\ud800 lone \udfff surrogates \udfff\ud800",
     "\U000e0041\U000e0042 tags, \ufffe\uffff",
     "a" + "\u0301" * 400 + " stacked marks",
@@ -88,7 +94,8 @@ def poisoned(seed: int) -> Trajectory:
         reset_info={poison: POISON},
         final_observation=POISON,
         agent=poison,
-        metadata={"label": poison},
+        # In an episode whose every part is looked at.
+        metadata={"label": poison, **(poisoned_lineages(parts) if seed == 0 else {})},
         stop_reason=None if seed % 2 else poison,
         failure=Failure("agent", poison, POISON, 2) if seed % 2 else None,
         earlier_failures=[Failure("endpoint", poison, POISON, 1)],
@@ -96,6 +103,44 @@ def poisoned(seed: int) -> Trajectory:
         seconds=1.0,
         scores={poison: {"value": 0.5, "parts": {poison: 1.0}, "reasons": [POISON], "metadata": {poison: poison}}},
     )
+
+
+def poisoned_lineages(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the record of model calls with attacks in every field, in each place that a call can have in the tree."""
+    tree = LineageTree()
+    poison = f"{UNSEEN} {POISON}"  # in this order, for a name is cut before its end
+    tool = {"id": poison, "type": "function", "function": {"name": poison, "arguments": json.dumps({poison: poison})}}
+    figures: Any = {"prompt_tokens": poison, "completion_tokens": 5, "cached_tokens": {poison: poison}}
+    for parent, tools, error in (
+        (None, [poison], None),
+        (0, [poison], None),
+        (0, [poison, "act"], None),
+        (None, [], None),
+        (None, ["act"], None),
+        (None, [], poison),
+        (1, [], poison),
+        (4, [], None),
+    ):
+        answer = {"role": poison, "content": poison, "tool_calls": [tool, {"id": None}] if parent else []}
+        tree.add(
+            RecordedCall(
+                [{"role": poison, "content": parts}, {poison: poison}],
+                answer=answer if error is None else None,
+                parent=parent,
+                began=poison if parent is None else None,
+                tools=tools,
+                finish_reason=poison,
+                usage=figures,
+                model=poison,
+                version=poison,
+                dialect=poison,
+                seconds=1.0,
+                turn=1,
+                error=error,
+                metadata={poison: poison, "notes": [poison], "__proto__": {"polluted": 1}},
+            )
+        )
+    return recorded_lineages(tree)
 
 
 @pytest.fixture
@@ -142,7 +187,9 @@ def walk(page: ChromiumPage, *, runs: int, every: int = 1) -> None:
         )
         if episode % (6 * every):
             continue
-        page.evaluate("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+        for _ in range(2):  # what is drawn when a call of the model is opened has parts to open
+            page.evaluate("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+            page.evaluate(SETTLED)
         page.evaluate("document.querySelectorAll('.kept, .more').forEach((e) => e.click())")
         page.evaluate("document.querySelectorAll('[data-token]').forEach((e) => "
                       "e.dispatchEvent(new PointerEvent('pointerover', {bubbles: true})))")  # fmt: skip
@@ -185,6 +232,11 @@ def test_hostile_episodes_are_text(poisoned_run: Callable[[str], RunFolder], vie
     assert "<script>window.owned = 1; alert(1)</script>" in page.text(".turn")
     assert "U+202E" in page.text(".turn")
     assert "\u2400" in page.text(".turn")
+    page.evaluate("document.querySelectorAll('.model-call').forEach((e) => { e.open = true; })")
+    page.wait_for("document.querySelectorAll('.model-call[open] .failure').length === 2")
+    assert page.texts(".strand h3") == ["Main agent", "Branch of call 1", "Side calls", "Retry", "Unanswered"]
+    assert "<script>window.owned = 1; alert(1)</script>" in page.text(".model-call[open] .observation")
+    check(page)
 
 
 def test_hostile_episodes_are_text_in_an_exported_page(

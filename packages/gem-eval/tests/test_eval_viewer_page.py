@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chromium import BROWSER, ChromiumPage
@@ -12,6 +13,8 @@ from chromium import BROWSER, ChromiumPage
 from gem_eval.runs import RunConfig, RunFolder
 from gem_eval.statistics import summarize_run
 from gem_eval.viewer.episode_filter import matching_rows
+from gem_rollout.lineages import LineageTree, RecordedCall
+from gem_rollout.lineages.tree import recorded_lineages
 from gem_rollout.trajectory import Trajectory
 
 pytestmark = [
@@ -285,6 +288,30 @@ def test_an_episode_played_anew_replaces_the_failed_one(
 
 VIEWS = ["#/0", "#/0/0", "#/compare/0/1", "#/compare/0/1/0/0"]
 
+
+def model_calls() -> dict[str, Any]:
+    """Return the metadata of an episode in which a program called its model, with lineages of several kinds."""
+    tree = LineageTree()
+    for parent, tools, answered in ((None, True, True), (0, True, True), (0, True, False), (0, True, True),
+                                    (None, False, True), (None, True, True), (None, False, False)):  # fmt: skip
+        tree.add(
+            RecordedCall(
+                [{"role": "user", "content": "word " * 60}, {"role": "user", "content": "w" * 300}],
+                answer={"role": "assistant", "content": "word " * 60, "reasoning": "word " * 60} if answered else None,
+                parent=parent,
+                began=None if parent is not None else "the first call of a conversation",
+                tools=["act"] if tools else [],
+                usage={"prompt_tokens": 123456, "completion_tokens": 4567, "cached_tokens": 98765},
+                seconds=1.5,
+                turn=0,
+                model="a-model-with-an-uncommonly-long-name" * 3,
+                error=None if answered else "the server answered 500" * 5,
+                metadata={"notes": ["left out"]},
+            )
+        )
+    return recorded_lineages(tree)
+
+
 FAINT = """
 (() => {
   const parse = (colour) => {
@@ -321,11 +348,13 @@ FAINT = """
 
 def test_all_text_is_readable_and_all_controls_have_names(make_run: MakeRun, view: View) -> None:
     """In light and dark, text has a contrast of 4.5 to its ground (WCAG 2.2 AA), and each control has a name."""
-    page = view(make_run("one", episodes=12, failures=2), make_run("other", episodes=12, salt=1))
+    one = make_run("one", episodes=12, failures=2, metadata=model_calls())
+    page = view(one, make_run("other", episodes=12, salt=1))
     for address in VIEWS:
         page.evaluate(f"location.hash = {json.dumps(address)}")
         page.wait_for("document.querySelector('.turn.drawn, .rows .row')")
         page.wait_for("!document.querySelector('.waiting')")
+        page.evaluate("document.querySelectorAll('.model-call').forEach((e) => { e.open = true; })")
         for dark in (False, True):
             page.set_dark(dark)
             assert page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") is dark
@@ -347,7 +376,8 @@ def test_all_text_is_readable_and_all_controls_have_names(make_run: MakeRun, vie
 def test_nothing_sticks_out_of_the_window(width: int, make_run: MakeRun, view: View) -> None:
     """From a phone to a wide screen, the page never scrolls sideways."""
     env = "game:AnEnvironmentWithAnUncommonlyLongNameForAnId-v0-extraordinarily-hard"
-    page = view(make_run("one", env=env, episodes=12), make_run("other", env=env, episodes=12, salt=1), width=width)
+    one = make_run("one", env=env, episodes=12, metadata=model_calls())
+    page = view(one, make_run("other", env=env, episodes=12, salt=1), width=width)
     for address in VIEWS:
         page.evaluate(f"location.hash = {json.dumps(address)}")
         page.wait_for("document.querySelector('.turn.drawn, .rows .row')")

@@ -23,6 +23,7 @@ from gem_gateway.lineages.journal import CallJournal, read_journal
 from gem_gateway.lineages.recorder import LineageRecorder
 from gem_rollout.lineages import LineageTree
 from gem_rollout.lineages.certificate import certify_calls
+from gem_rollout.lineages.kinds import lineage_kinds
 from gem_rollout.lineages.leaf_rows import leaf_rows
 
 _CALLS = (
@@ -119,6 +120,21 @@ def test_no_id_is_in_a_row_that_was_not_sampled_or_shown() -> None:
     assert places["continued"] > 100
     assert places["unmatched"] < 0.05 * places["continued"]
     assert places["exact"] > 0.95 * places["continued"]
+
+
+@pytest.mark.nightly
+def test_the_parts_of_lineages_are_what_the_program_did() -> None:
+    """Openings and edits always; subagents and compactions unless the program repeats itself or goes back later."""
+    found: Counter[tuple[str, str]] = Counter()
+    for seed in range(30):
+        program, _, tree = played(PairCodec(TEMPLATES["growing"]), seed)
+        found.update((program.kinds[root], kind) for root, kind in lineage_kinds(tree).items())
+    whole = Counter(did for did, _ in found.elements())
+    assert found["opening", "main"] == 30
+    for did in ("edit question", "edit answer"):
+        assert found[did, "changed_history"] == whole[did] > 1
+    for did, kind, share in (("subagent", "subagent", 0.6), ("compact", "compaction", 0.7), ("side", "side", 0.9)):
+        assert found[did, kind] >= share * whole[did] > 1, found
 
 
 @pytest.fixture(scope="module")

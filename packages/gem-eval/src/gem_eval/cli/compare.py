@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from gem_cli.output import Table, json_option, print_json, print_prose
+from gem_eval.cli.factor_levels import FactorLevels
 
 if TYPE_CHECKING:
     from gem_eval.runs import RunFolder
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["compare_command"]
 
 _FOLDER = click.Path(exists=True, file_okay=False)
+
+_WARNINGS = {
+    "digest": "the runs played different versions of its code",
+    "kwargs": "the runs made it with different arguments",
+    "wrappers": "the runs used different wrappers",
+    "limits": "the runs had different limits",
+}
+"""What makes a comparison of agents doubtful, by the setting that differs."""
 
 
 @click.command("compare")
@@ -27,8 +36,15 @@ _FOLDER = click.Path(exists=True, file_okay=False)
     help="success, return, turns, tool_calls, prompt_tokens, completion_tokens, seconds, cost, or the name of an "
     "applied reward.  [default: success where both runs know it, else return]",
 )
+@click.option(
+    "--factor",
+    type=click.Choice(["harness"]),
+    help="Say how two agent programs compare, and refuse runs that differ in anything else.",
+)
 @json_option
-def compare_command(folder_a: str, folder_b: str, metric: str | None, as_json: bool) -> None:
+def compare_command(
+    folder_a: str, folder_b: str, metric: str | None, factor: Literal["harness"] | None, as_json: bool
+) -> None:
     """Compare two runs, paired by seed.
 
     Prints for each environment how much better B is than A, with the 95 % interval of the difference, whether chance
@@ -39,30 +55,39 @@ def compare_command(folder_a: str, folder_b: str, metric: str | None, as_json: b
     Examples:
       gem compare runs/before runs/after
       gem compare runs/small runs/large --metric return
+      gem compare runs/codex runs/qwen-code --factor harness
       gem compare runs/before runs/after --json
     """
     from gem_eval.runs import RunFolder
     from gem_eval.statistics import compare_runs
 
     a, b = RunFolder.open(folder_a), RunFolder.open(folder_b)
+    levels = None if factor is None else FactorLevels.of(a.config, b.config, factor)
     comparison = compare_runs(a.rows(), b.rows(), metric)
-    warnings = list(_differences(a, b))
+    if levels is not None:
+        levels.check_pairs(comparison)
+    warnings = list(_warnings(a, b))
     if as_json:
         runs = {"a": _identity(a), "b": _identity(b)}
         notes = [*comparison.notes, *warnings]
-        print_json({**runs, **comparison.to_dict(), "notes": notes})
+        about = {} if levels is None else {"factor": levels.to_dict(comparison)}
+        print_json({**runs, **comparison.to_dict(), **about, "notes": notes})
         return
-    _print(a, b, comparison, warnings)
+    _print(a, b, comparison, levels, warnings)
 
 
 def _identity(run: RunFolder) -> dict[str, str]:
     return {"name": run.name, "folder": str(run.path), "agent": run.config.agent}
 
 
-def _print(a: RunFolder, b: RunFolder, comparison: RunComparison, warnings: list[str]) -> None:
+def _print(
+    a: RunFolder, b: RunFolder, comparison: RunComparison, levels: FactorLevels | None, warnings: list[str]
+) -> None:
     from gem_eval.cli.run_table import one_line
     from gem_eval.runs.names import distinct_names
     from gem_eval.statistics import in_words
+
+    words = in_words if levels is None else levels.in_words
 
     for letter, run, name in zip("AB", (a, b), distinct_names([a, b]), strict=True):
         agent = f", agent {one_line(run.config.agent)}" if run.config.agent and name == run.name else ""
@@ -74,14 +99,14 @@ def _print(a: RunFolder, b: RunFolder, comparison: RunComparison, warnings: list
             print_prose(f"No episode of one of the runs has the metric {one_line(item.metric)}.")
             continue
         _print_means(item.metric, item.result)
-        print_prose(one_line(in_words(item.result, item.metric)))
+        print_prose(one_line(words(item.result, item.metric)))
         for note in item.result.notes:
             print_prose(f"note: {note}", "dim")
     if comparison.overall is not None:
         print_prose()
         print_prose(f"all {len(comparison.environments)} environments, equal weights", "bold")
         _print_means("success", comparison.overall)
-        print_prose(in_words(comparison.overall, "success"))
+        print_prose(one_line(words(comparison.overall, "success")))
     print_prose()
     if not comparison.environments:
         print_prose("The runs have no environment in common.", "yellow")
@@ -119,20 +144,14 @@ def _print_means(metric: str, result: ComparedMeans) -> None:
     table.show()
 
 
-def _differences(a: RunFolder, b: RunFolder) -> Iterator[str]:
+def _warnings(a: RunFolder, b: RunFolder) -> Iterator[str]:
     """Yield what else differs between the runs than the agent."""
-    for left in a.config.environments:
-        right = b.config.environment(left.label)
-        if right is None:
-            continue
-        if left.digest != right.digest:
-            yield f"{left.label}: the runs played different versions of its code"
-        if dict(left.spec.kwargs) != dict(right.spec.kwargs):
-            yield f"{left.label}: the runs made it with different arguments"
-        if left.wrappers != right.wrappers:
-            yield f"{left.label}: the runs used different wrappers"
-    if dict(a.config.limits) != dict(b.config.limits):
-        yield "the runs had different limits"
+    from gem_eval.runs.run_differences import run_differences
+
+    differing = dict.fromkeys((item.env, item.setting) for item in run_differences(a.config, b.config))
+    for env, setting in differing:
+        if setting in _WARNINGS:
+            yield _WARNINGS[setting] if env is None else f"{env}: {_WARNINGS[setting]}"
     for letter, run in (("A", a), ("B", b)):
         if run.running:
             yield f"{letter} goes on; these are its figures so far"

@@ -19,8 +19,9 @@ from gem_eval.runs.evaluation_config import EvaluationConfig
 from gem_eval.runs.folder import RunFolder
 from gem_eval.runs.garbage import rare_collections
 from gem_eval.runs.progress import EvaluationProgress
-from gem_eval.runs.resolution import differences, episode_limits, plan, resolve
+from gem_eval.runs.resolution import episode_limits, plan, resolve
 from gem_eval.runs.run_config import RunConfig
+from gem_eval.runs.run_differences import differences
 from gem_eval.runs.scoring import EpisodeScorer
 from gem_eval.runs.trial import try_out
 from gem_eval.trackers.tracking import RunTracking

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 from gem.arguments import check_names
 from gem.entry_points import load, name_of, source_digest
-from gem.env_spec import EnvSpec, WrapperSpec
+from gem.env_spec import WrapperSpec
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.registry import spec as find_spec
 from gem.wrappers import wrapper
@@ -21,29 +20,10 @@ from gem_eval.runs.run_config import RunConfig, RunEnvironment, without_credenti
 from gem_rollout import EpisodeLimits, EpisodeRequest
 from gem_rollout.trajectory import EpisodeKey
 
-__all__ = ["differences", "episode_limits", "plan", "requests_at_most", "resolve", "settings_of"]
+__all__ = ["episode_limits", "plan", "requests_at_most", "resolve", "settings_of"]
 
 MODEL_WRAPPERS = ("messages",)
 """What a model gets in an environment of several turns, unless the configuration names wrappers."""
-
-_COMPARED = (
-    "agent",
-    "model",
-    "served_model",
-    "base_url",
-    "harness",
-    "harness_options",
-    "players",
-    "system",
-    "tools",
-    "sampling",
-    "limits",
-    "rewards",
-    "judge",
-    "packages",
-)
-"""What must be the same when a run is resumed, besides the environments and the agent's source. Sources of gem and
-gem_eval, which change in a checkout without a new version, are recorded only."""
 
 
 def resolve(
@@ -199,24 +179,6 @@ def settings_of(run: RunConfig) -> EvaluationConfig:
     )
 
 
-def differences(before: RunConfig, now: RunConfig) -> list[str]:
-    """Return a sentence for each difference between two configurations that can change what episodes hold."""
-    now = RunConfig.from_dict(json.loads(now.to_json()))  # as the other one was read: with lists for tuples
-    found = list(_environment_differences(before, now))
-    for name in _COMPARED:
-        old, new = getattr(before, name), getattr(now, name)
-        if isinstance(old, dict) and isinstance(new, dict):
-            found += _changes(old, new, name)
-        elif old != new:
-            found.append(f"{name} was {_shown(old)} and is {_shown(new)}")
-    agents_old, agents_new = _agents_source(before), _agents_source(now)
-    return found + _changes(agents_old, agents_new, "the source of")
-
-
-def _agents_source(run: RunConfig) -> dict[str, str | None]:
-    return {name: digest for name, digest in run.sources.items() if name not in ("gem", "gem_eval")}
-
-
 def _environment(config: EvaluationConfig, item: EvaluationEnvironment) -> RunEnvironment:
     try:
         spec = find_spec(item.id).with_kwargs(item.kwargs)
@@ -272,45 +234,3 @@ def _sources(config: EvaluationConfig) -> dict[str, str | None]:
         top = config.agent.partition(":")[0].partition(".")[0]
         sources[top] = source_digest(config.agent)
     return sources
-
-
-def _environment_differences(before: RunConfig, now: RunConfig) -> Iterator[str]:
-    old_labels, new_labels = ([item.label for item in run.environments] for run in (before, now))
-    yield from (f"environment {_shown(label)} is missing now" for label in old_labels if label not in new_labels)
-    yield from (f"environment {_shown(label)} is new" for label in new_labels if label not in old_labels)
-    for item in now.environments:
-        was = before.environment(item.label)
-        if was is None:
-            continue
-        if was.digest != item.digest:
-            yield f"{item.label}: the code of the environment has changed (its source digest {_change(was, item)})"
-        for name in ("episodes", "group", "seed", "wrappers"):
-            if getattr(was, name) != getattr(item, name):
-                yield f"{item.label}: {name} was {_shown(getattr(was, name))} and is {_shown(getattr(item, name))}"
-        yield from _changes(dict(was.spec.kwargs), dict(item.spec.kwargs), f"{item.label}: argument")
-        if _entry_point(was.spec) != _entry_point(item.spec):
-            yield f"{item.label}: its class was {_entry_point(was.spec)} and is {_entry_point(item.spec)}"
-
-
-def _entry_point(spec: EnvSpec) -> str:
-    return str(spec.to_dict()["entry_point"])
-
-
-def _change(was: RunEnvironment, item: RunEnvironment) -> str:
-    return f"was {str(was.digest)[:12]} and is {str(item.digest)[:12]}"
-
-
-def _changes(old: dict[str, Any], new: dict[str, Any], what: str) -> list[str]:
-    missing = object()
-    return [
-        f"{what} {name} was {_shown(old.get(name))} and is {_shown(new.get(name))}"
-        for name in sorted({*old, *new})
-        if old.get(name, missing) != new.get(name, missing)
-    ]
-
-
-def _shown(value: Any) -> str:
-    if value is None or value in ("", (), {}):
-        return "not set"
-    text = ascii(value) if isinstance(value, str) else repr(value)
-    return text if len(text) <= 120 else text[:117] + "..."

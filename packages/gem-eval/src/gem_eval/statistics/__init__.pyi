@@ -16,6 +16,7 @@ from gem_eval.statistics.estimates import share_bounds as share_bounds
 from gem_eval.statistics.run_comparison import ComparedEnvironment as ComparedEnvironment
 from gem_eval.statistics.run_comparison import RunComparison as RunComparison
 from gem_eval.statistics.run_comparison import compare_runs as compare_runs
+from gem_eval.statistics.run_comparison import factor_in_words as factor_in_words
 from gem_eval.statistics.run_comparison import in_words as in_words
 from gem_eval.statistics.run_summary import Distribution as Distribution
 from gem_eval.statistics.run_summary import EnvironmentSummary as EnvironmentSummary

@@ -15,7 +15,7 @@ from gem_eval.statistics.run_summary import by_seed, latest_attempts
 if TYPE_CHECKING:
     from gem_eval.runs.episode_row import EpisodeRow
 
-__all__ = ["METRICS", "ComparedEnvironment", "RunComparison", "compare_runs", "in_words"]
+__all__ = ["METRICS", "ComparedEnvironment", "RunComparison", "compare_runs", "factor_in_words", "in_words"]
 
 METRICS: dict[str, Callable[[EpisodeRow], float | None]] = {
     "success": lambda row: row.success,
@@ -125,18 +125,49 @@ def in_words(result: ComparedMeans, metric: str) -> str:
         sentence = f"B solves {size} points {'more' if result.difference > 0 else 'less'}"
     else:
         sentence = f"B's mean {_noun(metric)} is {size} {'higher' if result.difference > 0 else 'lower'}"
-    if result.low is None or result.high is None or result.p_value is None or result.detectable is None:
+    interval = _interval(result, number)
+    if interval is None or result.detectable is None:
         return f"{sentence}; the data give no interval."
-    interval = f"({100 * result.confidence:.3g} %: {_signed(number, result.low)} … {_signed(number, result.high)}"
-    chance = f"p = {result.p_value:.3f})" if result.p_value >= 0.001 else "p < 0.001)"
     unit = f" {'point' if number(result.detectable) == '1.0' else 'points'}" if metric == "success" else ""
     seeds = f"these {result.groups} seeds" if result.paired else f"these {result.groups_a} and {result.groups_b} seeds"
     if metric == "success" and result.detectable > 1:
-        return f"{sentence} {interval}, {chance}; {seeds} are too few to see any difference four times out of five."
+        return f"{sentence} {interval}; {seeds} are too few to see any difference four times out of five."
     return (
-        f"{sentence} {interval}, {chance}; with {seeds} a difference of {number(result.detectable)}{unit} would have "
+        f"{sentence} {interval}; with {seeds} a difference of {number(result.detectable)}{unit} would have "
         "been seen four times out of five."
     )
+
+
+def factor_in_words(result: ComparedMeans, metric: str, a: str, b: str, model: str) -> str:
+    """Return the difference between two levels of a factor as a sentence about them, with the tasks that both played.
+
+    Args:
+        result: a paired comparison.
+        metric: what it compares.
+        a: the level of run A, such as the name of a harness.
+        b: that of run B.
+        model: the model of both.
+    """
+    number = _points if metric == "success" else _plain
+    size = number(abs(result.difference))
+    if metric == "success":
+        more = f"succeeds {size} points {'more' if result.difference > 0 else 'less'} often than {a}"
+        sentence = f"{a} and {b} succeed equally often" if result.difference == 0 else f"{b} {more}"
+    else:
+        more = f"is {size} {'higher' if result.difference > 0 else 'lower'} than that of {a}"
+        level = f"The mean {_noun(metric)} of {b}"
+        sentence = f"{level} equals that of {a}" if result.difference == 0 else f"{level} {more}"
+    interval = _interval(result, number) or "(the data give no interval)"
+    return f"{sentence} {interval} on {result.common} tasks that both played, same model {model}."
+
+
+def _interval(result: ComparedMeans, number: Callable[[float], str]) -> str | None:
+    """Return the interval of a difference and the part of chance; None if the data give none."""
+    if result.low is None or result.high is None or result.p_value is None:
+        return None
+    chance = f"p = {result.p_value:.3f}" if result.p_value >= 0.001 else "p < 0.001"
+    bounds = f"{_signed(number, result.low)} … {_signed(number, result.high)}"
+    return f"({100 * result.confidence:.3g} %: {bounds}, {chance})"
 
 
 def _compare(

@@ -10,6 +10,8 @@ from typing import Any
 from gem.errors import GemError, TrajectoryError
 from gem_eval.runs import EpisodeRow, RunFolder, RunFolderError
 from gem_eval.runs.lines import parse_line
+from gem_rollout.lineages.kinds import lineage_kinds
+from gem_rollout.lineages.tree import lineages_in
 from gem_rollout.trajectory import SCHEMA, Trajectory
 
 __all__ = ["RunReadError", "ViewedRun", "as_read_by_page"]
@@ -79,15 +81,27 @@ class ViewedRun:
 def as_read_by_page(line: bytes) -> bytes:
     """Return a record in the form that the page reads: schema 2, with edits only where the page can apply them.
 
+    Where an agent program played, ``lineage_kinds`` says what part each lineage of its model calls had, by the index
+    of its first call, or ``lineage_fault`` why the record of the calls cannot be read.
+
     Raises:
         TrajectoryError: if the line holds no trajectory.
         ValueError: if it is not JSON.
     """
     record = parse_line(line)
-    if isinstance(record, dict) and record.get("schema") == SCHEMA and not _has_parsed_arguments(record):
-        return line
-    trajectory = Trajectory.from_dict(record)
-    return json.dumps(trajectory.to_dict(whole=_has_parsed_arguments(record))).encode("ascii")
+    changed = not (isinstance(record, dict) and record.get("schema") == SCHEMA and not _has_parsed_arguments(record))
+    if changed:
+        record = Trajectory.from_dict(record).to_dict(whole=_has_parsed_arguments(record))
+    about = _about_lineages(record.get("metadata"))
+    return json.dumps({**record, **about}).encode("ascii") if changed or about else line
+
+
+def _about_lineages(metadata: Any) -> dict[str, Any]:
+    try:
+        tree = lineages_in(metadata)
+    except TrajectoryError as error:
+        return {"lineage_fault": str(error)}
+    return {} if tree is None else {"lineage_kinds": lineage_kinds(tree)}
 
 
 def _has_parsed_arguments(record: dict[str, Any]) -> bool:

@@ -129,6 +129,8 @@ def _check(call: RecordedCall) -> None:
         raise TrajectoryError("a call's messages must be a list of objects")
     if call.answer is not None and not isinstance(call.answer, dict):
         raise TrajectoryError("a call's answer must be an object")
+    if not (isinstance(call.tools, list) and all(isinstance(name, str) for name in call.tools)):
+        raise TrajectoryError("a call's tools must be a list of names")
     for name in ("parent", "turn"):
         value = getattr(call, name)
         if value is not None and (type(value) is not int or value < 0):

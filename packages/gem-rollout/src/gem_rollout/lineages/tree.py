@@ -9,7 +9,7 @@ from gem.errors import TrajectoryError
 from gem_rollout.lineages.call import RecordedCall, chained_digest
 from gem_rollout.trajectory.record import Trajectory
 
-__all__ = ["LineageTree", "lineages_of", "recorded_lineages"]
+__all__ = ["LineageTree", "lineages_in", "lineages_of", "recorded_lineages"]
 
 _PLACE = "lineages"
 """The key of a trajectory's metadata."""
@@ -49,6 +49,13 @@ class LineageTree:
         while (parent := self.calls[found[-1]].parent) is not None:
             found.append(parent)
         return found[::-1]
+
+    def roots(self) -> list[int]:
+        """Return for each call the first call of its lineage."""
+        found: list[int] = []
+        for index, call in enumerate(self.calls):
+            found.append(index if call.parent is None else found[call.parent])
+        return found
 
     def messages(self, index: int) -> list[dict[str, Any]]:
         """Return the whole conversation that a call showed the model."""
@@ -92,8 +99,7 @@ class LineageTree:
         These are the ones in which no tool was ever offered, where the program offered tools in another one.
         """
         offered: dict[int, bool] = {}
-        for index, call in enumerate(self.calls):
-            root = self.path(index)[0]
+        for root, call in zip(self.roots(), self.calls, strict=True):
             offered[root] = offered.get(root, False) or bool(call.tools)
         return {root for root, tools in offered.items() if not tools} if any(offered.values()) else set()
 
@@ -156,5 +162,14 @@ def lineages_of(trajectory: Trajectory) -> LineageTree | None:
     Raises:
         TrajectoryError: if the record of them is malformed.
     """
-    record = trajectory.metadata.get(_PLACE)
+    return lineages_in(trajectory.metadata)
+
+
+def lineages_in(metadata: Any) -> LineageTree | None:
+    """Return the same from the metadata of an episode's record.
+
+    Raises:
+        TrajectoryError: if the record of the calls is malformed.
+    """
+    record = metadata.get(_PLACE) if isinstance(metadata, dict) else None
     return None if record is None else LineageTree.from_dict(record)

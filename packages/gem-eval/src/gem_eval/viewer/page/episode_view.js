@@ -4,6 +4,8 @@ import { el, setContent } from "./dom.js";
 import { count, counted, date, duration, number, percent, signed } from "./format.js";
 import { block, callView, details, jsonText, messageBlocks, recordedCall, valueBlocks } from "./message_view.js";
 import { isMessage, isObject, messageOf } from "./content.js";
+import { lineageView, markCallsOf } from "./lineage_view.js";
+import { readLineages } from "./lineages.js";
 import { player, readRecording } from "./playback.js";
 import { readEpisode } from "./record.js";
 import { plain, textBlock, visible } from "./text.js";
@@ -48,6 +50,9 @@ export class EpisodeView {
       setContent(this.body, el("p", { class: "notice bad" }, "This episode cannot be shown: ", visible(plain(String(error.message), 600))));
       return;
     }
+    const lineages = readLineages(this.record);
+    this.calls = lineages && lineageView(lineages, this.episode.turns.length, this.address);
+    this.element.classList.toggle("with-calls", this.calls !== null);
     this.draw();
     this.go(turn);
   }
@@ -61,7 +66,8 @@ export class EpisodeView {
     this.drawSide();
     if (this.raw) {
       this.sections = [];
-      setContent(this.body, block("raw", "JSON", jsonText(this.record)));
+      const { lineage_kinds: kinds, lineage_fault: fault, ...recorded } = this.record; // the server's
+      setContent(this.body, block("raw", "JSON", jsonText(recorded)));
       return;
     }
     const { turns, finals, failure } = this.episode;
@@ -87,6 +93,7 @@ export class EpisodeView {
       else link.removeAttribute("aria-current");
       if (current) link.scrollIntoView({ block: "nearest" });
     }
+    if (this.calls) markCallsOf(this.calls, this.turn);
     const section = this.sections[this.turn - 1];
     if (!section) {
       if (!this.raw) window.scrollTo({ top: 0 });
@@ -222,6 +229,7 @@ export class EpisodeView {
           );
         }),
       ),
+      this.calls,
     );
   }
 }
