@@ -169,9 +169,10 @@ async def _open_one(config: EvaluationConfig, client: ModelClient | None = None)
     if config.agent is not None and config.base_url is None:
         return EvaluatedAgent(partial(make_policy, config.agent))
     from gem_eval.clients import ModelPolicy, Sampling
+    from gem_eval.clients.session import session_name
 
     try:
-        sampling = Sampling(**config.sampling)
+        sampling = Sampling(**{"session": session_name(config.name), **config.sampling})
     except (ArgumentError, ArgumentTypeError, TypeError) as error:
         raise EvaluationConfigError(f"sampling: {error}") from error
     own = client is None
