@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 import gem
 from gem.errors import ArgumentError
 from gem_eval.cli.results import results_command
+from gem_eval.cli.run_table import print_run_summary
 from gem_eval.cli.settings import evaluation_options
 from gem_eval.clients import EndpointClient, ModelPolicy, Sampling, ScriptedClient
 from gem_eval.clients.session import episode_session, session_headers, session_name
@@ -270,3 +272,18 @@ def test_a_server_that_says_nothing_of_its_cache_is_unknown(make_run: Callable[.
     assert "unknown (no call was streamed)" in output
     (record,) = json.loads(CliRunner().invoke(results_command, [str(run.path), "--json"]).output)
     assert record["environments"][0]["cache"] is None
+
+
+def test_of_several_environments_each_has_a_row(
+    make_run: Callable[..., RunFolder], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the calls that tell and those that were streamed; "unknown" where the server was silent."""
+    told, silent = make_run(env=("game:A-v0", "game:B-v0"), episodes=1, turns=2).rows()
+    told = replace(told, cache_calls=1, cached_tokens=30, cache_prompt_tokens=40, first_token_seconds=[0.5, 0.125])
+    print_run_summary(summarize_run([told, silent]))
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    start = next(number for number, words in enumerate(lines) if words[:2] == ["model", "calls"])
+    assert lines[start + 1 : start + 3] == [
+        ["game:A-v0", "75.0", "%", "1/2", "0.125", "s", "0.5", "s", "2/2"],
+        ["game:B-v0", "unknown", "0/2", "unknown", "0/2"],
+    ]

@@ -223,10 +223,10 @@ def _print_effort(summary: RunSummary) -> None:
 
 
 def _print_serving(summary: RunSummary) -> None:
-    """Print what servers said of the calls, where any of them said something."""
+    """Print a row for each environment on what its model's server said of the calls, where any said something."""
     if all(item.cache is None and item.first_token is None for item in summary.environments):
         return
-    columns = ("cache hits", "of calls", "first token", "p95", "of calls ")
+    columns = ("cache hits", "told by", "first token", "p95", "streamed")
     table = Table(("model calls", *columns), right=columns)
     for item in summary.environments:
         hits, first = item.cache, item.first_token
