@@ -438,6 +438,9 @@ def test_streamed_and_whole_answers_are_the_same() -> None:
             for one, other in zip(streamed.logprobs or (), whole.logprobs or (), strict=True):
                 assert one < 0 > other
             streamed.logprobs, streamed.top_logprobs = whole.logprobs, whole.top_logprobs
+            assert whole.first_token_seconds is None
+            assert streamed.first_token_seconds is not None
+            streamed.first_token_seconds = None
             assert streamed == whole, (dialect, prompt)
 
 

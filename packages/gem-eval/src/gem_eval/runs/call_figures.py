@@ -46,7 +46,7 @@ def call_figures(turns: Sequence[Mapping[str, Any]], metadata: Any) -> CallFigur
                 figures["cache_prompt_tokens"] = (figures["cache_prompt_tokens"] or 0) + prompt
         about = call.get("metadata")
         seconds = about.get("first_token_seconds") if isinstance(about, Mapping) else None
-        if type(seconds) in (int, float) and 0 <= seconds < _LONGEST:
+        if isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds < _LONGEST:
             figures["first_token_seconds"].append(float(seconds))
     return figures
 
