@@ -96,7 +96,7 @@ FAULTS = ("raises", "leaks a cancellation", "truncates with an error", "is spoil
 
 def said_by_the_server(fate: str, turn: int) -> tuple[dict[str, int], dict[str, float]]:
     """Return usage and metadata of a turn: of some fates with cached tokens, of some with the first token's time."""
-    cached = {"cached_tokens": 7 * (turn - 1)} if len(fate) % 2 else {}
+    cached = {"cached_tokens": 7 * turn} if len(fate) % 2 and turn != 2 else {}
     first = {"first_token_seconds": turn / 4 + len(fate) / 100} if len(fate) % 3 else {}
     return {"prompt_tokens": 10 * turn, "completion_tokens": 3, **cached}, first
 
