@@ -235,7 +235,12 @@ def test_a_stream_without_tokens_has_no_first_one(content: bytes) -> None:
 )
 def test_what_cannot_be_true_says_nothing(said: dict[str, Any]) -> None:
     """It is unknown, and never a rate of 0, in turns as in the calls of a program."""
-    unknown: dict[str, Any] = {"cache_calls": 0, "cached_tokens": None, "cache_prompt_tokens": None, "first_token_seconds": []}
+    unknown: dict[str, Any] = {
+        "cache_calls": 0,
+        "cached_tokens": None,
+        "cache_prompt_tokens": None,
+        "first_token_seconds": [],
+    }
     for figures in (call_figures([said], {}), call_figures([], {"lineages": {"calls": [said, 3]}})):
         assert {name: value for name, value in figures.items() if name != "calls"} == unknown
 
