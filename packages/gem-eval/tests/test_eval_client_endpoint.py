@@ -239,6 +239,30 @@ def test_a_field_that_the_server_refuses_is_dropped_for_good(status: int, reply:
     assert sum(names in note for note in client.capabilities.notes) == 1
 
 
+def test_a_server_that_refuses_the_session_as_a_field_still_gets_its_headers() -> None:
+    """Chats and prompts carry the headers, chats alone the field; with ``affinity=False`` there is neither."""
+    refusal = json.dumps({"error": {"message": "property 'prompt_cache_key' is unsupported"}}).encode()
+
+    async def sent(**options: Any) -> list[tuple[str | None, str | None, str | None]]:
+        async with (
+            Replies(refusal, 400) as server,
+            EndpointClient(server.url, "m", token_ids=False, retries=0, **options) as client,
+        ):
+            for ask in (client.chat(HELLO, sampling=SESSION), client.complete("Once", sampling=SESSION)):
+                with pytest.raises(ModelError, match="unsupported"):
+                    await ask
+            return [
+                (headers.get("x-session-id"), headers.get("x-smg-routing-key"), body.get("prompt_cache_key"))
+                for _, headers, body in server.requests
+            ]
+
+    assert asyncio.run(sent()) == [("s-1", "s-1", "s-1"), ("s-1", "s-1", None), ("s-1", "s-1", None)]
+    assert asyncio.run(sent(affinity=False)) == [(None, None, None)] * 2
+
+
+SESSION = Sampling(session="s-1")
+
+
 def test_a_server_with_another_word_for_the_token_limit_gets_that_word() -> None:
     """OpenAI's reasoning models refuse max_tokens and name max_completion_tokens."""
     said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
@@ -414,6 +438,9 @@ def test_streamed_and_whole_answers_are_the_same() -> None:
             for one, other in zip(streamed.logprobs or (), whole.logprobs or (), strict=True):
                 assert one < 0 > other
             streamed.logprobs, streamed.top_logprobs = whole.logprobs, whole.top_logprobs
+            assert whole.first_token_seconds is None
+            assert streamed.first_token_seconds is not None
+            streamed.first_token_seconds = None
             assert streamed == whole, (dialect, prompt)
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import math
 import os
 import random
 import re
 import subprocess
 import sys
+import zlib
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 import pytest
@@ -30,6 +34,7 @@ from gem_eval.runs import RunConfig, RunFolder
 from gem_eval.statistics import RunSummary, compare_runs, summarize_run
 from gem_eval.viewer.columns import as_columns
 from gem_eval.viewer.episode_filter import matching_rows
+from gem_eval.viewer.export import export_page
 from gem_eval.viewer.run_facts import facts_of, run_figures
 from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine
 from gem_rollout.trajectory import EpisodeKey, Trajectory
@@ -85,6 +90,17 @@ class FatedEnv(Env[str, str]):
         return "over", float(self.fate == "wins"), not truncated, truncated, infos.get(self.fate, {})
 
 
+FAULTS = ("raises", "leaks a cancellation", "truncates with an error", "is spoiled by the user", "cannot be graded")
+"""Fates whose episodes count in no mean."""
+
+
+def said_by_the_server(fate: str, turn: int) -> tuple[dict[str, int], dict[str, float]]:
+    """Return usage and metadata of a turn: of some fates with cached tokens, of some with the first token's time."""
+    cached = {"cached_tokens": 7 * turn} if len(fate) % 2 and turn != 2 else {}
+    first = {"first_token_seconds": turn / 4 + len(fate) / 100} if len(fate) % 3 else {}
+    return {"prompt_tokens": 10 * turn, "completion_tokens": 3, **cached}, first
+
+
 class _Agent:
     def __init__(self, env: Env[Any, Any]) -> None:
         self.turns = 0
@@ -98,7 +114,8 @@ class _Agent:
             raise ValueError("a defect of the agent")
         if observation == "fills the context" and self.turns > 1:
             raise EpisodeLimitError("context")
-        return Act(f"move {self.turns}", usage={"prompt_tokens": 5, "completion_tokens": 3})
+        usage, metadata = said_by_the_server(observation, self.turns)
+        return Act(f"move {self.turns}", usage=usage, metadata=metadata)
 
 
 def play(fates: list[str], mode: str = "sync", **limits: Any) -> list[Trajectory]:
@@ -167,6 +184,7 @@ def test_the_printed_share_equals_a_count_by_hand(
     )
     command(run.path, "--parquet", tmp_path / "episodes.parquet")
     assert parquet.read_table(tmp_path / "episodes.parquet")["success"].to_pylist() == [row.success for row in rows]
+    check_serving(run, fates, output, tmp_path)
     words = ("solved", "unsolved", "unknown")
     assert [len(matching_rows(rows, {"outcome": word})) for word in words] == [solved, judged - solved, unknown]
     (compared,) = compare_runs(rows, rows).environments
@@ -174,6 +192,57 @@ def test_the_printed_share_equals_a_count_by_hand(
     assert compared.result.groups == judged
     (attempts,) = _summary(run).environments
     assert attempts.pass_at_k[1].value == pytest.approx(solved / judged)
+
+
+def check_serving(run: RunFolder, fates: list[str], output: str, folder: Path) -> None:
+    """Hit rate and first tokens of table, summary, viewer, exported page, CSV and Parquet are a count by hand."""
+    calls = cache_calls = cached = prompt = 0
+    seconds: list[float] = []
+    by_episode: dict[int, tuple[float | None, float | None]] = {}
+    for line in (run.path / "episodes.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        turns = [turn for turn in record["transitions"] if turn.get("usage")]
+        told = [turn["usage"] for turn in turns if "cached_tokens" in turn["usage"]]
+        first = [turn["metadata"]["first_token_seconds"] for turn in turns if turn.get("metadata")]
+        own = sum(one["cached_tokens"] for one in told), sum(one["prompt_tokens"] for one in told)
+        by_episode[record["seed"]] = own[0] / own[1] if told else None, median_low(first) if first else None
+        if fates[record["seed"]] not in FAULTS:
+            calls, cache_calls, seconds = calls + len(turns), cache_calls + len(told), seconds + first
+            cached, prompt = cached + own[0], prompt + own[1]
+
+    p50, p95 = (sorted(seconds)[math.ceil(share * len(seconds)) - 1] if seconds else 0.0 for share in (0.5, 0.95))
+    shown = " ".join(output.split())
+    share = "0" if not cached else f"{100 * cached / prompt:.1f}" if prompt else ""
+    hits = f"{share} % of {prompt:,} prompt tokens ({cache_calls} of {calls} calls)"
+    assert f"prefix cache hits {hits if prompt else f'unknown (0 of {calls} calls)'}" in shown
+    first_text = f"p50 {p50:.3g} s, p95 {p95:.3g} s ({len(seconds)} of {calls} calls)"
+    assert f"first token {first_text if seconds else 'unknown (no call was streamed)'}" in shown
+
+    (summary,) = json.loads(command(run.path, "--json"))[0]["environments"]
+    page = export_page([run]).content.decode()
+    (packed,) = re.findall(r'id="part-rows-0">([^<]*)<', page)
+    exported = json.loads(zlib.decompress(b64decode(packed))[4:])["value"]
+    for figures in (summary, run_figures(run.rows())["figures"][0], exported["figures"][0]):
+        assert figures["calls"] == calls
+        told_figures = figures["cache"] and {**figures["cache"], "rate": round(figures["cache"]["rate"], 9)}
+        expected = {"cached_tokens": cached, "prompt_tokens": prompt, "calls": cache_calls}
+        assert told_figures == ({**expected, "rate": round(cached / prompt, 9)} if prompt else None)
+        first_token = figures["first_token"] and [figures["first_token"][name] for name in ("count", "p50", "p95")]
+        assert first_token == ([len(seconds), p50, p95] if seconds else None)
+
+    expected_columns = [by_episode[row.seed] for row in run.rows()]
+    table = parquet.read_table(folder / "episodes.parquet")
+    lines = csv.DictReader(StringIO(command(run.path, "--csv", "-")))
+    names = ("cache_hit_rate", "first_token_p50")
+    in_csv = [tuple(float(line[name]) if line[name] else None for name in names) for line in lines]
+    found = [
+        list(zip(*(columns[name] for name in names), strict=True))
+        for columns in (as_columns(run.rows()), exported, table.to_pydict())
+    ]
+    for pairs in (*found, in_csv):
+        for pair, wanted in zip(pairs, expected_columns, strict=True):
+            for value, other in zip(pair, wanted, strict=True):
+                assert value is other is None or value == pytest.approx(other, abs=1e-6)
 
 
 @pytest.mark.parametrize("mode", ["sync", "thread", "process"])

@@ -50,6 +50,35 @@ def test_the_page_says_why_a_run_scores_nothing(make_run: MakeRun, view: View) -
     assert "Distinct answers" in alone.text(".figures")
 
 
+@pytest.mark.nightly
+def test_the_page_tells_what_was_cached_and_when_the_first_token_came(
+    make_trajectory: Callable[..., Trajectory],
+    make_config: Callable[..., RunConfig],
+    make_run: MakeRun,
+    view: View,
+    tmp_path: Path,
+) -> None:
+    """Of the run with the count of calls, of each episode in the table, a dash where the server said nothing."""
+    with RunFolder.create(tmp_path / "served", make_config(episodes=2)) as folder:
+        for seed in range(2):
+            episode = make_trajectory(seed=seed, turns=1)
+            turn = episode.transitions[0]
+            turn.usage = {"prompt_tokens": 64, "completion_tokens": 8, **({"cached_tokens": 48} if seed else {})}
+            turn.metadata = {"first_token_seconds": 0.25} if seed else {}
+            folder.append(episode)
+    page = view(RunFolder(tmp_path / "served"))
+    figures = " ".join(page.text(".figures").split())
+    assert "75%of 64 prompt tokens in 1 of 2 calls" in figures
+    assert "250 msp95 250 ms, 1 of 2 calls" in figures
+    heads = page.texts("[role=columnheader]")
+    rows = [page.texts(f".rows .row:nth-child({number}) > *") for number in (1, 2)]
+    shown = {tuple(row[heads.index(name)] for name in ("Cached", "First token")) for row in rows}
+    assert shown == {("75%", "250 ms"), ("–", "–")}
+    assert not page.errors
+    silent = view(make_run("silent"))
+    assert "Cached" not in silent.text(".figures") + "".join(silent.texts("[role=columnheader]"))
+
+
 def test_the_keyboard_steps_through_turns_and_episodes(make_run: MakeRun, view: View) -> None:
     """J and k go to the next and previous turn, n and p to the next and previous episode."""
     page = view(make_run(episodes=3, turns=4), at="#/0/1")

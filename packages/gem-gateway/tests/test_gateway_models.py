@@ -172,7 +172,7 @@ def test_fields_that_a_client_does_not_take_are_left_out_with_a_note(play) -> No
                 [USER], sampling=Sampling(temperature=1.0, max_tokens=50, extra={"top_k": 3, "min_p": 0.1})
             )
             await session.start(call, 100)
-            assert asked == [Sampling(temperature=0.5, max_tokens=20, extra={"top_k": 3})]
+            assert asked == [Sampling(temperature=0.5, max_tokens=20, session=session.id, extra={"top_k": 3})]
             assert list(session.calls.notes) == ["left out min_p: the model's client takes no such fields"]
 
     asyncio.run(run())

@@ -9,7 +9,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gem.arguments import choice
@@ -98,7 +98,9 @@ class GatewaySession:
         self.key_digest = key_digest(self.api_key)
         self.model = model or getattr(answerer, "model", "") or "model"
         self.settings = settings or CallSettings()
-        self._sampling = sampling
+        self._sampling = sampling or Sampling()
+        if self._sampling.session is None:  # so that a model's server keeps the calls of one program together
+            self._sampling = replace(self._sampling, session=self.id)
         self.calls = CallCounts()
         self.failure: Exception | None = None
         self.closed = False

@@ -41,6 +41,13 @@ _TYPES = {
     "agent": "string",
     "started_at": "float64",
     "cost": "float64",
+    "calls": "int64",
+    "cache_calls": "int64",
+    "cached_tokens": "int64",
+    "cache_prompt_tokens": "int64",
+    "cache_hit_rate": "float64",
+    "first_token_calls": "int64",
+    "first_token_p50": "float64",
 }
 """Column → type of Arrow; a column ``score_NAME`` for each applied reward follows."""
 
@@ -59,6 +66,9 @@ def episode_records(runs: Sequence[RunFolder]) -> tuple[dict[str, str], Iterator
                     "run": run.name,
                     "success": row.success,
                     "seed": str(row.seed),
+                    "cache_hit_rate": row.cache_hit_rate,
+                    "first_token_calls": len(row.first_token_seconds),
+                    "first_token_p50": row.first_token_p50,
                     "failure_source": failure.get("source"),
                     "failure_kind": failure.get("kind"),
                     **{f"score_{name}": row.scores.get(name) for name in rewards},

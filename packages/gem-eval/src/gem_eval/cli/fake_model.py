@@ -37,6 +37,9 @@ __all__ = ["fake_model_command"]
 @click.option("--straggler-latency", type=click.FloatRange(min=0), default=20.0, show_default=True, help="Seconds.")
 @click.option("--reasoning", default="", help="Reasoning that precedes every answer.")
 @click.option("--tokens", "least_tokens", type=click.IntRange(min=0), default=0, help="Fill answers to this length.")
+@click.option(
+    "--replicas", type=click.IntRange(min=1), default=1, show_default=True, help="Prefix caches behind a router."
+)
 @click.option("--recode", is_flag=True, help="Sample ids that differ from the text's tokenization.")
 @click.option("--max-context", type=click.IntRange(min=1), help="Tokens of prompt and answer together.")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Requests answered at once; others wait.")

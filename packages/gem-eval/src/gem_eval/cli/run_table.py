@@ -44,6 +44,7 @@ def print_run_summary(summary: RunSummary) -> None:
         _print_attempts(summary)
         _print_scores(summary)
         _print_effort(summary)
+        _print_serving(summary)
     stops = _merged(item.stop_reasons for item in summary.environments)
     if stops:
         print_prose(f"ended: {_counts(stops)}")
@@ -141,6 +142,8 @@ def _print_environment(item: EnvironmentSummary) -> None:
         **_answers(item),
         "prompt tokens": _spread(item.prompt_tokens),
         "completion tokens": _spread(item.completion_tokens),
+        "prefix cache hits": _cache_hits(item),
+        "first token": _first_token(item),
         "tool calls": _spread(item.tool_calls) if item.tool_calls is not None and item.tool_calls.total else "",
         "seconds": _spread(item.seconds),
         "agent's share of time": _agent_share(item),
@@ -217,6 +220,48 @@ def _print_effort(summary: RunSummary) -> None:
             )
     if table.rows:
         table.show()
+
+
+def _print_serving(summary: RunSummary) -> None:
+    """Print a row for each environment on what its model's server said of the calls, where any said something."""
+    if all(item.cache is None and item.first_token is None for item in summary.environments):
+        return
+    columns = ("cache hits", "told by", "first token", "p95", "streamed")
+    table = Table(("model calls", *columns), right=columns)
+    for item in summary.environments:
+        hits, first = item.cache, item.first_token
+        table.add_row(
+            one_line(item.env),
+            "unknown" if hits is None else f"{_per_cent(hits.rate)} %",
+            f"{0 if hits is None else hits.calls}/{item.calls}",
+            "unknown" if first is None else _seconds(first.p50),
+            "" if first is None else _seconds(first.p95),
+            f"{0 if first is None else first.count}/{item.calls}",
+        )
+    table.show()
+
+
+def _cache_hits(item: EnvironmentSummary) -> str:
+    """Return the hit rate with its denominators; empty where no model was called."""
+    if item.cache is None:
+        return f"unknown (0 of {item.calls} calls)" if item.calls else ""
+    hits = item.cache
+    return (
+        f"{_per_cent(hits.rate)} % of {_number(hits.prompt_tokens, digits=3)} prompt tokens "
+        f"({hits.calls} of {item.calls} calls)"
+    )
+
+
+def _first_token(item: EnvironmentSummary) -> str:
+    """Return median and p95 of the time to the first token; empty where no model was called."""
+    if item.first_token is None:
+        return "unknown (no call was streamed)" if item.calls else ""
+    first = item.first_token
+    return f"p50 {_seconds(first.p50)}, p95 {_seconds(first.p95)} ({first.count} of {item.calls} calls)"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3g} s"
 
 
 def _notes(summary: RunSummary) -> list[str]:

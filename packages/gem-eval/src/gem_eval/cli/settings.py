@@ -80,6 +80,9 @@ _OPTIONS = [
     click.option("--price-output", type=click.FloatRange(min=0), help="Price of a million sampled tokens."),
     click.option("--requests-per-minute", type=_SECONDS, help="Limit of the model's server."),
     click.option("--tokens-per-minute", type=_SECONDS, help="Limit of the model's server."),
+    click.option(
+        "--affinity/--no-affinity", default=None, help="Name the episode in requests, for routers and caches  [on]"
+    ),
     click.option("--protocol", type=click.Choice(["chat", "completions", "generate"]), help="What to call  [chat]"),
     click.option("--mode", help="Where environments run, as in gem.make_vec  [thread]"),
     click.option("--name", help="Title of the run."),
@@ -168,7 +171,7 @@ _TABLES = {
     },
     "harness_options": {"max_calls": "calls"},
     "judge": {"judge_model": "model", "judge_url": "base_url"},
-    "client": {name: name for name in ("requests_per_minute", "tokens_per_minute", "protocol")},
+    "client": {name: name for name in ("requests_per_minute", "tokens_per_minute", "protocol", "affinity")},
 }
 """Key of the configuration → option → name in that table."""
 

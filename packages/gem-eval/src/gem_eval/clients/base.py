@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from gem.arguments import boolean, integer, real
-from gem.errors import ArgumentTypeError
+from gem.arguments import boolean, integer, real, string
+from gem.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["Completion", "Message", "ModelClient", "Sampling"]
 
@@ -15,9 +16,12 @@ Message = dict[str, Any]
 """A chat message: ``role``, ``content`` (str, list of content parts or None), and for assistants ``tool_calls``."""
 
 
+_SESSION = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+
+
 @dataclass(frozen=True)
 class Sampling:
-    """How a model samples. A value of None leaves the choice to the server.
+    """How a model samples, and for which session. A value of None leaves the choice to the server.
 
     Raises:
         ArgumentError, ArgumentTypeError: for a value that no server takes.
@@ -34,6 +38,9 @@ class Sampling:
     """Whether to ask for the log-probability of each sampled token."""
     top_logprobs: int = 0
     """How many alternatives of each sampled token to ask for; more than 0 needs ``logprobs``."""
+    session: str | None = None
+    """The name of the episode that a request belongs to, at most 64 letters, digits and ``-_.:``; routers keep requests
+    of one name together. The policies of gem-eval and gem-gateway derive one for each episode from it."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the request, as the server names them, for example ``{"top_k": 20}``."""
 
@@ -48,6 +55,10 @@ class Sampling:
             integer("seed", self.seed)
         boolean("logprobs", self.logprobs)
         integer("top_logprobs", self.top_logprobs, minimum=0)
+        if self.session is not None and not _SESSION.fullmatch(string("session", self.session)):
+            raise ArgumentError(
+                f"session must be 1 to 64 letters, digits and '-_.:', since it is a header, got {self.session!r:.80}"
+            )
         if isinstance(self.stop, str) or not all(isinstance(text, str) for text in self.stop):
             raise ArgumentTypeError(f"stop must be a list of str, got {self.stop!r:.80}")
         if not isinstance(self.extra, Mapping):
@@ -84,9 +95,23 @@ class Completion:
     request_id: str | None = None
     retries: int = 0
     """Attempts that failed before this answer."""
+    first_token_seconds: float | None = None
+    """From sending the request to the first part of a streamed answer that holds a token; None if it was not
+    streamed."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """What was odd about the answer, JSON-serialisable: ``tokens`` (counts that differ), ``tool_calls`` (what was
     repaired or is malformed), ``reasoning`` (where it was found)."""
+
+    def call_metadata(self) -> dict[str, Any]:
+        """Return what records keep of the call beside the answer: :attr:`metadata` and what is known of the request."""
+        metadata = dict(self.metadata)
+        if self.request_id is not None:
+            metadata["request_id"] = self.request_id
+        if self.retries:
+            metadata["retries"] = self.retries
+        if self.first_token_seconds is not None:
+            metadata["first_token_seconds"] = round(self.first_token_seconds, 6)
+        return metadata
 
 
 class ModelClient(Protocol):

@@ -21,6 +21,7 @@ from gem_eval.clients.reasoning import ThinkTags
 from gem_eval.clients.request_fields import ID_FIELDS, generate_fields, llamacpp_fields, openai_fields
 from gem_eval.clients.sender import RequestSender
 from gem_eval.clients.server_tokenizer import server_prompt_ids
+from gem_eval.clients.session import SESSION_FIELD, session_headers
 from gem_eval.clients.tool_call_repair import sendable
 from gem_eval.clients.transport import HttpTransport
 
@@ -63,7 +64,10 @@ class EndpointClient:
         first_delay: seconds before the first repetition, where the server names none; it doubles with each.
         token_ids: whether to ask for token ids: None asks servers whose list of models shows that they give them.
         think_tags: whether to split reasoning off the text; see :data:`gem_eval.clients.reasoning.ThinkTags`.
-        stream: whether to ask for streamed answers, which costs CPU, and keeps connections through proxies alive.
+        stream: whether to ask for streamed answers, which costs CPU, keeps connections through proxies alive, and tells
+            the time to the first token.
+        affinity: whether requests name their session (:attr:`Sampling.session`), in headers that routers know and, in
+            chats, as ``prompt_cache_key`` where the server takes it.
         idle_timeout: seconds without a byte after which a request fails; None for ``timeout`` alone. Without
             ``stream``, most servers send nothing before the whole answer.
         max_bytes: largest answer.
@@ -89,6 +93,7 @@ class EndpointClient:
         token_ids: bool | None = None,
         think_tags: ThinkTags = "auto",
         stream: bool = False,
+        affinity: bool = True,
         idle_timeout: float | None = None,
         max_bytes: int = 256 * 2**20,
         headers: Mapping[str, str] | None = None,
@@ -102,6 +107,7 @@ class EndpointClient:
         self._think_tags = choice("think_tags", think_tags, ("auto", "always", "never"))
         self._ask_ids = token_ids
         self._stream = boolean("stream", stream)
+        self._affinity = boolean("affinity", affinity)
         key = os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key
         authorization = f"Bearer {key.strip()}" if key.strip() else self._address.authorization
         if not (key.isascii() and key.strip().isprintable()):
@@ -201,6 +207,7 @@ class EndpointClient:
             self._url("/chat/completions"),
             body,
             lambda answer, headers: chat_answer(answer, headers, messages, self._think_tags, bool(tools)),
+            headers=self._session_headers(sampling),
         )
         return self._noted(completion, sampling)
 
@@ -211,16 +218,22 @@ class EndpointClient:
         """
         if not self._prepared:
             await self.prepare()
-        tags = self._think_tags
+        tags, session = self._think_tags, self._session_headers(sampling)
         if self.protocol != "generate":
             body = {"model": self.model, "prompt": prompt, **self._sampling_fields(sampling, "completions")}
             completion = await self._sender.send(
-                self._url("/completions"), body, lambda answer, headers: text_answer(answer, headers, tags)
+                self._url("/completions"),
+                body,
+                lambda answer, headers: text_answer(answer, headers, tags),
+                headers=session,
             )
         elif self.capabilities.server == "llamacpp":
             body = {"prompt": prompt, **self._sampling_fields(sampling, "llamacpp")}
             completion = await self._sender.send(
-                self._url("/completion"), body, lambda answer, headers: llamacpp_answer(answer, headers, tags)
+                self._url("/completion"),
+                body,
+                lambda answer, headers: llamacpp_answer(answer, headers, tags),
+                headers=session,
             )
         else:
             given = {"text": prompt} if isinstance(prompt, str) else {"input_ids": prompt}
@@ -228,6 +241,7 @@ class EndpointClient:
                 self._url("/generate"),
                 {**given, **self._sampling_fields(sampling, "generate")},
                 lambda answer, headers: generate_answer(answer, headers, tags),
+                headers=session,
             )
         if completion.prompt_token_ids is None and not isinstance(prompt, str):
             completion.prompt_token_ids = prompt
@@ -269,6 +283,10 @@ class EndpointClient:
             url = self._urls[path] = URL(f"{below}{path}{self._address.query}")
         return url
 
+    def _session_headers(self, sampling: Sampling | None) -> dict[str, str] | None:
+        session = sampling.session if sampling is not None and self._affinity else None
+        return None if session is None else session_headers(session)
+
     def _sampling_fields(self, sampling: Sampling | None, kind: str) -> dict[str, Any]:
         known = self._fields.get(kind)
         if known is not None and known[0] is sampling:
@@ -281,6 +299,8 @@ class EndpointClient:
             fields = llamacpp_fields(asked)
         else:
             fields = openai_fields(asked, chat=kind == "chat")
+            if kind == "chat" and self._affinity and asked.session is not None:
+                fields = {SESSION_FIELD: asked.session, **fields}
             if self._ask_ids or (self._ask_ids is None and (server in ("vllm", "sglang"))):
                 fields = {**ID_FIELDS[server], **fields}
             if self._stream:

@@ -13,6 +13,7 @@ from gem.errors import ArgumentError, ArgumentTypeError
 from gem.policies import Act, Policy
 from gem_eval.clients.base import Completion, Message, ModelClient, Sampling
 from gem_eval.clients.exact_completion import complete_exactly
+from gem_eval.clients.session import episode_session
 from gem_rollout.chat_templates.rendered_text import refuse_pictures
 from gem_rollout.chat_templates.sampled_prompt import SampledPrompt
 
@@ -32,11 +33,11 @@ class ModelPolicy(Policy[Any, Any]):
     Args:
         client: not closed by the policy.
         sampling: None for the server's defaults. Each episode derives its seed of sampling from ``sampling.seed``, so
-            that the episodes of a group differ.
+            that the episodes of a group differ, and its session from ``sampling.session``.
         system: the system prompt; it stands before the one of the environment, if there is one.
         tools: ``"native"`` offers the tools of ``env`` through the chat API; ``"text"`` and None leave it to the
             observation, in which the tool wrapper explains them; or a list of schemas, offered natively.
-        env: the environment that is played, for its tools.
+        env: the environment that is played, for its tools and the name of the session.
         protocol: ``"chat"``, or ``"completions"`` for prompts without a chat template; None takes the client's.
         exact_tokens: play with token ids, so that each prompt holds exactly what was sampled before; see
             :mod:`gem_rollout.chat_templates.sampled_prompt`. The client's server must take and give ids. Tool calls are
@@ -61,6 +62,7 @@ class ModelPolicy(Policy[Any, Any]):
     ) -> None:
         self.client = client
         self.sampling = self._base_sampling = sampling
+        self._env = env
         self._system: list[Message] = [{"role": "system", "content": system}] if system else []
         self._tools: list[dict[str, Any]] | None = None
         if tools is not None and not isinstance(tools, str):
@@ -82,11 +84,13 @@ class ModelPolicy(Policy[Any, Any]):
         self._keep_reasoning = choice("keep_reasoning", keep_reasoning, ("tools", "always", "never"))
 
     def seed_episode(self, seed: int, repetition: int) -> None:
-        """Give the coming episode a seed of sampling of its own, where sampling is seeded at all."""
-        if self._base_sampling is not None and self._base_sampling.seed is not None:
+        """Give the coming episode a session of its own, and a seed of sampling, where sampling is seeded at all."""
+        base = self._base_sampling or Sampling()
+        changes: dict[str, Any] = {"session": episode_session(base.session, self._env, seed, repetition)}
+        if base.seed is not None:
             # crc32 is the same in every process, as hash is not.
-            mixed = crc32(f"{self._base_sampling.seed} {seed} {repetition}".encode()) & 0x7FFFFFFF
-            self.sampling = replace(self._base_sampling, seed=mixed)
+            changes["seed"] = crc32(f"{base.seed} {seed} {repetition}".encode()) & 0x7FFFFFFF
+        self.sampling = replace(base, **changes)
 
     async def reset(self, observation: Any, info: Info) -> None:
         """Begin a new episode; async, so that the engine needs no thread for it."""
@@ -136,11 +140,6 @@ class ModelPolicy(Policy[Any, Any]):
             if self._keep_reasoning == "never":
                 message = {name: value for name, value in message.items() if name not in names}
             keeps = keeps or (self._keep_reasoning == "always" and bool(names))
-        metadata = completion.metadata
-        if completion.request_id is not None:
-            metadata = {**metadata, "request_id": completion.request_id}
-        if completion.retries:
-            metadata = {**metadata, "retries": completion.retries}
         return Act(
             message if keeps else completion.text,
             prompt_token_ids=completion.prompt_token_ids,
@@ -152,7 +151,7 @@ class ModelPolicy(Policy[Any, Any]):
             finish_reason=completion.finish_reason,
             reasoning=completion.reasoning,
             model=completion.model,
-            metadata=metadata,
+            metadata=completion.call_metadata(),
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any
 
 from gem_eval.clients.base import Sampling
+from gem_eval.clients.session import SESSION_FIELD
 
 __all__ = ["ID_FIELDS", "droppable", "generate_fields", "llamacpp_fields", "openai_fields"]
 
@@ -21,7 +22,7 @@ ID_FIELDS: dict[str | None, dict[str, Any]] = {
 
 _DROPPABLE = (
     "return_token_ids", "return_prompt_token_ids", "return_meta_info", "return_tokens",
-    "logprobs", "top_logprobs", "seed", "parallel_tool_calls", "stream_options",
+    "logprobs", "top_logprobs", "seed", "parallel_tool_calls", "stream_options", SESSION_FIELD,
 )  # fmt: skip
 """Fields without which a request still means the same."""
 

@@ -17,7 +17,7 @@ from gem_eval.clients.json_text import decoded, encoded, readable
 from gem_eval.clients.pacing import RequestPacer
 from gem_eval.clients.request_fields import droppable
 from gem_eval.clients.server_errors import refusal
-from gem_eval.clients.streaming import is_stream, joined_stream
+from gem_eval.clients.streaming import first_token_seconds, is_stream, joined_stream
 from gem_eval.clients.transport import HttpTransport
 
 __all__ = ["RequestSender"]
@@ -74,8 +74,16 @@ class RequestSender:
         self.waiting: Counter[str] = Counter()
         """What the requests failed with that wait for their next attempt, and how many they are."""
 
-    async def send(self, url: Any, body: dict[str, Any], read: Read[ReadT], method: str = "POST") -> ReadT:
-        """Send a request until it is answered, or as often as the settings allow.
+    async def send(
+        self,
+        url: Any,
+        body: dict[str, Any],
+        read: Read[ReadT],
+        method: str = "POST",
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> ReadT:
+        """Send a request, with further headers, until it is answered, or as often as the settings allow.
 
         Raises:
             ModelError, ContextOverflow: the last failure, without credentials in its message.
@@ -86,7 +94,7 @@ class RequestSender:
             if self._capabilities.dropped or self._renamed:
                 body = self._acceptable(body)
             try:
-                result = await self.attempt(method, url, body, read)
+                result = await self.attempt(method, url, body, read, headers)
             except ContextOverflow as error:
                 raise ContextOverflow(self._without_secrets(str(error))) from None
             except ModelError as error:
@@ -106,7 +114,14 @@ class RequestSender:
                     result.retries = failures
                 return result
 
-    async def attempt(self, method: str, url: Any, body: dict[str, Any], read: Read[ReadT]) -> ReadT:
+    async def attempt(
+        self,
+        method: str,
+        url: Any,
+        body: dict[str, Any],
+        read: Read[ReadT],
+        sent_headers: Mapping[str, str] | None = None,
+    ) -> ReadT:
         """Send a request once.
 
         Raises:
@@ -119,7 +134,7 @@ class RequestSender:
             await pacer.enter()
         tokens = 0
         try:
-            status, headers, content = await self._transport.request(method, url, data)
+            status, headers, content, arrivals = await self._transport.request(method, url, data, sent_headers)
             self._reached = True
             if not 200 <= status < 300:
                 raise refusal(status, headers, content)
@@ -129,6 +144,8 @@ class RequestSender:
                 usage = result.usage
                 if usage is not None:
                     tokens = usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
+                if arrivals:
+                    result.first_token_seconds = first_token_seconds(content, arrivals)
                 if result.request_id is None:
                     result.request_id = headers.get("x-request-id")
             return result

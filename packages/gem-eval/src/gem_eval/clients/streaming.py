@@ -7,14 +7,15 @@ keeps connections alive that a proxy would cut for being silent.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gem_eval.clients.errors import ModelError
 from gem_eval.clients.json_text import decoded
 from gem_eval.clients.server_errors import error_in_answer
+from gem_eval.clients.transport import EVENT_STREAM
 
-__all__ = ["is_stream", "joined_stream"]
+__all__ = ["first_token_seconds", "is_stream", "joined_stream"]
 
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _TEXTS = ("content", "reasoning", "reasoning_content", "refusal", "text")
@@ -23,7 +24,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 def is_stream(content: bytes, headers: Mapping[str, str]) -> bool:
     """Return whether a body is a stream of server-sent events."""
-    return headers.get("Content-Type", "").startswith("text/event-stream") or content[:5] == b"data:"
+    return headers.get("Content-Type", "").startswith(EVENT_STREAM) or content[:5] == b"data:"
 
 
 def joined_stream(content: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def joined_stream(content: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
     whole: dict[str, Any] = {}
     choice: dict[str, Any] = {}
     ended = False
-    for data in _events(content):
+    for _, data in _events(content):
         if data == b"[DONE]":
             ended = True
             break
@@ -60,14 +61,44 @@ def joined_stream(content: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
     return {**whole, "choices": [choice]}
 
 
-def _events(content: bytes) -> list[bytes]:
-    events = []
-    for block in _EVENT_END.split(content):
-        lines = [line[5:].removeprefix(b" ") for line in _LINE_END.split(block) if line.startswith(b"data:")]
+def first_token_seconds(content: bytes, arrivals: Sequence[tuple[int, float]]) -> float | None:
+    """Return when the first event of a stream was there that holds a part of the answer; None if none does.
+
+    What precedes it, such as comments that keep a connection alive and the message's role, is no token.
+
+    Args:
+        content: the whole stream.
+        arrivals: as in :class:`gem_eval.clients.transport.ServerReply`.
+    """
+    for end, data in _events(content):
+        try:
+            choices = decoded(data).get("choices")
+        except (ValueError, AttributeError):
+            continue  # the end of the stream
+        if isinstance(choices, list) and any(_holds_token(choice) for choice in choices):
+            return next((seconds for size, seconds in arrivals if size >= end), None)
+    return None
+
+
+def _holds_token(choice: Any) -> bool:
+    if not isinstance(choice, dict):
+        return False
+    delta = choice.get("delta")
+    pieces = [choice, delta] if isinstance(delta, dict) else [choice]
+    return any(piece.get(name) for piece in pieces for name in (*_TEXTS, "tool_calls", "token_ids"))
+
+
+def _events(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the data of each event, after the position at which its text ends."""
+    start = 0
+    while start < len(content):
+        found = _EVENT_END.search(content, start)
+        end, following = (len(content), len(content)) if found is None else found.span()
+        lines = [line[5:].removeprefix(b" ") for line in _LINE_END.split(content[start:end]) if line[:5] == b"data:"]
         data = b"\n".join(lines).strip()
         if data:
-            events.append(data)
-    return events
+            yield end, data
+        start = following
 
 
 def _add(choice: dict[str, Any], chunk: dict[str, Any]) -> None:

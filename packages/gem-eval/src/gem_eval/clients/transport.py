@@ -14,7 +14,10 @@ from gem_eval.clients.json_text import readable
 if TYPE_CHECKING:
     import aiohttp
 
-__all__ = ["HttpTransport", "ServerReply"]
+__all__ = ["EVENT_STREAM", "HttpTransport", "ServerReply"]
+
+EVENT_STREAM = "text/event-stream"
+"""The media type of a stream of server-sent events."""
 
 _KEEP_ALIVE = 4.0
 """Seconds that an idle connection is kept; uvicorn, under most model servers, closes it after 5."""
@@ -27,6 +30,9 @@ class ServerReply(NamedTuple):
     headers: Mapping[str, str]
     """Looked up without regard to case."""
     body: bytes
+    arrivals: tuple[tuple[int, float], ...] = ()
+    """Of a stream of events, in order: how many bytes of the body were there, and the seconds since the request was
+    sent."""
 
 
 class HttpTransport:
@@ -60,8 +66,10 @@ class HttpTransport:
         """Keeps no connection, so that each of its requests has a new one."""
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def request(self, method: str, url: Any, body: bytes | None = None) -> ServerReply:
-        """Send a request and return the answer.
+    async def request(
+        self, method: str, url: Any, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> ServerReply:
+        """Send a request, with further headers, and return the answer.
 
         A connection that breaks before the answer begins is replaced once, by a new one, at no cost: servers close idle
         connections at the moment at which a client uses them again, and often several at once.
@@ -78,16 +86,18 @@ class HttpTransport:
         begin = time.monotonic()
         try:
             try:
-                response = await session.request(method, url, data=body, allow_redirects=False)
+                response = await session.request(method, url, data=body, headers=headers, allow_redirects=False)
             except aiohttp.ClientConnectorError:
                 raise
             except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
                 limits = self._limits(max(0.001, begin + self._timeout - time.monotonic()))
                 if self._fresh is None:
                     self._fresh = self._new_session(aiohttp.TCPConnector(limit=0, force_close=True))
-                response = await self._fresh.request(method, url, data=body, allow_redirects=False, timeout=limits)
+                response = await self._fresh.request(
+                    method, url, data=body, headers=headers, allow_redirects=False, timeout=limits
+                )
             try:
-                return ServerReply(response.status, response.headers, await self._read(response))
+                return ServerReply(response.status, response.headers, *await self._read(response, begin))
             except BaseException:
                 response.close()
                 raise
@@ -102,20 +112,27 @@ class HttpTransport:
             if session is not None:
                 await session.close()
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _read(
+        self, response: aiohttp.ClientResponse, begin: float
+    ) -> tuple[bytes, tuple[tuple[int, float], ...]]:
+        """Return the body, and of a stream of events when its parts arrived, in seconds since the beginning."""
         headers, limit = response.headers, self._max_bytes
         length = headers.get("Content-Length", "")
         if length.isdecimal() and len(length) < 16 and "Content-Encoding" not in headers:
             if int(length) <= limit:
-                return await response.read()
+                return await response.read(), ()
             raise ModelError("bad_response", f"the server's answer has {length} bytes, more than {limit}")
         chunks, size = [], 0
+        streamed = headers.get("Content-Type", "").startswith(EVENT_STREAM)
+        arrivals: list[tuple[int, float]] = []
         async for chunk in response.content.iter_any():
             size += len(chunk)
             if size > limit:
                 raise ModelError("bad_response", f"the server's answer has more than {limit} bytes")
             chunks.append(chunk)
-        return b"".join(chunks)
+            if streamed:
+                arrivals.append((size, time.monotonic() - begin))
+        return b"".join(chunks), tuple(arrivals)
 
     async def _open(self) -> aiohttp.ClientSession:
         import aiohttp

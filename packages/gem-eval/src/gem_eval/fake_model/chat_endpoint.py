@@ -68,7 +68,7 @@ def chat_answer(request: ModelRequest, answers: list[ModelAnswer], dialect: Dial
         "created": CREATED,
         "model": model,
         "choices": [_choice(index, answer, request, dialect) for index, answer in enumerate(answers)],
-        "usage": usage(request, answers),
+        "usage": usage(request, answers, dialect),
     }
     if request.token_ids:
         if dialect.prompt_ids_per_choice:
@@ -136,13 +136,15 @@ def triples(answer: ModelAnswer) -> list[list[Any]]:
     return [[logprob, token, None] for token, logprob in zip(answer.token_ids, answer.logprobs, strict=True)]
 
 
-def usage(request: ModelRequest, answers: list[ModelAnswer]) -> dict[str, Any]:
+def usage(request: ModelRequest, answers: list[ModelAnswer], dialect: Dialect) -> dict[str, Any]:
     """Return the counts of tokens."""
     sampled = sum(len(answer.token_ids) for answer in answers)
+    details = {"prompt_tokens_details": {"cached_tokens": request.cached_tokens}} if dialect.tells_cached else {}
     return {
         "prompt_tokens": len(request.prompt_ids),
         "completion_tokens": sampled,
         "total_tokens": len(request.prompt_ids) + sampled,
+        **details,
     }
 
 

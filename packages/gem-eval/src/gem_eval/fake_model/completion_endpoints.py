@@ -76,7 +76,7 @@ def completion_answer(
         "created": CREATED,
         "model": model,
         "choices": choices,
-        "usage": usage(request, answers),
+        "usage": usage(request, answers, dialect),
     }
 
 
@@ -120,7 +120,7 @@ def sglang_answer(request: ModelRequest, answers: list[ModelAnswer], dialect: Di
         "finish_reason": {"type": finish, **matched},
         "prompt_tokens": len(request.prompt_ids),
         "completion_tokens": len(answer.token_ids),
-        "cached_tokens": 0,
+        "cached_tokens": request.cached_tokens,
     }
     if request.logprobs:
         meta["output_token_logprobs"] = triples(answer)

@@ -32,6 +32,8 @@ class Dialect:
     """Whether ``response_format`` and ``tool_choice`` are honoured."""
     usage_in_stream: bool = False
     """Whether a stream ends with the usage, asked for or not."""
+    tells_cached: bool = True
+    """Whether the usage says how many tokens of the prompt were cached, which vLLM and SGLang do if started so."""
     flat_errors: bool = False
     """Whether the body of an error is flat: ``{"object": "error", "message": …}``."""
 
@@ -57,6 +59,7 @@ DIALECTS = {
             several_choices=False,
             structured=False,
             usage_in_stream=True,
+            tells_cached=False,
         ),
     )
 }

@@ -42,6 +42,8 @@ class ModelRequest:
     top_logprobs: int = 0
     token_ids: bool = False
     """Whether the answer is to hold token ids."""
+    cached_tokens: int = 0
+    """How many of the prompt's first tokens the server has in its prefix cache."""
     key: bytes = b""
     """What all that is drawn for this request depends on: the server's seed and the content."""
     _rng: random.Random | None = None

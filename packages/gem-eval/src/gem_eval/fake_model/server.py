@@ -13,7 +13,9 @@ from typing import Any
 
 import orjson
 
+from gem.arguments import integer
 from gem.errors import ArgumentError
+from gem_eval.clients.session import SESSION_FIELD
 from gem_eval.fake_model.chat_endpoint import CREATED
 from gem_eval.fake_model.connection import ConnectionEnd, HttpConnection, HttpReply, HttpRequest, Pause, Step
 from gem_eval.fake_model.dialects import Dialect, dialect
@@ -24,6 +26,7 @@ from gem_eval.fake_model.faults.kinds import FaultKind, FaultSettings
 from gem_eval.fake_model.latency import Latency
 from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest, UnusableRequest
 from gem_eval.fake_model.policies import AnswerMaker, answer_maker, as_answer
+from gem_eval.fake_model.prefix_cache import ReplicaCaches
 from gem_eval.fake_model.sampling import sample
 from gem_eval.fake_model.serialization import parsed, written
 from gem_eval.fake_model.statistics import Continuations, ServerCounts
@@ -60,6 +63,8 @@ class FakeModel:
     """Reasoning that precedes every answer whose policy gives none."""
     least_tokens: int = 0
     """Answers are filled up to this number of tokens."""
+    replicas: int = 1
+    """Prefix caches behind a router that knows ``X-Session-Id`` and ``prompt_cache_key``, as usage tells of them."""
     recode: bool = False
     """Sample token ids that differ from the tokenization of the same text."""
     max_context: int | None = None
@@ -83,6 +88,7 @@ class FakeModel:
         self._answer = answer_maker(self.policy)
         if self.requests_per_second is not None and not self.requests_per_second > 0:
             raise ArgumentError(f"requests_per_second must be above 0, got {self.requests_per_second!r}")
+        self._caches = ReplicaCaches(integer("replicas", self.replicas, minimum=1))
         self._endpoints = MODEL_PATHS[self.dialect]
         self._plans = [planned(fault) for fault in self.faults]
         self._connections: set[HttpConnection] = set()
@@ -223,13 +229,18 @@ class FakeModel:
                     steps.append(ConnectionEnd.CLOSE)
                 return _PlannedReply(steps, reply.status, self._seconds(request, 0), fault.deadly)
             self.continuations.check(request)
+            replica = self._caches.replica(_session(http, request))
+            request.cached_tokens = self._caches.cached_tokens(replica, request.prompt_ids)
             answers = [self._sampled(request, fault) for _ in range(request.choices)]
         except UnusableRequest as refused:
             reply = error_reply(self._dialect, str(refused), refused.status, refused.param)
             return _PlannedReply(reply.steps(), reply.status)
         self.continuations.remember(request, answers)
+        for answer in answers:
+            self._caches.remember(replica, [*request.prompt_ids, *answer.token_ids])
         sampled = sum(len(answer.token_ids) for answer in answers)
         self.counts.prompt_tokens += len(request.prompt_ids)
+        self.counts.cached_tokens += request.cached_tokens
         self.counts.completion_tokens += sampled
         written_body = endpoint.write(request, answers, self._dialect, self.model)
         steps = written(written_body, request, endpoint, fault, self.fault_settings)
@@ -302,6 +313,11 @@ class FakeModel:
         if http.path == "/stats":
             return HttpReply(body=json.dumps(self.stats()).encode())
         return error_reply(self._dialect, "Not Found", 404)
+
+
+def _session(http: HttpRequest, request: ModelRequest) -> str | None:
+    session = http.headers.get("x-session-id") or request.body.get(SESSION_FIELD)
+    return session if isinstance(session, str) and session else None
 
 
 _REMEMBERED = 1_000_000

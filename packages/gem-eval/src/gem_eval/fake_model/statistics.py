@@ -33,6 +33,8 @@ class ServerCounts:
     queued: int = 0
     """Requests that had to wait for others."""
     prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the prompts, what was in the prefix cache."""
     completion_tokens: int = 0
     seconds: float = 0.0
     """Sum of the latencies of all answers."""

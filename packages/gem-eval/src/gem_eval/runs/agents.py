@@ -7,7 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,9 +169,10 @@ async def _open_one(config: EvaluationConfig, client: ModelClient | None = None)
     if config.agent is not None and config.base_url is None:
         return EvaluatedAgent(partial(make_policy, config.agent))
     from gem_eval.clients import ModelPolicy, Sampling
+    from gem_eval.clients.session import session_name
 
     try:
-        sampling = Sampling(**config.sampling)
+        sampling = Sampling(**{"session": session_name(config.name), **config.sampling})
     except (ArgumentError, ArgumentTypeError, TypeError) as error:
         raise EvaluationConfigError(f"sampling: {error}") from error
     own = client is None
@@ -184,7 +185,9 @@ async def _open_one(config: EvaluationConfig, client: ModelClient | None = None)
         return EvaluatedAgent(_harness(config, config.harness, client, sampling), client, own, served)
     if config.agent is not None:
         drives_model = load(config.agent)
-        return EvaluatedAgent(lambda *_: call_fitting(drives_model, client, sampling), client, own, served)
+        # It asks as it likes, and nothing says for which episode.
+        without = replace(sampling, session=config.sampling.get("session"))
+        return EvaluatedAgent(lambda *_: call_fitting(drives_model, client, without), client, own, served)
     return EvaluatedAgent(
         lambda env, _: ModelPolicy(client, sampling, system=config.system, tools=config.tools, env=env),
         client,

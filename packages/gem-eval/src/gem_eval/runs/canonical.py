@@ -17,8 +17,11 @@ from gem_eval.runs.lines import parse_line
 __all__ = ["canonical_lines"]
 
 _TIMES = {"started_at", "seconds", "act_seconds", "step_seconds"}
-_OF_THE_CALL = {"request_id", "retries"}
-"""Keys of a turn's metadata that differ from one request to the next."""
+_OF_THE_CALL = {
+    "metadata": {"request_id", "retries", "first_token_seconds"},
+    "usage": {"cached_tokens"},  # what a server has cached depends on what else it has answered
+}
+"""Keys of a turn's metadata and usage that differ from one request to the next."""
 
 
 def canonical_lines(folder: RunFolder) -> Iterator[bytes]:
@@ -32,7 +35,7 @@ def _without_times(record: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in record.items() if name not in _TIMES and name != "earlier_failures"}
     kept["transitions"] = [
         {
-            name: {k: v for k, v in value.items() if k not in _OF_THE_CALL} if name == "metadata" else value
+            name: {k: v for k, v in value.items() if k not in _OF_THE_CALL[name]} if name in _OF_THE_CALL else value
             for name, value in turn.items()
             if name not in _TIMES
         }

@@ -8,6 +8,7 @@ from hashlib import blake2s
 from typing import Any
 
 from gem.text import action_text, spoken_text
+from gem_eval.runs.call_figures import call_figures
 from gem_questions.rewards.grader import VERDICTS
 from gem_rollout.trajectory import EpisodeKey, Outcome, Trajectory
 from gem_rollout.trajectory.outcome import cut_by_environment, episode_outcome, settled_outcomes, success_of
@@ -80,6 +81,16 @@ class EpisodeRow:
     """Price of the tokens; None where the run has no prices or the server reports no usage."""
     grade: str | None = None
     """The grader's verdict on the answer: ``same``, ``different`` or ``unreadable``; None where there is none."""
+    calls: int = 0
+    """Model calls whose server reports usage: those of the turns, or all calls of a program that owns its loop."""
+    cache_calls: int = 0
+    """Those of them whose server also says how much of the prompt it had in its prefix cache."""
+    cached_tokens: int | None = None
+    """The cached part of the prompts of ``cache_calls``; None if there are none. Not all of ``prompt_tokens`` need be
+    theirs, so their own sum is ``cache_prompt_tokens``."""
+    cache_prompt_tokens: int | None = None
+    first_token_seconds: list[float] = field(default_factory=list)
+    """Of each streamed call, the seconds from the request to the first token."""
 
     @property
     def key(self) -> EpisodeKey:
@@ -90,6 +101,19 @@ class EpisodeRow:
     def success(self) -> bool | None:
         """Whether the task was achieved; None where that is not known."""
         return success_of(self.outcome)
+
+    @property
+    def cache_hit_rate(self) -> float | None:
+        """The cached share of ``cache_prompt_tokens``; None where no server says it."""
+        if self.cached_tokens is None or not self.cache_prompt_tokens:
+            return None
+        return self.cached_tokens / self.cache_prompt_tokens
+
+    @property
+    def first_token_p50(self) -> float | None:
+        """The lower median of ``first_token_seconds``, in seconds; None where no call was streamed."""
+        known = sorted(self.first_token_seconds)
+        return known[(len(known) - 1) // 2] if known else None
 
     @property
     def failed(self) -> bool:
@@ -114,6 +138,8 @@ class EpisodeRow:
             TypeError: if a field is missing or unknown, as in an index of another version.
         """
         values = dict(record)
+        if len(values) < len(_NAMES):  # those that have defaults, too
+            raise TypeError(f"a row has {len(_NAMES)} fields, got {len(values)}")
         value = values.pop("return", None)
         return cls(episode_return=float("nan") if value is None else value, **values)
 
@@ -145,6 +171,7 @@ class EpisodeRow:
                 "scores": _values(trajectory.scores),
             },
             prices,
+            trajectory.metadata,
         )
 
     @classmethod
@@ -172,6 +199,7 @@ class EpisodeRow:
                 "scores": _values(record.get("scores") or {}),
             },
             prices,
+            record.get("metadata"),
         )
 
     @classmethod
@@ -182,6 +210,7 @@ class EpisodeRow:
         failure: Mapping[str, Any] | None,
         values: dict[str, Any],
         prices: Prices | None,
+        metadata: Any,
     ) -> EpisodeRow:
         tool_calls = malformed = cut = empty = 0
         total = act_seconds = step_seconds = 0.0
@@ -221,6 +250,7 @@ class EpisodeRow:
             answer=_digest(turns[-1].get("action")) if turns else None,
             grade=str(grade) if (grade := info.get("grade")) in VERDICTS else None,
             cost=prices.cost(prompt_tokens or 0, completion_tokens or 0) if known and prices else None,
+            **call_figures(turns, metadata),
             **values,
         )
 

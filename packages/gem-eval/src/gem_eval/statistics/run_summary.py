@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gem_eval.runs.episode_row import EpisodeRow
 
 __all__ = [
+    "CacheHits",
     "Distribution",
     "EnvironmentSummary",
     "FailureCount",
@@ -34,14 +35,26 @@ _LARGEST = 1e150  # the square of a larger number is no float
 
 @dataclass(frozen=True)
 class Distribution:
-    """The distribution of a quantity over episodes."""
+    """The distribution of a quantity over episodes, or over calls."""
 
     count: int
-    """Episodes for which the quantity is known."""
+    """Episodes, or calls, for which the quantity is known."""
     mean: float
     p50: float
     p95: float
     total: float
+
+
+@dataclass(frozen=True)
+class CacheHits:
+    """How much of the prompts a model's server had in its prefix cache, over the calls for which it says so."""
+
+    rate: float
+    """``cached_tokens / prompt_tokens``."""
+    cached_tokens: int
+    prompt_tokens: int
+    calls: int
+    """Calls that these are the tokens of."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +115,12 @@ class EnvironmentSummary:
     """What became of the turns of the episodes that count."""
     hints: tuple[Hint, ...] = ()
     """Faults of the answers that are frequent."""
+    calls: int = 0
+    """Model calls of the episodes that count, as far as their server reports usage."""
+    cache: CacheHits | None = None
+    """None where the server never says what was cached, which is no rate of 0."""
+    first_token: Distribution | None = None
+    """Seconds from a request to the first token, over the streamed calls; None where no call was streamed."""
 
     @property
     def missing(self) -> int:
@@ -281,7 +300,18 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
         notes=tuple(notes),
         answers=health,
         hints=tuple(give_hints(health)),
+        calls=sum(row.calls for row in scored),
+        cache=_cache_hits(scored),
+        first_token=_distribution(seconds for row in scored for seconds in row.first_token_seconds),
     )
+
+
+def _cache_hits(rows: Sequence[EpisodeRow]) -> CacheHits | None:
+    known = [row for row in rows if row.cache_hit_rate is not None]
+    if not known:
+        return None
+    cached, prompt = sum(row.cached_tokens or 0 for row in known), sum(row.cache_prompt_tokens or 0 for row in known)
+    return CacheHits(cached / prompt, cached, prompt, sum(row.cache_calls for row in known))
 
 
 def _score(name: str) -> Callable[[EpisodeRow], float | None]:

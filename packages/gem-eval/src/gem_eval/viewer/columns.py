@@ -23,8 +23,10 @@ _INTEGERS = (
     "malformed",
     "cut",
     "empty",
+    "cached_tokens",
+    "cache_prompt_tokens",
 )
-_NUMBERS = ("seconds", "act_seconds", "step_seconds", "started_at", "cost")
+_NUMBERS = ("seconds", "act_seconds", "step_seconds", "started_at", "cost", "cache_hit_rate", "first_token_p50")
 _NAMES = ("env", "stop_reason", "agent", "outcome", "grade")
 
 _SAFE_INTEGER = 2**53

@@ -56,6 +56,9 @@ def run_figures(rows: Sequence[EpisodeRow]) -> dict[str, Any]:
             "unknown": item.success_unknown,
             "bounds": item.success_bounds,
             "return": _estimate(item.mean_return),
+            "calls": item.calls,
+            "cache": None if item.cache is None else vars(item.cache),
+            "first_token": None if item.first_token is None else vars(item.first_token),
             "answers": [] if item.answers is None else [list(part) for part in item.answers.parts()],
             "notes": [short_text(note) for note in item.notes],
         }

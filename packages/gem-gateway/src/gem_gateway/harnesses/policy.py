@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from gem.core import Env, Info
 from gem.errors import EpisodeLimitError
 from gem.policies import Act, Policy
 from gem_eval.clients import Completion, ModelClient, ModelError, Sampling
+from gem_eval.clients.session import episode_session
 from gem_gateway.budgets import CallBudget
 from gem_gateway.calls import ModelCall
 from gem_gateway.harnesses.agent_task import AgentTask
@@ -49,7 +51,7 @@ class HarnessPolicy(Policy[Any, Any]):
         harness: how the program is run.
         install: the folder with the program.
         client: answers its calls of the model; not closed by the policy.
-        sampling: what it says overrides what the program asks for.
+        sampling: what it says overrides what the program asks for; each episode derives its session from it.
         env: the environment that is played.
         host: shared with other policies of the same event loop.
         budget: of the calls of one episode.
@@ -75,7 +77,8 @@ class HarnessPolicy(Policy[Any, Any]):
         self._harness = harness
         self._install = install
         self._client = client
-        self._sampling = sampling
+        self._sampling = sampling or Sampling()
+        self._session: str | None = None
         self._env = env
         self._host = host
         self._budget = budget
@@ -83,6 +86,10 @@ class HarnessPolicy(Policy[Any, Any]):
         self._exact_tokens, self._tokenizer = exact_tokens, tokenizer
         self._uses_host = False
         self._episode: _RunningEpisode | None = None
+
+    def seed_episode(self, seed: int, repetition: int) -> None:
+        """Name the session of the coming episode, which every call to the model's server carries."""
+        self._session = episode_session(self._sampling.session, self._env, seed, repetition)
 
     async def reset(self, observation: Any, info: Info) -> None:
         """Begin a new episode; what is left of an earlier one ends."""
@@ -132,7 +139,10 @@ class HarnessPolicy(Policy[Any, Any]):
             )
             answerer = _Noticing(recorder)
             session = self._host.gateway.open(
-                answerer, budget=self._budget, sampling=self._sampling, model=self._client.model
+                answerer,
+                budget=self._budget,
+                sampling=replace(self._sampling, session=self._session),
+                model=self._client.model,
             )
             stack.push_async_callback(session.close)
             served = stack.enter_context(self._host.episodes.serve(calls))

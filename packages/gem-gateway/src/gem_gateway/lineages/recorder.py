@@ -171,6 +171,8 @@ def _fill(record: RecordedCall, completion: Completion, prompt: list[int] | None
         record.answer = {**record.answer, "reasoning_content": completion.reasoning}
     record.token_ids, record.logprobs = completion.token_ids, completion.logprobs
     record.finish_reason, record.usage, record.model = completion.finish_reason, completion.usage, completion.model
+    if completion.first_token_seconds is not None:
+        record.metadata["first_token_seconds"] = round(completion.first_token_seconds, 6)
     told = completion.prompt_token_ids
     if told is not None and prompt is not None:
         record.evidence = EngineEvidence(

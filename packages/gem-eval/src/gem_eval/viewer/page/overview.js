@@ -135,6 +135,7 @@ export class Overview {
     };
     const ofEpisodes = alone ? ["context full", "unreadable answers", "distinct answers"].filter((name) => answersOf(alone)[name]) : [];
     const tokens = known(column("completion_tokens"));
+    const prompts = sum(column("cache_prompt_tokens"));
     const cost = known(rows.map((row) => run.cost[row]));
     const figures = [
       ["Episodes", whole(rows.length), failed ? `${whole(failed)} failed` : "none failed"],
@@ -150,6 +151,8 @@ export class Overview {
       ["Mean return", number(mean(column("return"))), `median ${number(median(column("return")))}`],
       ["Mean turns", number(mean(column("turns")), 1), `most ${number(column("turns").reduce((most, value) => Math.max(most, value ?? 0), 0))}`],
       tokens.length ? ["Tokens", count(mean(tokens)), "sampled each"] : null,
+      prompts ? ["Cached", percent(sum(column("cached_tokens")) / prompts), `of ${count(prompts)} prompt tokens${alone ? ` in ${whole(alone.cache.calls)} of ${counted(alone.calls, "call")}` : ""}`] : null,
+      alone?.first_token ? ["First token", duration(alone.first_token.p50), `p95 ${duration(alone.first_token.p95)}, ${whole(alone.first_token.count)} of ${counted(alone.calls, "call")}`] : null,
       known(column("seconds")).length ? ["Time", duration(mean(column("seconds"))), "each"] : null,
       cost.length ? ["Cost", number(sum(cost), 2), "in all"] : null,
       ...[...run.scores].slice(0, 3).map(([name, values]) => [plain(name, 24), number(mean(scored.map((row) => values[row]))), "mean score"]),
@@ -180,7 +183,7 @@ export class Overview {
   columnSignature() {
     const { run } = this;
     const has = (values) => values.some((value) => value !== null);
-    return JSON.stringify([[...run.scores.keys()], has(run.completion_tokens), has(run.cost), ...["malformed", "cut", "empty"].map((name) => has(run[name].map((turns) => turns || null))), has(run.tool_calls.map((calls) => calls || null)), run.repetition.some(Boolean)]);
+    return JSON.stringify([[...run.scores.keys()], has(run.completion_tokens), has(run.cost), has(run.cache_hit_rate), has(run.first_token_p50), ...["malformed", "cut", "empty"].map((name) => has(run[name].map((turns) => turns || null))), has(run.tool_calls.map((calls) => calls || null)), run.repetition.some(Boolean)]);
   }
 }
 
@@ -191,7 +194,8 @@ function interval({ low, high }) {
 /** The figures of each environment: a share over several of them hides which one it comes from. */
 function environmentTable(figures) {
   const answers = Object.keys(ANSWERS).filter((name) => figures.some((item) => answersOf(item)[name]));
-  const head = ["Environment", "Episodes", "Solved", "95 % interval", "Of", "Mean return", ...answers.map((name) => ANSWERS[name])];
+  const serving = figures.some((item) => item.cache || item.first_token);
+  const head = ["Environment", "Episodes", "Solved", "95 % interval", "Of", "Mean return", ...answers.map((name) => ANSWERS[name]), ...(serving ? ["Cached", "First token"] : [])];
   const rows = figures.map((item) => [
     plain(item.env, 80),
     whole(item.episodes),
@@ -200,6 +204,7 @@ function environmentTable(figures) {
     item.success ? `${whole(item.solved)} of ${whole(item.judged)}${item.unknown ? `, ${whole(item.unknown)} unknown` : ""}` : "–",
     number(item.return?.value ?? null),
     ...answers.map((name) => answersOf(item)[name]?.map(whole).join(" of ") ?? "–"),
+    ...(serving ? [percent(item.cache?.rate ?? null), duration(item.first_token?.p50 ?? null)] : []),
   ]);
   return el("table", { class: "by-environment" },
     el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))),
@@ -256,6 +261,8 @@ function tableColumns(run) {
     numeric("turns", "Turns", "minmax(3.4rem, 0.7fr)", 1, number),
     some(run.tool_calls) ? numeric("tool_calls", "Tools", "minmax(3.4rem, 0.7fr)", 3, number) : null,
     some(run.completion_tokens) ? numeric("completion_tokens", "Tokens", "minmax(4rem, 0.8fr)", 2, count) : null,
+    some(run.cache_prompt_tokens) ? numeric("cache_hit_rate", "Cached", "minmax(3.6rem, 0.8fr)", 3, percent) : null,
+    some(run.first_token_p50) ? numeric("first_token_p50", "First token", "minmax(4rem, 0.8fr)", 3, duration) : null,
     numeric("seconds", "Time", "minmax(3.8rem, 0.8fr)", 2, duration),
     some(run.malformed) ? numeric("malformed", "Malformed", "minmax(4rem, 0.8fr)", 3, whole) : null,
     some(run.cut) ? numeric("cut", "Cut off", "minmax(3.6rem, 0.8fr)", 3, whole) : null,
