@@ -14,7 +14,9 @@ from gem.errors import ArgumentError
 __all__ = ["is_unedited", "managed", "with_section"]
 
 _BEGIN = "<!-- gem skill: begin -->"
-_END = re.compile(r"<!-- gem skill: end, ([0-9a-f]{16}); 'gem skill install' replaces it while it is unedited -->\n?")
+_END = re.compile(
+    r"<!-- gem skill: end, ([0-9a-f]{16}); 'gem skill install' replaces it while it is unedited -->(?:\r?\n)?"
+)
 
 
 def managed(text: str) -> str:
@@ -33,7 +35,7 @@ def with_section(text: str, section: str, name: str) -> str:
     """Return the text of a file of a user's with a managed section: in the place of an earlier one, else at the end.
 
     Args:
-        text: the text of the file; its line ends are kept.
+        text: the text of the file; the section gets its line ends.
         section: the section, without the lines around it.
         name: the name of the file, for messages.
 
@@ -41,18 +43,17 @@ def with_section(text: str, section: str, name: str) -> str:
         ArgumentError: if the section in the file was edited, or has only one of its two lines.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
-    text = _with_newlines(text)
-    block = f"{_BEGIN}\n{managed(section)}"
-    begins, ends = list(re.finditer(re.escape(_BEGIN) + "\n", text)), list(_END.finditer(text))
+    block = f"{_BEGIN}\n{managed(section)}".replace("\n", newline)
+    begins, ends = list(re.finditer(rf"{re.escape(_BEGIN)}\r?\n", text)), list(_END.finditer(text))
     if not begins and not ends:
-        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        return (text + gap + block).replace("\n", newline)
+        gap = "" if not text else newline if text.endswith("\n") else 2 * newline
+        return text + gap + block
     if len(begins) != 1 or len(ends) != 1 or not is_unedited(text[begins[0].end() : ends[0].end()]):
         raise ArgumentError(
             f"the section of 'gem skill' in {name} was edited; move your text out of the section, delete what begins "
             f"with {_BEGIN!r} and ends with '<!-- gem skill: end, …', and run the command again"
         )
-    return (text[: begins[0].start()] + block + text[ends[0].end() :]).replace("\n", newline)
+    return text[: begins[0].start()] + block + text[ends[0].end() :]
 
 
 def _digest(text: str) -> str:

@@ -16,12 +16,12 @@ from gem_tools.sandbox.output import OutputBuffer
 if TYPE_CHECKING:
     from anyio.abc import Process
 
-__all__ = ["KEPT_BYTES", "CommandResult", "run_gem"]
+__all__ = ["GRACE_SECONDS", "KEPT_BYTES", "CommandResult", "run_gem"]
 
 KEPT_BYTES = 32_000
 """Bytes of a command's output that are kept, half of them from its end."""
 
-_GRACE_SECONDS = 5.0
+GRACE_SECONDS = 5.0
 """The time that an interrupted command has to record what it did."""
 
 _CHUNK = 1 << 16
@@ -70,7 +70,7 @@ async def run_gem(arguments: Sequence[str], folder: Path, seconds: float) -> Com
                 with anyio.CancelScope(shield=True):
                     await _end(process)
             # What has left the process group may hold the pipe open.
-            group.cancel_scope.deadline = anyio.current_time() + _GRACE_SECONDS
+            group.cancel_scope.deadline = anyio.current_time() + GRACE_SECONDS
     finally:
         with anyio.CancelScope(shield=True):
             await process.aclose()
@@ -101,7 +101,7 @@ async def _end(process: Process) -> None:
 
     if process.returncode is None:
         _signal(process, signal.SIGINT)
-        with anyio.move_on_after(_GRACE_SECONDS):
+        with anyio.move_on_after(GRACE_SECONDS):
             await _ended(process)
     _signal(process, signal.SIGKILL)
     await _ended(process)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem.errors import ArgumentError
-from gem_tools.author_server.command_run import CommandResult, run_gem
+from gem_tools.author_server.command_run import GRACE_SECONDS, CommandResult, run_gem
 from gem_tools.author_server.command_tools import TOOLS, CommandLine, ModelAddress, command_line
 from gem_tools.mcp.end_on_signals import end_on_signals
 from gem_tools.mcp.episodes import EpisodeAnswer, failure
@@ -47,7 +47,7 @@ async def serve_author(folder: Path, model: ModelAddress | None) -> None:
 
     async with anyio.create_task_group() as group, stdio_server() as (incoming, outgoing):
         if sys.platform != "win32":
-            group.start_soon(end_on_signals, close)
+            group.start_soon(end_on_signals, close, 3 * GRACE_SECONDS)
         await server.run(incoming, outgoing, server.create_initialization_options())
         await close()
         group.cancel_scope.cancel()
