@@ -52,6 +52,7 @@ OTHERS = sorted(
 )
 LONG = "it is followed in more than five seconds"
 NIGHTLY = {
+    "docs/guides/coding-agents.md": "packages/gem-testing/tests/test_skill.py tests these commands by day",
     "docs/guides/coming-from-inspect.md": LONG,
     "docs/guides/conformance.md": LONG,
     "docs/guides/dataset-environment.md": LONG,
