@@ -25,8 +25,8 @@ from gem_tools.author_server.command_tools import (
     LONGEST_SECONDS,
     MOST_EPISODES,
     TOOLS,
-    CommandLine,
     CommandTool,
+    LimitedCommand,
     ModelAddress,
     command_line,
 )
@@ -49,7 +49,7 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def parsed(line: CommandLine) -> dict[str, Any]:
+def parsed(line: LimitedCommand) -> dict[str, Any]:
     """Return what the real command understands of a line."""
     name, *rest = line.arguments
     command = cli.get_command(click.Context(cli), name)
@@ -155,7 +155,7 @@ def test_no_call_says_more_than_its_arguments(data: st.DataObject) -> None:
         "run": "file",
     }
     changed = {given_names.get(name, name) for name in arguments} - {"seconds"}
-    defaults = parsed(CommandLine((tool.name, "--", *line.arguments[line.arguments.index("--") + 1 :]), 1))
+    defaults = parsed(LimitedCommand((tool.name, "--", *line.arguments[line.arguments.index("--") + 1 :]), 1))
     always = {"agent", "episodes", "seed", "concurrency", "targets"}
     assert {name for name in read if read[name] != defaults[name]} <= changed | always
     for path in (read.get("out"), read.get("file"), *(t for t in read.get("targets", ()) if "/" in t and ":" not in t)):

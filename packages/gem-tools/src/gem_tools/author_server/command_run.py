@@ -16,7 +16,7 @@ from gem_tools.sandbox.output import OutputBuffer
 if TYPE_CHECKING:
     from anyio.abc import Process
 
-__all__ = ["GRACE_SECONDS", "KEPT_BYTES", "CommandResult", "run_gem"]
+__all__ = ["GRACE_SECONDS", "KEPT_BYTES", "EndedCommand", "run_gem"]
 
 KEPT_BYTES = 32_000
 """Bytes of a command's output that are kept, half of them from its end."""
@@ -27,7 +27,7 @@ GRACE_SECONDS = 5.0
 _CHUNK = 1 << 16
 
 
-class CommandResult(NamedTuple):
+class EndedCommand(NamedTuple):
     """What came of a command."""
 
     exit_code: int | None
@@ -38,7 +38,7 @@ class CommandResult(NamedTuple):
     """Whether the middle is left out."""
 
 
-async def run_gem(arguments: Sequence[str], folder: Path, seconds: float) -> CommandResult:
+async def run_gem(arguments: Sequence[str], folder: Path, seconds: float) -> EndedCommand:
     """Run ``gem`` with some arguments.
 
     At the limit, and when the caller is cancelled, the command is interrupted as by Ctrl-C, so that a run keeps the
@@ -75,7 +75,7 @@ async def run_gem(arguments: Sequence[str], folder: Path, seconds: float) -> Com
         with anyio.CancelScope(shield=True):
             await process.aclose()
     code = None if limit.cancelled_caught else process.returncode
-    return CommandResult(code, output.text(), output.truncated)
+    return EndedCommand(code, output.text(), output.truncated)
 
 
 async def _drain(process: Process, output: OutputBuffer) -> None:

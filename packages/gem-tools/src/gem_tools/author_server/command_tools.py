@@ -17,7 +17,7 @@ from gem.ids import parse_id
 from gem_tools.mcp.episodes import unknown_arguments
 from gem_tools.mcp.schema_check import mismatch
 
-__all__ = ["LONGEST_SECONDS", "MOST_EPISODES", "TOOLS", "CommandLine", "CommandTool", "ModelAddress", "command_line"]
+__all__ = ["LONGEST_SECONDS", "MOST_EPISODES", "TOOLS", "CommandTool", "LimitedCommand", "ModelAddress", "command_line"]
 
 LONGEST_SECONDS = 600
 """The largest time limit of a call."""
@@ -42,7 +42,7 @@ class ModelAddress(NamedTuple):
     name: str | None = None
 
 
-class CommandLine(NamedTuple):
+class LimitedCommand(NamedTuple):
     """What a call runs."""
 
     arguments: tuple[str, ...]
@@ -59,7 +59,7 @@ class CommandTool(NamedTuple):
     properties: Mapping[str, Any]
     """JSON schemas of its arguments by name."""
     required: tuple[str, ...]
-    line: Callable[[Mapping[str, Any], Path, ModelAddress | None], CommandLine]
+    line: Callable[[Mapping[str, Any], Path, ModelAddress | None], LimitedCommand]
     """From checked arguments and the working folder to the command line; raises ArgumentError."""
     reads_only: bool = True
     """Whether it writes no file and runs no episode."""
@@ -77,7 +77,7 @@ class CommandTool(NamedTuple):
 
 def command_line(
     tool: CommandTool, arguments: Mapping[str, Any], folder: Path, model: ModelAddress | None
-) -> CommandLine:
+) -> LimitedCommand:
     """Return the command line of a call.
 
     Args:
@@ -98,27 +98,27 @@ def command_line(
     return tool.line(arguments, folder, model)
 
 
-def _list(given: Mapping[str, Any], folder: Path, model: ModelAddress | None) -> CommandLine:
+def _list(given: Mapping[str, Any], folder: Path, model: ModelAddress | None) -> LimitedCommand:
     options = [f"--tag={_printable('tag', given['tag'])}"] if "tag" in given else []
     names = [_named("namespace", given["namespace"])] if "namespace" in given else []
-    return CommandLine(("list", *options, "--", *names), _QUICK_SECONDS)
+    return LimitedCommand(("list", *options, "--", *names), _QUICK_SECONDS)
 
 
-def _info(given: Mapping[str, Any], folder: Path, model: ModelAddress | None) -> CommandLine:
-    return CommandLine(("info", f"--seed={int(given.get('seed', 0))}", "--", _id(given["id"])), _QUICK_SECONDS)
+def _info(given: Mapping[str, Any], folder: Path, model: ModelAddress | None) -> LimitedCommand:
+    return LimitedCommand(("info", f"--seed={int(given.get('seed', 0))}", "--", _id(given["id"])), _QUICK_SECONDS)
 
 
-def _check(given: Mapping[str, Any], folder: Path, model: ModelAddress | None) -> CommandLine:
+def _check(given: Mapping[str, Any], folder: Path, model: ModelAddress | None) -> LimitedCommand:
     for clause in given.get("clauses", ()):
         if _CLAUSE.fullmatch(clause) is None:
             raise ArgumentError(f"{clause!r} is not the name of a clause, such as 'determinism.instances'")
     clauses = [f"--clause={clause}" for clause in given.get("clauses", ())]
     attacks = ["--attacks"] if given.get("attacks", False) else []
     target = _target(given.get("target", "."), folder)
-    return CommandLine(("check", *clauses, *attacks, "--", target), float(given.get("seconds", LONGEST_SECONDS)))
+    return LimitedCommand(("check", *clauses, *attacks, "--", target), float(given.get("seconds", LONGEST_SECONDS)))
 
 
-def _eval(given: Mapping[str, Any], folder: Path, model: ModelAddress | None) -> CommandLine:
+def _eval(given: Mapping[str, Any], folder: Path, model: ModelAddress | None) -> LimitedCommand:
     agent = given.get("agent", "reference")
     played = [f"--agent={agent}"]
     if agent == "model":
@@ -128,10 +128,10 @@ def _eval(given: Mapping[str, Any], folder: Path, model: ModelAddress | None) ->
     out = [f"--out={_inside(given['out'], folder)}"] if "out" in given else []
     numbers = (f"--episodes={int(given.get('episodes', 16))}", f"--seed={int(given.get('seed', 0))}")
     options = (*played, *numbers, f"--concurrency={_CONCURRENCY}", *out)
-    return CommandLine(("eval", *options, "--", _id(given["id"])), float(given.get("seconds", LONGEST_SECONDS)))
+    return LimitedCommand(("eval", *options, "--", _id(given["id"])), float(given.get("seconds", LONGEST_SECONDS)))
 
 
-def _show(given: Mapping[str, Any], folder: Path, model: ModelAddress | None) -> CommandLine:
+def _show(given: Mapping[str, Any], folder: Path, model: ModelAddress | None) -> LimitedCommand:
     path = _inside(given["run"], folder)
     if path.is_dir():
         path = _inside(str(path / "episodes.jsonl"), folder)
@@ -141,7 +141,7 @@ def _show(given: Mapping[str, Any], folder: Path, model: ModelAddress | None) ->
         raise ArgumentError("a turn belongs to an episode; give its number as well")
     turn = [f"--turn={int(given['turn'])}"] if "turn" in given else []
     episode = [str(int(given["episode"]))] if "episode" in given else []
-    return CommandLine(("show", *turn, "--", str(path), *episode), _QUICK_SECONDS)
+    return LimitedCommand(("show", *turn, "--", str(path), *episode), _QUICK_SECONDS)
 
 
 def _id(text: str) -> str:

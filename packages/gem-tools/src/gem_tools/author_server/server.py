@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gem.errors import ArgumentError
-from gem_tools.author_server.command_run import GRACE_SECONDS, CommandResult, run_gem
-from gem_tools.author_server.command_tools import TOOLS, CommandLine, ModelAddress, command_line
+from gem_tools.author_server.command_run import GRACE_SECONDS, EndedCommand, run_gem
+from gem_tools.author_server.command_tools import TOOLS, LimitedCommand, ModelAddress, command_line
 from gem_tools.mcp.end_on_signals import end_on_signals
 from gem_tools.mcp.episodes import EpisodeAnswer, failure
 from gem_tools.mcp.serve import tool_result
@@ -107,7 +107,7 @@ def author_server(folder: Path, model: ModelAddress | None) -> tuple[Server[Any]
     return server, running
 
 
-def answer_of(line: CommandLine, result: CommandResult) -> EpisodeAnswer:
+def answer_of(line: LimitedCommand, result: EndedCommand) -> EpisodeAnswer:
     """Return what the client reads of a command: the command, its output, and how it ended."""
     shown = shlex.join(("gem", *line.arguments))
     if result.exit_code is None:
