@@ -44,6 +44,7 @@ def project(tmp_path: Path) -> Path:
     (folder / "envs").mkdir()
     (folder.parent / "secret").write_text("secret", encoding="utf-8")
     (folder / "way-out").symlink_to(folder.parent)
+    (folder / "envs" / "a:b.toml").symlink_to(folder.parent / "secret")
     (folder / "runs" / "linked").mkdir()
     (folder / "runs" / "linked" / "episodes.jsonl").symlink_to(folder.parent / "secret")
     return folder
@@ -95,6 +96,7 @@ def test_a_call_is_a_command_line(tool: str, arguments: Any, meaning: dict[str, 
         ("check", {"target": "/etc"}, "leads out of the working folder"),
         ("check", {"target": "../"}, "leads out of the working folder"),
         ("check", {"target": "way-out"}, "leads out of the working folder"),
+        ("check", {"target": "envs/a:b.toml"}, "leads out of the working folder"),
         ("check", {"target": "envs/../../secret"}, "leads out of the working folder"),
         ("check", {"target": "~/x"}, "no file or folder of the working folder"),
         ("check", {"target": "--report=x"}, "no file or folder of the working folder"),

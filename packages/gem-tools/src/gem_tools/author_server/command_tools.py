@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -166,12 +167,11 @@ def _printable(what: str, text: str) -> str:
 
 def _target(text: str, folder: Path) -> str:
     """Return what ``gem check`` is to test: an id, an installed name, or the whole path of a file or folder in here."""
-    try:
-        return _id(text)
-    except ArgumentError:
-        pass
-    if _NAME.fullmatch(text) is not None and not text.endswith(".toml") and not (folder / text).exists():
-        return text
+    if not text.endswith(".toml"):  # which gem check reads as a path, whatever stands before it
+        with suppress(ArgumentError):
+            return _id(text)
+        if _NAME.fullmatch(text) is not None and not (folder / text).exists():
+            return text
     path = _inside(text, folder)
     if not path.exists():
         raise ArgumentError(f"{text!r} is no environment id, and no file or folder of the working folder")
