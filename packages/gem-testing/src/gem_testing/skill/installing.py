@@ -27,7 +27,7 @@ def skill_text() -> str:
 
 def section_text() -> str:
     """Return the section of ``AGENTS.md``, without the lines around it."""
-    return (_HERE / "AGENTS.md").read_text(encoding="utf-8")
+    return (_HERE / "agents_section.md").read_text(encoding="utf-8")
 
 
 def install(folder: Path) -> dict[str, str]:
