@@ -282,6 +282,15 @@ def test_a_page_shows_the_scores_and_the_episode_of_an_environment(monkeypatch: 
     assert all(f'<th scope="col">{agent.capitalize()} policy</th>' in html for agent in line["scores"])
 
 
+def test_the_pages_of_environments_are_those_of_packages_with_a_manifest() -> None:
+    """Each package with an environments.toml is shown, and no library, which has nothing to play."""
+    views = environment_pages.package_views()
+    assert {view.name for view in views} == {
+        path.parents[2].name for path in ROOT.glob("packages/*/src/*/environments.toml")
+    }
+    assert all(environment_pages.what_was_played(view, Path("none"), play=False) == {} for view in views)
+
+
 @pytest.mark.parametrize(("sees", "agent"), [("observation", "reference"), ("", "random")])
 def test_a_page_without_scores_says_so(sees: str, agent: str) -> None:
     """It has no columns for them and no legend, but the commands that play, with an agent that the environment has."""
