@@ -288,7 +288,7 @@ def test_the_pages_of_environments_are_those_of_packages_with_a_manifest() -> No
     assert {view.name for view in views} == {
         path.parents[2].name for path in ROOT.glob("packages/*/src/*/environments.toml")
     }
-    assert all(environment_pages.what_was_played(view, Path("none"), play=False) == {} for view in views)
+    assert all(played.what_was_played(view, Path("none"), play=False) == {} for view in views)
 
 
 @pytest.mark.parametrize(("sees", "agent"), [("observation", "reference"), ("", "random")])

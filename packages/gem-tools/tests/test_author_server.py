@@ -195,12 +195,10 @@ def serving(folder: Path, **variables: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
 
-@pytest.mark.slow(reason="only the server's process shows what a client reads; by night a real client talks to it")
-def test_a_call_is_answered_with_the_command_and_its_output(tmp_path: Path) -> None:
-    """And with its exit code; a wrong call with a sentence, and without a command."""
-    calls = [("list", {"namespace": "nothing-here"}), ("show", {"run": "/etc/passwd"}), ("shell", {})]
-    answers: dict[int, Any] = {}
-    with serving(tmp_path) as server:
+def answers_to(folder: Path, *calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the server's answers in a folder: the tools, then that to each call."""
+    answers: dict[int, dict[str, Any]] = {}
+    with serving(folder) as server:
         assert server.stdin is not None
         assert server.stdout is not None
         server.stdin.write(messages(*calls))
@@ -210,16 +208,27 @@ def test_a_call_is_answered_with_the_command_and_its_output(tmp_path: Path) -> N
             answers[answer["id"]] = answer["result"]
         server.stdin.close()
         assert server.wait(60) == 0
-    tools = {tool["name"]: tool for tool in answers[1]["tools"]}
+    return [answers[number] for number in range(1, len(calls) + 2)]
+
+
+def test_a_client_is_offered_the_tools(tmp_path: Path) -> None:
+    """With the schemas of their arguments; a tool that is not there is answered with those that are."""
+    offered, missing = answers_to(tmp_path, ("shell", {}))
+    tools = {tool["name"]: tool for tool in offered["tools"]}
     assert tools.keys() == NAMES.keys()
     assert tools["eval"]["inputSchema"]["properties"]["episodes"]["maximum"] == MOST_EPISODES
-    assert answers[2]["isError"]
-    ran = {"command": "gem list -- nothing-here", "exit_code": 2, "truncated": False}
-    assert answers[2]["structuredContent"] == ran
-    assert answers[2]["content"][0]["text"].startswith("$ gem list -- nothing-here\nUsage: ")
-    assert answers[3]["content"][0]["text"].startswith("Error: the path '/etc/passwd' leads out")
     known = ", ".join(NAMES)
-    assert answers[4]["content"][0]["text"] == f"Error: there is no tool called 'shell'; there are {known}"
+    assert missing["content"][0]["text"] == f"Error: there is no tool called 'shell'; there are {known}"
+
+
+@pytest.mark.nightly
+def test_a_call_is_answered_with_the_command_and_its_output(tmp_path: Path) -> None:
+    """And with its exit code; a wrong call with a sentence, and without a command. No file is left."""
+    _, ran, refused = answers_to(tmp_path, ("list", {"namespace": "nothing-here"}), ("show", {"run": "/etc/passwd"}))
+    assert ran["isError"]
+    assert ran["structuredContent"] == {"command": "gem list -- nothing-here", "exit_code": 2, "truncated": False}
+    assert ran["content"][0]["text"].startswith("$ gem list -- nothing-here\nUsage: ")
+    assert refused["content"][0]["text"].startswith("Error: the path '/etc/passwd' leads out")
     assert list(tmp_path.iterdir()) == []
 
 
