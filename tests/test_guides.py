@@ -42,7 +42,8 @@ else:
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-GUIDES = sorted([DOCS / "README.md", *DOCS.glob("guides/*.md")])
+SKILL = ROOT / "packages" / "gem-testing" / "src" / "gem_testing" / "skill" / "SKILL.md"
+GUIDES = [*sorted([DOCS / "README.md", *DOCS.glob("guides/*.md")]), SKILL]
 OTHERS = sorted(
     path
     for pattern in ("*.md", "docs/**/*.md", "packages/*/README.md", "hub/README.md", "benchmarks/*.md")
@@ -51,6 +52,7 @@ OTHERS = sorted(
 )
 LONG = "it is followed in more than five seconds"
 NIGHTLY = {
+    "docs/guides/coding-agents.md": "packages/gem-testing/tests/test_skill.py tests these commands by day",
     "docs/guides/coming-from-inspect.md": LONG,
     "docs/guides/conformance.md": LONG,
     "docs/guides/dataset-environment.md": LONG,
@@ -69,6 +71,7 @@ NIGHTLY = {
     "docs/guides/training.md": LONG,
     "docs/guides/trajectories.md": LONG,
     "docs/guides/worlds-from-descriptions.md": "it makes and installs a package",
+    str(SKILL.relative_to(ROOT)): LONG,
 }
 """Documents whose commands run by night alone. By day test_documents.py knows that the commands exist."""
 WHOLE = "the first block of a document follows the whole document, with its installs"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
-from devtools.site import check, documents, environment_pages, named_pages, navigation, play, played, python_pages
+from devtools.site import check, documents, environment_pages, llms, named_pages, navigation, play, played, python_pages
 from devtools.site.command_pages import command_pages, commands
 from devtools.site.public_api import LEFT_OUT, PublicApi, load_api, source_packages
 from devtools.site.restructured import section_id
@@ -144,6 +144,35 @@ def test_a_style_sheet_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     assert check.faults(tmp_path) == ["site.css: loads a file from elsewhere"]
 
 
+def test_every_page_has_its_line_in_the_list_for_language_models(tmp_path: Path) -> None:
+    """In the order of the navigation, then by name; the line is the page's first sentence, and every link resolves."""
+    page = '<p>menu</p><h1>{} [x]<a class="headerlink" href="#">¶</a></h1><p>About <code>it</code>.</p><p>More.</p>'
+    for name in ("index", "start", "guides/rewards", "environments/game/Sudoku", "reference/errors", "odd", "search"):
+        path = tmp_path / f"{name}.html"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page.format(name), encoding="utf-8")
+    (tmp_path / "odd.html").write_text("<h1>Odd</h1><p>" + "long " * 99, encoding="utf-8")
+    text = llms.llms_text(tmp_path, (navigation.Section("First", ("docs/start.md", "docs/guides/rewards.md")),))
+    line = "- [{0} x]({0}.html): About it."
+    cut = ("long " * 32).strip() + " …"
+    groups = {
+        "First": [line.format("start"), line.format("guides/rewards")],
+        "Environments": [line.format("environments/game/Sudoku")],
+        "Further pages": [f"- [Odd](odd.html): {cut}"],
+        "Reference": [line.format("reference/errors")],
+    }
+    listed = "".join(f"\n## {heading}\n\n" + "\n".join(lines) + "\n" for heading, lines in groups.items())
+    assert text == "# index x\n\n> About it.\n" + listed
+    assert all((tmp_path / link).is_file() for link in re.findall(r"\]\((.*?)\)", text))
+
+
+def test_a_missing_page_ends_the_list_for_language_models(tmp_path: Path) -> None:
+    """The navigation names a page that was not built."""
+    (tmp_path / "index.html").write_text("<h1>x</h1>", encoding="utf-8")
+    with pytest.raises(FileNotFoundError, match="gone"):
+        llms.llms_text(tmp_path, (navigation.Section("First", ("docs/gone.md",)),))
+
+
 def test_every_public_name_of_the_core_has_an_entry(core: PublicApi) -> None:
     """What __all__ lists is on a page, and classes and functions have a text. The nightly test reads all packages."""
     assert not missing_entries(core, [CORE])
@@ -251,6 +280,15 @@ def test_a_page_shows_the_scores_and_the_episode_of_an_environment(monkeypatch: 
     assert turns[0]["observation"].splitlines()[0] in html
     assert all(f"<dt>{agent.capitalize()} policy</dt>" in html for agent in line["scores"])
     assert all(f'<th scope="col">{agent.capitalize()} policy</th>' in html for agent in line["scores"])
+
+
+def test_the_pages_of_environments_are_those_of_packages_with_a_manifest() -> None:
+    """Each package with an environments.toml is shown, and no library, which has nothing to play."""
+    views = environment_pages.package_views()
+    assert {view.name for view in views} == {
+        path.parents[2].name for path in ROOT.glob("packages/*/src/*/environments.toml")
+    }
+    assert all(played.what_was_played(view, Path("none"), play=False) == {} for view in views)
 
 
 @pytest.mark.parametrize(("sees", "agent"), [("observation", "reference"), ("", "random")])

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from devtools.shell import ROOT, say
-from devtools.site import check, command_pages, documents, environment_pages, named_pages, python_pages
+from devtools.site import check, command_pages, documents, environment_pages, llms, named_pages, python_pages
 from devtools.site.navigation import page_of, sections
 from devtools.site.public_api import PublicApi, load_api, source_packages
 
@@ -37,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     code = sphinx(["-W", "--keep-going", "-q", "-d", str(options.out / "doctrees"), str(sources), str(pages)])
     if code != 0:
         return int(code)
+    (pages / llms.FILE).write_text(llms.llms_text(pages, sections(ROOT)), encoding="utf-8")
     faults = check.faults(pages)
     for fault in faults:
         say(fault)

@@ -26,7 +26,9 @@ def package_views() -> list[PackageView]:
     sys.path.insert(0, str(ROOT / "hub"))
     import official_index
 
-    return [view_of(readable(document)) for document in details_of(official_index.packages())]
+    with_environments = {path.parent.name for path in official_index.projects()}  # the index has libraries too
+    packages = [package for package in official_index.packages() if package.name in with_environments]
+    return [view_of(readable(document)) for document in details_of(packages)]
 
 
 def page_of_environment(env_id: str) -> str:

@@ -67,6 +67,7 @@ SECTIONS = (
             "docs/guides/tool-environment.md",
             "docs/guides/multi-agent.md",
             "docs/guides/worlds-from-descriptions.md",
+            "docs/guides/coding-agents.md",
             "docs/guides/state-and-seeds.md",
             "docs/guides/conformance.md",
             "docs/guides/attacks.md",

@@ -9,8 +9,9 @@ __all__ = ["gem_commands"]
 
 @hookimpl
 def gem_commands() -> Named:
-    """Return the commands ``gem check`` and ``gem new``."""
+    """Return the commands ``gem check``, ``gem new`` and ``gem skill``."""
     return {
         "check": "gem_testing.cli.check:check_command",
         "new": "gem_testing.cli.new:new_command",
+        "skill": "gem_testing.cli.skill:skill_command",
     }

@@ -23,8 +23,9 @@ def gem_wrappers() -> Named:
 
 @hookimpl
 def gem_commands() -> Named:
-    """Return the commands ``gem mcp-serve`` and ``gem search-server``."""
+    """Return the commands ``gem mcp-serve``, ``gem search-server`` and ``gem skill serve``."""
     return {
         "mcp-serve": "gem_tools.mcp.command:mcp_serve_command",
         "search-server": "gem_tools.search.command:search_server_command",
+        "skill serve": "gem_tools.author_server.command:serve_command",
     }

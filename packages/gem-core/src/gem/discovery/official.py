@@ -71,10 +71,8 @@ REWARDS = {
 """Reward name → the distribution that brings it."""
 
 COMMANDS = {
-    "check": "gem-testing",
-    "new": "gem-testing",
-    "mcp-serve": "gem-tools",
-    "search-server": "gem-tools",
+    **dict.fromkeys(("check", "new", "skill"), "gem-testing"),
+    **dict.fromkeys(("mcp-serve", "search-server", "skill serve"), "gem-tools"),
     "terminal": "gem-terminal",
     "terminal worker": "gem-terminal-remote",
     "train": "gem-rl",

@@ -6,13 +6,13 @@ open sessions up to a limit, and an environment is closed with its session.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gem.core import Env
+from gem_tools.mcp.end_on_signals import end_on_signals
 from gem_tools.mcp.episodes import EpisodeAnswer, Episodes, tool_schemas, unknown_arguments
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 __all__ = ["http_app", "serve_stdio", "tool_result"]
-
-_CLOSE_SECONDS = 5.0
-"""The time limit for closing an environment when the process must end."""
 
 Make = Callable[[], Env[Any, Any]]
 
@@ -47,7 +44,8 @@ async def serve_stdio(make: Make, *, name: str = "gem", seed: int | None = None)
     try:
         async with anyio.create_task_group() as group, stdio_server() as (incoming, outgoing):
             if sys.platform != "win32":
-                group.start_soon(_end_on_signals, episodes)
+                close = partial(anyio.to_thread.run_sync, episodes.close, abandon_on_cancel=True)
+                group.start_soon(end_on_signals, close)
             await server.run(incoming, outgoing, server.create_initialization_options())
             group.cancel_scope.cancel()
     finally:
@@ -92,20 +90,6 @@ def http_app(
     return server.streamable_http_app(
         json_response=True, max_sessions=max_sessions, session_idle_timeout=idle_seconds, host=host
     )
-
-
-async def _end_on_signals(episodes: Episodes) -> None:
-    """End the process on a signal.
-
-    An orderly end would never come: a thread waits for input, which no signal interrupts.
-    """
-    import anyio
-
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for number in signals:
-            with anyio.move_on_after(_CLOSE_SECONDS):
-                await anyio.to_thread.run_sync(episodes.close, abandon_on_cancel=True)
-            os._exit(128 + number)
 
 
 def _server(make: Make, name: str, episodes_of: Callable[[Any], Episodes]) -> Server[Any]:

@@ -1,7 +1,7 @@
 """Vectors as bytes, with a bound of the error: the first pass of an exact search (:class:`VectorCodes`).
 
 A vector v of length 1 is s c + e, with a scale s, a vector c of whole numbers from -127 to 127, and a rest e of known
-length. For two such vectors, v · w differs from s t (c · d) by at most |e| |w| + |v - e| |f|, f being the rest of w
+length. For two such vectors, v · w differs from s t (c · d) by at most ``|e| |w| + |v - e| |f|``, f being the rest of w
 (Cauchy and Schwarz), so a document whose upper bound lies below the lower bounds of others is none of the best.
 """
 
