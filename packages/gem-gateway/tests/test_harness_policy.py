@@ -155,6 +155,13 @@ def test_a_call_after_the_end_is_told_so(play: Play, tmp_path: Path) -> None:
     assert "The episode is over" in (tmp_path / "result").read_text()
 
 
+def test_after_the_end_a_model_has_few_answers_left(play: Play, tmp_path: Path) -> None:
+    """One for the program's last word and one more; then the dialect's error with which programs end."""
+    record = play("talks_on", tmp_path / "answers")
+    assert record.outcome == "succeeded"
+    assert (tmp_path / "answers").read_text() == "1 403"
+
+
 def test_a_program_sees_nothing_of_the_trainer(play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the trainer's variables a program gets a short list, and a home of its own."""
     monkeypatch.setenv("HF_TOKEN", "secret")

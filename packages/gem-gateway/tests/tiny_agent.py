@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,20 @@ def main(behaviour: str, file: str) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    if behaviour in ("plays", "leaves_a_daemon", "floods", "shows_variables", "calls_after_the_end"):
+    if behaviour in ("plays", "leaves_a_daemon", "floods", "shows_variables", "calls_after_the_end", "talks_on"):
         print(play())
     if behaviour == "calls_after_the_end":
         Path(file).write_text(call("act", {"action": "\\boxed{1}"}))
+    if behaviour == "talks_on":
+        answers, status = 0, 200
+        while status == 200 and answers < 50:
+            try:
+                ask([{"role": "user", "content": "And now?"}])
+                answers += 1
+            except urllib.error.HTTPError as error:
+                status = error.code
+                error.close()
+        Path(file).write_text(f"{answers} {status}")
 
 
 main(sys.argv[1], sys.argv[2])

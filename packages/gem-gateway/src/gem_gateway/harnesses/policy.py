@@ -30,6 +30,8 @@ from gem_rollout.lineages.tree import recorded_lineages
 
 __all__ = ["HarnessPolicy"]
 
+_LAST_ANSWERS = 2
+"""What a program may still ask its model after the end of its episode, such as for its last words."""
 _ENDED = "agent_ended"
 """The limit of an episode whose program ended before the environment did."""
 
@@ -114,7 +116,7 @@ class HarnessPolicy(Policy[Any, Any]):
         episode = self._episode
         if episode is None:
             return {}
-        episode.calls.end(observation)
+        episode.end(observation)
         await self._end(grace=not episode.failed)
         return recorded_lineages(episode.tree)
 
@@ -207,6 +209,11 @@ class _RunningEpisode:
         self._has_answered = False
         self._counted = (0, 0, 0)
 
+    def end(self, observation: Any) -> None:
+        """Tell the program that the episode is over; its model has few answers left for it."""
+        self._answerer.left = _LAST_ANSWERS
+        self.calls.end(observation)
+
     async def next_act(self) -> Act:
         try:
             return self._act(await self._next_action())
@@ -279,12 +286,18 @@ class _Noticing:
     def __init__(self, answerer: LineageRecorder) -> None:
         self._answerer = answerer
         self.answers = 0
+        self.left: int | None = None
+        """How many answers there still are; None for any number."""
         self.error: ModelError | EpisodeLimitError | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._answerer, name)
 
     async def answer(self, call: ModelCall) -> Completion:
+        if self.left is not None:
+            if not self.left:
+                raise EpisodeLimitError("episode_over", "the episode is over; end now")
+            self.left -= 1
         try:
             completion = await self._answerer.answer(call)
         except (ModelError, EpisodeLimitError) as error:
