@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from gem_envs_desk.acts.env import ActDomain
+from gem_envs_desk.airline.content import Airline
 from gem_envs_desk.airline.env import AirlineActsDomain
 from gem_envs_desk.airline.tasks import PHRASES as AIRLINE
 from gem_envs_desk.library.env import LibraryActsDomain
@@ -21,6 +22,16 @@ from gem_envs_desk.telecom.tasks import PHRASES as TELECOM
 DESKS = [(RetailActsDomain(), RETAIL), (AirlineActsDomain(), AIRLINE), (TelecomActsDomain(), TELECOM),
          (LibraryActsDomain(), LIBRARY)]  # fmt: skip
 DESK = pytest.mark.parametrize(("domain", "phrases"), DESKS, ids=lambda one: getattr(one, "name", ""))
+
+
+def test_no_two_bookings_have_one_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the same letters and digits come again."""
+    airline = Airline(Random(0), "train")
+    monkeypatch.setattr("gem_envs_desk.airline.content._LETTERS", "AB")
+    monkeypatch.setattr(airline, "number", lambda: 7)
+    (customer, *_), (flight, *_) = airline.tables["customers"], airline.tables["flights"]
+    codes = {airline.add_booking(customer, flight, "basic", 1)["booking_code"] for _ in range(8)}
+    assert len(codes) == 8
 
 
 def test_a_row_is_drawn_with_its_values() -> None:

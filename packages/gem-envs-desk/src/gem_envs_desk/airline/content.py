@@ -44,6 +44,7 @@ class Airline(DeskContent):
 
     def __init__(self, rng: Random, split: str) -> None:
         super().__init__(SCHEMA, rng)
+        self._codes: set[str] = set()
         cities = rng.sample(CITIES, 5)
         self.routes = [(cities[0], city) for city in cities[1:]]
         self._fares = rng.sample(range(120, 460), 160)  # the cheapest is worth more than any fee
@@ -89,13 +90,20 @@ class Airline(DeskContent):
             business_fare=2 * economy + 91,
         )
 
+    def _new_code(self) -> str:
+        """Return three letters and three digits that no booking has."""
+        digits = f"{self.number() % 1000:03d}"
+        while (code := "".join(self.rng.choices(_LETTERS, k=3)) + digits) in self._codes:
+            pass
+        self._codes.add(code)
+        return code
+
     def add_booking(self, customer: Row, flight: Row, cabin: str, days_ago: int, insured: bool = False) -> Row:
         """Add a booking that was made so many days ago, for a fare a little below the present one."""
         rng = self.rng
-        letters = "".join(rng.choices(_LETTERS, k=3))
         return self.add(
             "bookings",
-            booking_code=f"{letters}{self.number() % 1000:03d}",
+            booking_code=self._new_code(),
             customer_id=customer["customer_id"],
             flight_id=flight["flight_id"],
             cabin=cabin,
