@@ -578,7 +578,10 @@ def test_an_ordinary_user_has_no_say_in_tests_that_root_runs(container: Containe
 @pytest.mark.only_engine("docker", "namespace")  # it looks at processes of this machine
 @pytest.mark.every_engine
 def test_processes_that_stop_what_kills_them_are_killed(container: Container, tmp_path: Path) -> None:
-    """Root in a container may stop whatever is started in it; the verdict comes all the same."""
+    """Root in a container may stop whatever is started in it; the verdict is 0 all the same.
+
+    Docker starts a command by a process inside, which may be stopped or end with the others; the verdict then says why.
+    """
     channels = [
         container.open(("bash", "-c", "for i in 1 2; do (while :; do kill -STOP -1; done) & done; sleep 1000")),
         container.open(("sleep", "1000")),
@@ -587,7 +590,8 @@ def test_processes_that_stop_what_kills_them_are_killed(container: Container, tm
     while "T" not in _states_in(container):
         assert time.monotonic() < deadline
     result = verify(task_of(tmp_path), container)
-    assert (result.reward, result.error) == (0.0, None)
+    assert result.reward == 0.0
+    assert result.error is None or "the container cannot be prepared for the tests: OCI runtime exec" in result.error
     for channel in channels:
         channel.close()
 
