@@ -1,12 +1,29 @@
-"""Completions of prompts whose token ids are known exactly: :func:`complete_exactly`."""
+"""Completions of prompts whose token ids are known exactly: :func:`complete_exactly`, :func:`token_source`."""
 
 from __future__ import annotations
 
-from gem.errors import NotSupportedError
+from typing import Any
+
+from gem.errors import ArgumentError, NotSupportedError
 from gem_eval.clients.base import Completion, Message, ModelClient, Sampling
 from gem_eval.clients.tool_call_repair import call_natively
 
-__all__ = ["complete_exactly"]
+__all__ = ["complete_exactly", "token_source"]
+
+
+def token_source(client: ModelClient, tokenizer: Any, exact_tokens: bool) -> Any:
+    """Return what makes the ids of prompts: the tokenizer, or else the client itself; None without exact tokens.
+
+    Raises:
+        ArgumentError: if a tokenizer is needed or needless.
+    """
+    if not exact_tokens:
+        if tokenizer is not None:
+            raise ArgumentError("tokenizer is for exact_tokens=True")
+        return None
+    if tokenizer is None and not hasattr(client, "prompt_ids"):
+        raise ArgumentError(f"exact tokens with {client!r:.80} need tokenizer=…, a tokenizer of its model")
+    return client if tokenizer is None else tokenizer
 
 
 async def complete_exactly(

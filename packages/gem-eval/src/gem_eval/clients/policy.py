@@ -12,7 +12,7 @@ from gem.core import Env, Info
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.policies import Act, Policy
 from gem_eval.clients.base import Completion, Message, ModelClient, Sampling
-from gem_eval.clients.exact_completion import complete_exactly
+from gem_eval.clients.exact_completion import complete_exactly, token_source
 from gem_eval.clients.session import episode_session
 from gem_rollout.chat_templates.rendered_text import refuse_pictures
 from gem_rollout.chat_templates.sampled_prompt import SampledPrompt
@@ -75,12 +75,9 @@ class ModelPolicy(Policy[Any, Any]):
         self._exact_prompt: SampledPrompt | None = None
         if boolean("exact_tokens", exact_tokens):
             refuse_pictures(None if env is None else env.spec)
-            source: Any = client if tokenizer is None else tokenizer
-            if tokenizer is None and not hasattr(client, "prompt_ids"):
-                raise ArgumentError(f"exact tokens with {client!r:.80} need tokenizer=…, a tokenizer of its model")
+        source = token_source(client, tokenizer, exact_tokens)
+        if source is not None:
             self._exact_prompt = SampledPrompt(source, "appended", {"tools": self._tools} if self._tools else {})
-        elif tokenizer is not None:
-            raise ArgumentError("tokenizer is for exact_tokens=True")
         self._keep_reasoning = choice("keep_reasoning", keep_reasoning, ("tools", "always", "never"))
 
     def seed_episode(self, seed: int, repetition: int) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection
-from typing import Any
 
-from gem.errors import ArgumentError, NotSupportedError
+from gem.errors import NotSupportedError
 from gem_eval.clients import Completion, ModelClient
-from gem_eval.clients.exact_completion import complete_exactly
+from gem_eval.clients.exact_completion import complete_exactly, token_source
 from gem_gateway.call_sampling import SAMPLING_FIELDS
 from gem_gateway.calls import ModelCall
 from gem_gateway.client_answerer import ClientAnswerer
@@ -60,13 +59,9 @@ class LineageRecorder:
         self._matcher = CallMatcher(self.tree)
         self._prompts: ExactPrompts | None = None
         self._rendering = asyncio.Lock()
-        if exact_tokens:
-            if tokenizer is None and not hasattr(client, "prompt_ids"):
-                raise ArgumentError(f"exact tokens with {client!r:.80} need tokenizer=…, a tokenizer of its model")
-            source: Any = client if tokenizer is None else tokenizer
+        source = token_source(client, tokenizer, exact_tokens)
+        if source is not None:
             self._prompts = ExactPrompts(source, self.tree)
-        elif tokenizer is not None:
-            raise ArgumentError("tokenizer is for exact_tokens=True")
 
     @property
     def extra_fields(self) -> Collection[str] | None:
