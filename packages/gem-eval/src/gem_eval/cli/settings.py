@@ -57,6 +57,12 @@ _OPTIONS = [
     click.option("--system", help="System message; @FILE reads it from a file."),
     click.option("--tools", type=click.Choice(["native", "text"]), help="How the model calls tools."),
     click.option(
+        "--exact-tokens",
+        is_flag=True,
+        default=None,
+        help="Ask with token ids: prompts hold exactly what was sampled before; the server must take and give ids.",
+    ),
+    click.option(
         "--temperature", type=click.FloatRange(min=0), help="Temperature of the sampling; default: the server's."
     ),
     click.option("--top-p", type=click.FloatRange(0, 1), help="Probability mass that is sampled from."),
@@ -156,6 +162,7 @@ _PLAIN = (
         "seed",
         "concurrency",
         "tools",
+        "exact_tokens",
         "retries",
     ),
     *("give_up_after", "rewards", "track", "mode", "name"),

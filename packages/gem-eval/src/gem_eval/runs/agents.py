@@ -32,7 +32,7 @@ _HARNESSES = (
     *("opencode", "pi", "pydantic-ai", "python", "qwen-code", "smolagents"),
 )
 """Those of gem-gateway, for the line that installs it."""
-_OWN = ("agent", "model", "base_url", "system", "harness")
+_OWN = ("agent", "model", "base_url", "system", "harness", "exact_tokens")
 """What a player does not take over from the evaluation."""
 _SHARED = ("api_key_env", "tools", "sampling", "client")
 _FIRST_RETRIES = 1  # of the request that finds out whether the server is there
@@ -188,12 +188,10 @@ async def _open_one(config: EvaluationConfig, client: ModelClient | None = None)
         # It asks as it likes, and nothing says for which episode.
         without = replace(sampling, session=config.sampling.get("session"))
         return EvaluatedAgent(lambda *_: call_fitting(drives_model, client, without), client, own, served)
-    return EvaluatedAgent(
-        lambda env, _: ModelPolicy(client, sampling, system=config.system, tools=config.tools, env=env),
-        client,
-        own,
-        served,
+    policy = partial(
+        ModelPolicy, client, sampling, system=config.system, tools=config.tools, exact_tokens=config.exact_tokens
     )
+    return EvaluatedAgent(lambda env, _: policy(env=env), client, own, served)
 
 
 def _harness(
@@ -210,7 +208,8 @@ def _harness(
     name, _, argument = harness.partition(":")
     factory = lookup("gem_harnesses", name, "harness", dict.fromkeys(_HARNESSES, "gem-gateway"))
     try:
-        made = factory(client, sampling, argument or None, **config.harness_options)
+        tokens = {"exact_tokens": True} if config.exact_tokens else {}
+        made = factory(client, sampling, argument or None, **tokens, **config.harness_options)
     except TypeError as error:
         if "unexpected keyword argument" not in str(error):
             raise
