@@ -14,6 +14,7 @@ from gem_rollout.lineages.leaf_rows import LeafRow, leaf_rows
 from gem_rollout.lineages.tree import lineages_of
 from gem_rollout.trajectory.record import Trajectory
 from gem_rollout.trajectory.token_edits import continues
+from gem_rollout.trajectory.token_versions import token_versions
 from gem_rollout.trajectory.transition import Transition
 
 __all__ = ["TokenRow", "measured_logprobs", "paid_at_tokens", "token_rows"]
@@ -33,6 +34,9 @@ class TokenRow:
     observed: Bools
     """``(L,)``: tokens that the environment and the chat template added between two turns of the row, for the optional
     loss of a world model (Echo; PaW). The first prompt of a row is not among them."""
+    versions: Ints | None = None
+    """``(L,)``: the version of the weights that sampled each token, −1 for tokens of prompts. None unless all versions
+    are known integers from 0."""
 
     @property
     def sampled(self) -> Bools:
@@ -120,7 +124,16 @@ def _row_of_calls(tree: LineageTree, row: LeafRow, last: int) -> TokenRow:
         np.array([turns.get(index, -1) for index in row.calls], dtype=np.int64),
         np.array([np.nan if value is None else value for value in row.logprobs], dtype=np.float64),
         np.array(row.observed, dtype=bool),
+        _versions(row.versions, row.calls),
     )
+
+
+def _versions(versions: Sequence[int | str | None], owners: Sequence[int]) -> Ints | None:
+    """Return the versions of a row's tokens, of which those without an owner were not sampled in it."""
+    sampled = [version for version, owner in zip(versions, owners, strict=True) if owner >= 0]
+    if not set(map(type, sampled)) <= {int} or any(version < 0 for version in {*sampled}):  # type: ignore[operator]
+        return None
+    return np.array([-1 if version is None else version for version in versions], dtype=np.int64)
 
 
 _Turn = tuple[int, list[int], Transition]
@@ -158,15 +171,18 @@ def _row(run: list[_Turn]) -> TokenRow:
     turns: list[int] = []
     logprobs: list[float] = []
     observed: list[bool] = []
+    versions: list[int | str | None] = []
     for place, (index, added, turn) in enumerate(run):
         ids = turn.token_ids or []
         tokens += added + ids
         turns += [-1] * len(added) + [index] * len(ids)
         logprobs += [np.nan] * len(added) + (turn.logprobs or [np.nan] * len(ids))
         observed += [place > 0] * len(added) + [False] * len(ids)
+        versions += [None] * len(added) + token_versions(turn.version, turn.version_spans, len(ids))
     return TokenRow(
         np.array(tokens, dtype=np.int64),
         np.array(turns, dtype=np.int64),
         np.array(logprobs, dtype=np.float64),
         np.array(observed, dtype=bool),
+        _versions(versions, turns),
     )

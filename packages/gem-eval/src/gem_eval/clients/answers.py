@@ -11,6 +11,7 @@ from gem_eval.clients.reasoning import ThinkTags, split_reasoning
 from gem_eval.clients.server_errors import error_in_answer
 from gem_eval.clients.token_data import TokenData, attach, from_content, from_lists, from_triples, ids_of
 from gem_eval.clients.tool_call_repair import MARKUP, read_calls
+from gem_eval.clients.weight_versions import note_versions
 
 __all__ = ["chat_answer", "generate_answer", "llamacpp_answer", "text_answer"]
 
@@ -83,6 +84,7 @@ def chat_answer(
         data = from_triples(meta)
     _attach(completion, data, answer, choice)
     _check(completion)
+    note_versions(completion, meta, answer.get("sglext"), answer.get("metadata"))
     return completion
 
 
@@ -101,6 +103,7 @@ def text_answer(answer: Any, headers: Mapping[str, str], think_tags: ThinkTags =
         data = from_triples(choice["meta_info"])
     _attach(completion, data, answer, choice)
     _check(completion)
+    note_versions(completion, choice.get("meta_info"), answer.get("sglext"), answer.get("metadata"))
     return completion
 
 
@@ -122,6 +125,7 @@ def generate_answer(answer: Any, headers: Mapping[str, str], think_tags: ThinkTa
         data.ids = ids
     attach(completion, data, None)
     _check(completion)
+    note_versions(completion, meta)
     return completion
 
 

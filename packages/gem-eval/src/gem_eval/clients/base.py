@@ -92,6 +92,10 @@ class Completion:
     finish_reason: str | None = None
     model: str | None = None
     """The model's name, as the server gives it."""
+    version: int | str | None = None
+    """The version of the weights that sampled the first token; None if the server says nothing of it."""
+    version_spans: list[tuple[int | str, int]] | None = None
+    """As in :class:`gem.policies.Act`."""
     request_id: str | None = None
     retries: int = 0
     """Attempts that failed before this answer."""

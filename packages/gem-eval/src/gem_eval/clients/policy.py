@@ -148,6 +148,8 @@ class ModelPolicy(Policy[Any, Any]):
             finish_reason=completion.finish_reason,
             reasoning=completion.reasoning,
             model=completion.model,
+            version=completion.version,
+            version_spans=completion.version_spans,
             metadata=completion.call_metadata(),
         )
 

@@ -166,6 +166,8 @@ def _fill(record: RecordedCall, completion: Completion, prompt: list[int] | None
         record.answer = {**record.answer, "reasoning_content": completion.reasoning}
     record.token_ids, record.logprobs = completion.token_ids, completion.logprobs
     record.finish_reason, record.usage, record.model = completion.finish_reason, completion.usage, completion.model
+    if completion.version is not None:  # the server knows better than the trainer, who knows when it asked
+        record.version, record.version_spans = completion.version, completion.version_spans
     if completion.first_token_seconds is not None:
         record.metadata["first_token_seconds"] = round(completion.first_token_seconds, 6)
     told = completion.prompt_token_ids

@@ -13,7 +13,7 @@ __all__ = ["TrainerRow", "only_trainer_row", "trainer_rows"]
 
 @dataclass(frozen=True)
 class TrainerRow:
-    """One sequence in the form that most trainers take: lists, of which the last four have the response's length."""
+    """One sequence in the form that most trainers take: lists, of which the last five have the response's length."""
 
     prompt_ids: list[int]
     """Everything before the first sampled token."""
@@ -27,6 +27,8 @@ class TrainerRow:
     """The index of the turn that sampled each token, −1 for the others."""
     rewards: list[float]
     """The reward of a turn at its last token, 0.0 elsewhere; see :func:`gem_rl.paid_at_tokens`."""
+    versions: list[int] | None = None
+    """The version of the weights that sampled each token, −1 for the others; None where one is unknown."""
 
 
 def trainer_rows(trajectory: Trajectory) -> list[TrainerRow]:
@@ -51,6 +53,7 @@ def trainer_rows(trajectory: Trajectory) -> list[TrainerRow]:
                 None if logprobs is None else logprobs[start:],
                 turns[start:],
                 rewards[start:],
+                None if row.versions is None else row.versions[start:].tolist(),
             )
         )
     return found

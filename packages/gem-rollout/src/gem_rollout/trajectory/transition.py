@@ -76,11 +76,12 @@ class Transition:
     top_logprobs: list[list[tuple[str, float]]] | None = None
     """For each of ``token_ids``, the most probable tokens with their natural-log probabilities."""
     usage: dict[str, int] | None = None
-    """As in :class:`gem.policies.Act`, like the next four."""
+    """As in :class:`gem.policies.Act`, like the next five."""
     finish_reason: str | None = None
     reasoning: str | None = None
     model: str | None = None
     version: int | str | None = None
+    version_spans: list[tuple[int | str, int]] | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     """Further data about the model's call, JSON-serialisable."""
     agent: str | None = None
