@@ -89,7 +89,11 @@ _OPTIONS = [
     click.option(
         "--affinity/--no-affinity", default=None, help="Name the episode in requests, for routers and caches  [on]"
     ),
-    click.option("--protocol", type=click.Choice(["chat", "completions", "generate"]), help="What to call  [chat]"),
+    click.option(
+        "--protocol",
+        type=click.Choice(["chat", "completions", "generate", "messages", "responses"]),
+        help="What to call: messages is Anthropic's interface, responses OpenAI's  [chat]",
+    ),
     click.option("--mode", help="Where environments run, as in gem.make_vec  [thread]"),
     click.option("--name", help="Title of the run."),
 ]

@@ -217,6 +217,13 @@ def _harness(
     return lambda env, agent: call_fitting(made, env, *([] if agent is None else [agent]))
 
 
+def _key_variable(config: EvaluationConfig) -> str:
+    from gem_eval.clients.endpoint import key_variable
+
+    usual = key_variable("chat")
+    return key_variable(config.client.get("protocol", "chat")) if config.api_key_env == usual else config.api_key_env
+
+
 async def _connected(config: EvaluationConfig, base_url: str) -> tuple[ModelClient, str | None]:
     """Return a client of the server, and the model as the server names it.
 
@@ -228,7 +235,7 @@ async def _connected(config: EvaluationConfig, base_url: str) -> tuple[ModelClie
     if _SCHEME.match(base_url) is not None and not base_url.lower().startswith("http"):
         client = open_client(base_url, config.model, **options)
         return client, str(client.model) or None
-    options = {"api_key": os.environ.get(config.api_key_env), "concurrency": config.concurrency, **options}
+    options = {"api_key": os.environ.get(_key_variable(config)), "concurrency": config.concurrency, **options}
     model, served = config.model, None
     # A client of its own finds out whether the server is there. One for a whole run is more patient than a user is now.
     async with EndpointClient(base_url, model, **{**options, "retries": _FIRST_RETRIES}) as first:

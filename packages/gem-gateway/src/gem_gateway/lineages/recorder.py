@@ -72,6 +72,11 @@ class LineageRecorder:
         takes: Collection[str] | None = getattr(self._client, "extra_fields", None)
         return SAMPLING_FIELDS if takes is None and self._prompts is not None else takes
 
+    @property
+    def dialect(self) -> str | None:
+        """What the client speaks to its server, where that is said."""
+        return ClientAnswerer(self._client).dialect
+
     async def count_tokens(self, call: ModelCall) -> int:
         """Return how many tokens the prompt of a call has; see :meth:`ClientAnswerer.count_tokens`."""
         return await ClientAnswerer(self._client).count_tokens(call)
