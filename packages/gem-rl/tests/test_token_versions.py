@@ -113,3 +113,15 @@ def test_calls_of_a_program_know_their_versions() -> None:
         assert second.versions is not None
         np.testing.assert_array_equal(first.versions, [-1, 4, 5, -1, 5])
         np.testing.assert_array_equal(second.versions, [-1, -1, -1, -1, 6])
+
+
+def test_tokens_that_are_too_old_are_sampled_and_not_trained_on() -> None:
+    """With ``stale="mask"``, the mask of a trainer leaves them out; rewards and log-probabilities stay."""
+    episode, truth = built([(0, [(3, 2), (4, 1)], False), (1, [(5, 2)], False)])
+    episode.metadata["oldest_trained_version"] = 4
+    (row,) = token_rows(episode)
+    assert row.versions is not None
+    assert row.sampled.sum() == len(truth) == 5
+    assert row.trained.tolist() == [version >= 4 for version in row.versions.tolist()]
+    (line,), (made,) = rl_rows([episode]), trainer_rows(episode)
+    assert sum(line["action_mask"]) == sum(made.response_mask) == 3

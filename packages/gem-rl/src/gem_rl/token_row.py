@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gem_rl.turn_batch import Bools, Floats, Ints
 from gem_rollout.lineages import LineageTree
 from gem_rollout.lineages.leaf_rows import LeafRow, leaf_rows
 from gem_rollout.lineages.tree import lineages_of
+from gem_rollout.staleness import oldest_trained_version
 from gem_rollout.trajectory.record import Trajectory
 from gem_rollout.trajectory.token_edits import continues
 from gem_rollout.trajectory.token_versions import token_versions
@@ -38,10 +39,20 @@ class TokenRow:
     """``(L,)``: the version of the weights that sampled each token, −1 for tokens of prompts. None unless all versions
     are known integers from 0."""
 
+    oldest_trained: int | None = None
+    """The oldest version whose tokens may be trained on, as ``stale="mask"`` of the engine notes it; None for all."""
+
     @property
     def sampled(self) -> Bools:
-        """``(L,)``: the mask of the policy's loss."""
+        """``(L,)``: whether the policy sampled a token."""
         return self.turns >= 0
+
+    @property
+    def trained(self) -> Bools:
+        """``(L,)``: the mask of the policy's loss: the sampled tokens, without those that are too old."""
+        if self.oldest_trained is None or self.versions is None:
+            return self.sampled
+        return self.sampled & (self.versions >= self.oldest_trained)
 
     def __len__(self) -> int:
         """Return L."""
@@ -68,10 +79,13 @@ def token_rows(trajectory: Trajectory) -> list[TokenRow]:
     """
     tree = lineages_of(trajectory)
     if tree is not None:
-        return _rows_of_calls(tree, trajectory)
-    if len(trajectory.agents) > 1:
+        rows = _rows_of_calls(tree, trajectory)
+    elif len(trajectory.agents) > 1:
         raise TrajectoryError(f"{', '.join(trajectory.agents)} acted; take the rows of trajectory.for_agent(name)")
-    return [_row(turns) for turns in _runs(trajectory)]
+    else:
+        rows = [_row(turns) for turns in _runs(trajectory)]
+    oldest = oldest_trained_version(trajectory.metadata)
+    return rows if oldest is None else [replace(row, oldest_trained=oldest) for row in rows]
 
 
 def paid_at_tokens(trajectory: Trajectory, rows: Sequence[TokenRow]) -> list[list[float]]:

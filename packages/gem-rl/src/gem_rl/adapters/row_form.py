@@ -20,7 +20,7 @@ class TrainerRow:
     response_ids: list[int]
     """The sampled tokens, and what environment and chat template put between them."""
     response_mask: list[int]
-    """1 for sampled tokens, 0 for the others."""
+    """1 for sampled tokens that are to be trained on, 0 for the others; see :attr:`gem_rl.TokenRow.trained`."""
     logprobs: list[float] | None
     """As sampled, natural logarithms, and 0.0 for the tokens that were not sampled; None if one was not measured."""
     turns: list[int]
@@ -49,7 +49,7 @@ def trainer_rows(trajectory: Trajectory) -> list[TrainerRow]:
             TrainerRow(
                 ids[:start],
                 ids[start:],
-                [int(turn >= 0) for turn in turns[start:]],
+                row.trained[start:].astype(int).tolist(),
                 None if logprobs is None else logprobs[start:],
                 turns[start:],
                 rewards[start:],
