@@ -115,7 +115,7 @@ def test_close_policies_are_no_warning_and_far_ones_say_what_to_do() -> None:
     ids = np.array([rng.choice(20, p=np.exp(row / 2) / np.exp(row / 2).sum()) for row in logits])
     sampled = logprobs_at(logits, ids, 2.0)
     assert measure_mismatch(logprobs_at(logits, ids, 2.0), sampled, [400]).warning() is None
-    wrong = measure_mismatch(logprobs_at(logits, ids, 1.8), sampled, [400])
+    wrong = measure_mismatch(logprobs_at(logits, ids, 1.6), sampled, [400])
     assert "temperatures" in (wrong.warning() or "")
     few = measure_mismatch([0.0] * 999 + [6.9 - 7.0], [0.0] * 999 + [-7.0], [1000])
     assert "truncate or mask" in (few.warning() or "")

@@ -42,10 +42,10 @@ class Act:
     """The model's name, as the server gives it."""
     version: int | str | None = None
     """The version of the policy's weights, of those that sampled the first token."""
-    version_spans: list[tuple[int | str, int]] | None = None
-    """The versions that sampled ``token_ids``, in order, each with how many; None if ``version`` sampled all."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Further data about the call, JSON-serialisable: request id, retries."""
+    version_spans: list[tuple[int | str, int]] | None = None
+    """The versions that sampled ``token_ids``, in order, each with how many; None if ``version`` sampled all."""
 
 
 class Policy(Generic[ObsT, ActT]):

@@ -162,7 +162,7 @@ def _player(config: EvaluationConfig, name: str, settings: Mapping[str, Any]) ->
         check_names(f"players.{name}", settings, (*_OWN, *_SHARED))
     except ArgumentTypeError as error:
         raise EvaluationConfigError(str(error)) from error
-    return config.with_settings(**{**dict.fromkeys(_OWN), "players": {}, **settings})
+    return config.with_settings(**{**dict.fromkeys(_OWN), "exact_tokens": False, "players": {}, **settings})
 
 
 async def _open_one(config: EvaluationConfig, client: ModelClient | None = None) -> EvaluatedAgent:

@@ -76,18 +76,19 @@ class Transition:
     top_logprobs: list[list[tuple[str, float]]] | None = None
     """For each of ``token_ids``, the most probable tokens with their natural-log probabilities."""
     usage: dict[str, int] | None = None
-    """As in :class:`gem.policies.Act`, like the next five."""
+    """As in :class:`gem.policies.Act`, like the next four."""
     finish_reason: str | None = None
     reasoning: str | None = None
     model: str | None = None
     version: int | str | None = None
-    version_spans: list[tuple[int | str, int]] | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     """Further data about the model's call, JSON-serialisable."""
     agent: str | None = None
     """In an environment with several agents, the one that acted."""
     step: int | None = None
     """In an environment with several agents, the step of the environment, from 0; agents may act in the same one."""
+    version_spans: list[tuple[int | str, int]] | None = None
+    """As in :class:`gem.policies.Act`."""
 
     if not TYPE_CHECKING:  # a type checker would take any attribute for one of these
 
