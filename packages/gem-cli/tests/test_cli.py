@@ -552,3 +552,18 @@ def test_a_sentence_keeps_its_words_and_commands_whole(width: int) -> None:
     for whole in ("'game:Sudoko v0'", "pip install gem-envs-games", "/a/very/long/path/with/no/blanks"):
         assert any(whole in line for line in lines)
     assert wrapped("a  b\n  c", width) == "a  b\n  c"
+
+
+def test_the_help_lists_each_command_where_its_users_look() -> None:
+    """Every command of this project is in one section; a plugin's that nobody here knows is below its own heading."""
+    from gem.discovery.official import COMMANDS as OFFICIAL
+    from gem_cli.main import COMMANDS, SECTIONS
+
+    placed = [name for names in SECTIONS.values() for name in names]
+    assert len(placed) == len(set(placed))
+    assert set(placed) == {name for name in (*COMMANDS, *OFFICIAL) if " " not in name}
+    assert len(SECTIONS) <= 11
+    shown = invoke("--help").output
+    places = [shown.index(f"\n{title}:\n") for title in SECTIONS]
+    assert places == sorted(places)
+    assert all(f"\n  {name} " in shown for name in COMMANDS)

@@ -361,3 +361,45 @@ def test_what_a_server_does_not_give_is_said_once(dialect: str) -> None:
     assert ("log-probabilities are asked for" in notes) == (dialect == "transformers")
     assert ("return_token_ids" in notes) == (dialect == "transformers")
     json.dumps(client.capabilities.to_dict())
+
+
+def span(version: Any, start: Any, end: Any) -> dict[str, Any]:
+    return {"version": version, "start": start, "end": end}
+
+
+@pytest.mark.parametrize(
+    ("said", "version", "spans"),
+    [
+        ({"weight_version": "default", "weight_versions": [span("default", 0, 3)]}, None, None),
+        ({"weight_version": "7"}, 7, None),
+        ({"weight_version": 7}, 7, None),
+        ({"weight_version": "step-7"}, "step-7", None),
+        ({"weight_version": "007"}, "007", None),
+        ({"weight_version": "7", "weight_versions": [span("7", 0, 3)]}, 7, None),
+        ({"weight_version": "8", "weight_versions": [span("7", 0, 1), span("8", 1, 3)]}, 7, [(7, 1), (8, 2)]),
+        ({"weight_version": "8", "weight_versions": [span("7", 0, 1), span("8", 1, 4)]}, 8, None),
+        ({"weight_version": "8", "weight_versions": [span("7", 0, 1), span("8", 2, 3)]}, 8, None),
+        ({"weight_version": "8", "weight_versions": [span("8", 1, 3), span("7", 0, 1)]}, 8, None),
+        ({"weight_version": "8", "weight_versions": [span("8", 0, "3")]}, 8, None),
+        ({"weight_version": True, "weight_versions": "8"}, None, None),
+        ({"weight_version": "9" * 40}, "9" * 40, None),
+    ],
+    ids=str,
+)
+def test_the_versions_of_the_weights_are_those_of_single_tokens(said: Any, version: Any, spans: Any) -> None:
+    """In every place where SGLang says them. A span that does not fit the tokens is not believed."""
+    logprobs = [[-0.5, number, "a"] for number in range(3)]
+    meta = {"output_token_logprobs": logprobs, **said}
+    choice = {"index": 0, "text": "aaa", "finish_reason": "stop"}
+    chat = {"index": 0, "message": {"role": "assistant", "content": "aaa"}, "finish_reason": "stop"}
+    answers = [
+        generate_answer({"text": "aaa", "output_ids": [0, 1, 2], "meta_info": meta}, {}),
+        text_answer({"choices": [{**choice, "meta_info": meta}]}, {}),
+        text_answer({"choices": [{**choice, "token_ids": [0, 1, 2]}], "metadata": said}, {}),
+        text_answer({"choices": [{**choice, "token_ids": [0, 1, 2]}], "sglext": said}, {}),
+        chat_answer({"choices": [{**chat, "meta_info": meta}]}, {}, []),
+        chat_answer({"choices": [{**chat, "token_ids": [0, 1, 2]}], "metadata": said}, {}, []),
+    ]
+    for answer in answers:
+        assert (answer.version, answer.version_spans) == (version, spans)
+        assert answer.token_ids == [0, 1, 2]

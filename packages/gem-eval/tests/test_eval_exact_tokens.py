@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import gem
 from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError
 from gem.tools import ToolEnvWrapper, tool
+from gem_eval.cli.results import results_command
 from gem_eval.clients import (
     Completion,
     EndpointClient,
@@ -22,6 +25,9 @@ from gem_eval.clients.transformers_client import TransformersClient
 from gem_eval.fake_model import FakeModel, ModelRequest
 from gem_eval.fake_model.byte_tokens import decode, encode_special
 from gem_eval.fake_model.conversation import prompt_ids
+from gem_eval.runs import EpisodeRow, EvaluationConfig, EvaluationConfigError, RunFolder, evaluate
+from gem_eval.runs.call_figures import call_figures
+from gem_eval.statistics import summarize_run
 from gem_rollout import RolloutEngine, plan_episodes
 
 GAME = "game:GuessTheNumber-v0-easy"
@@ -235,3 +241,54 @@ def test_a_template_without_a_place_for_tools_is_warned_of_once(
         warnings.simplefilter("always")
         asyncio.run(ask())
     assert ["no place for tools" in str(one.message) for one in caught] == [True] * (kind is ToollessTokenizer)
+
+
+def evaluated(folder: Path, **settings: Any) -> EpisodeRow:
+    """Return the row of an episode of several turns, played by a model of a server that gives ids."""
+
+    async def run() -> RunFolder:
+        async with FakeModel(GAME, dialect="vllm", recode=True) as model:
+            config = {"environment": [GAME], "base_url": model.url, "episodes": 6, **settings}
+            return await evaluate({**config, "sampling": {"logprobs": True}}, out=folder)
+
+    return max(asyncio.run(run()).rows(), key=lambda row: row.turns)
+
+
+def test_an_evaluation_says_how_many_calls_continue_exact_ids(tmp_path: Path) -> None:
+    """All but the first of an episode with ``exact_tokens``; none where the server tokenizes each answer again."""
+    exact, again = evaluated(tmp_path / "a", exact_tokens=True), evaluated(tmp_path / "b", wrappers=["messages"])
+    assert (exact.token_calls, exact.exact_calls) == (exact.turns, exact.turns - 1)
+    assert exact.turns > 1
+    assert (again.token_calls, again.exact_calls) == (again.turns, 0)
+    run = RunFolder(tmp_path / "a")
+    assert run.config.exact_tokens
+    (item,) = summarize_run(run.rows()).environments
+    assert (item.token_calls, item.exact_calls) == (item.calls, item.calls - 6)
+    output = CliRunner().invoke(results_command, [str(run.path)], catch_exceptions=False).output
+    assert f"% of {item.calls} calls with ids continue the ids before them" in output
+    for row in run.rows():
+        assert row.exact_calls == sum(bool(one) for one in run.episode(row).prompt_continuations())
+
+
+def test_exact_tokens_are_for_models(tmp_path: Path) -> None:
+    """A policy by name has no tokens, and a server without them is found before a run folder exists."""
+    with pytest.raises(EvaluationConfigError, match="not for agent 'random'"):
+        EvaluationConfig.from_dict({"environment": [GAME], "agent": "random", "exact_tokens": True})
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        *(None, 3, {}, {"value": None}, {"value": [None]}, {"list": 3}, {"list": [3, [0]]}, {"list": [[0, "1"]]}),
+        *({"list": [{"items": "ab"}]}, {"list": [["action", 0, 1, None]]}, {"text": ["a"]}),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("ids", [None, 3, ["1"], [True], [[1]]], ids=repr)
+def test_malformed_records_of_ids_are_no_ids(edit: Any, ids: Any) -> None:
+    """A record may come from anywhere; nothing in it makes the figures fail, or counts as ids."""
+    turns = [{"prompt_token_ids_edit": edit, "token_ids": [1]}, {"prompt_token_ids": ids, "token_ids": [1]}]
+    turns += [{"prompt_token_ids": [1], "token_ids": ids}]
+    calls = [{"added_ids": ids, "token_ids": [1], "exact": True}, {"added_ids": [1], "token_ids": ids, "exact": 1}]
+    for figures in (call_figures(turns, {}), call_figures([], {"lineages": {"calls": calls}})):
+        assert (figures["token_calls"], figures["exact_calls"]) == (0, 0)

@@ -240,6 +240,8 @@ def test_what_cannot_be_true_says_nothing(said: dict[str, Any]) -> None:
         "cached_tokens": None,
         "cache_prompt_tokens": None,
         "first_token_seconds": [],
+        "token_calls": 0,
+        "exact_calls": 0,
     }
     for figures in (call_figures([said], {}), call_figures([], {"lineages": {"calls": [said, 3]}})):
         assert {name: value for name, value in figures.items() if name != "calls"} == unknown

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from gem_eval.cli.eval import eval_command
 from gem_eval.clients import ModelError, ScriptedClient
+from gem_eval.fake_model import FakeModel, FakeModelThread, ModelRequest
 from gem_eval.runs import RunFolder
 from gem_gateway.harnesses import harness_policy
 from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
@@ -248,3 +249,27 @@ def test_an_evaluation_plays_with_a_program(tmp_path: Path, monkeypatch: pytest.
     assert (run.config.agent, run.config.harness) == ("command:echo with scripted", "command:echo 'no number'")
     (row,) = run.rows()
     assert [turn.action for turn in run.episode(row).transitions] == ["no number"]
+
+
+def test_an_evaluation_of_a_program_with_exact_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``gem eval --harness --exact-tokens`` counts the calls that continue exact ids, and their record is certain."""
+    monkeypatch.chdir(tmp_path)
+    program = f"command:'{sys.executable}' -I -S '{PROGRAM}' plays -"
+
+    def guess(request: ModelRequest) -> str:
+        number = sum(message["role"] == "assistant" for message in request.messages) + 1
+        called = {"name": "act", "arguments": {"action": f"\\boxed{{{number}}}"}}
+        return f"<tool_call>{json.dumps(called)}</tool_call>"
+
+    with FakeModelThread(FakeModel(guess, dialect="vllm", recode=True)) as model:
+        options = ("--harness", program, "-u", model.url, "-n", "2", "--out", "run", "--exact-tokens")
+        done = CliRunner().invoke(eval_command, [GAME, *options], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    run = RunFolder("run")
+    assert run.config.exact_tokens
+    for row in run.rows():
+        assert row.token_calls - 1 == row.exact_calls > 1
+        certificate = certify(run.episode(row))
+        assert (certificate.faults, certificate.open) == ([], {})
+        assert certificate.prompts_proved == certificate.answers_proved == row.token_calls
+    assert "continue the ids before them" in done.output

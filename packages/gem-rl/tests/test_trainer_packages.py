@@ -23,7 +23,7 @@ NAMES = ("gem-core", "gem-cli", "gem-hub-client", "gem-processes", "gem-rollout"
 OURS = [ROOT / "packages" / name for name in NAMES]
 
 
-def run(python: Path | str, driver: str, *paths: Path) -> list[dict[str, float]]:
+def run(python: Path | str, driver: str, *paths: Path, arguments: list[str] | None = None) -> list[dict[str, float]]:
     """Run a driver and return what it printed."""
     environment = {
         **os.environ,
@@ -31,7 +31,7 @@ def run(python: Path | str, driver: str, *paths: Path) -> list[dict[str, float]]
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
     }
-    command = [str(python), str(DRIVERS / f"drive_{driver}.py"), str(EXAMPLES)]
+    command = [str(python), str(DRIVERS / f"drive_{driver}.py"), str(EXAMPLES), *(arguments or [])]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     found: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
@@ -80,3 +80,19 @@ def test_episodes_beside_the_installed_torch(driver: str, tmp_path: Path) -> Non
     else:
         assert [one["reward"] for one in found] == pytest.approx([one["return"] for one in found])
         assert any(one["success"] for one in found)
+
+
+def test_corrections_are_verls(tmp_path: Path) -> None:
+    """Importance weights at both levels, truncated and masked, and both estimates of KL, on 50 random batches.
+
+    verl adds 1e-8 to the number of tokens, so that means differ by as much.
+    """
+    pytest.importorskip("torch", reason="NOT TESTED: PyTorch is not installed")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(tmp_path), "verl==0.9.1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"verl could not be had: {done.stderr[-300:]}")
+    (wheel,) = tmp_path.glob("*.whl")
+    (found,) = run(sys.executable, "verl_corrections", arguments=[str(wheel)])
+    assert found["cases"] > 40
+    assert found["largest"] < 1e-6

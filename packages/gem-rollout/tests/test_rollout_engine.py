@@ -593,45 +593,6 @@ def test_the_version_is_recorded_at_each_turn() -> None:
     assert asyncio.run(run()) == [[5, 6, "own"]]
 
 
-@pytest.mark.parametrize("max_staleness", [None, 0, 2])
-def test_stale_episodes_are_played_anew(max_staleness: int | None) -> None:
-    """An episode is delivered only if its oldest turn is recent enough at that moment; none is lost or comes twice."""
-
-    async def run() -> tuple[list[tuple[EpisodeKey, list[int]]], list[int], int]:
-        async with RolloutEngine(
-            plan_episodes(trial(), 12), lambda env: Turns(), concurrency=4, version=0, max_staleness=max_staleness
-        ) as engine:
-            taken, versions = [], []
-            async for trajectory in engine:
-                taken.append((trajectory.key, [turn.version for turn in trajectory.transitions]))
-                versions.append(engine.version)
-                if len(taken) % 3 == 0:
-                    engine.version += 3  # type: ignore[operator]
-            return taken, versions, engine.counts.stale
-
-    taken, versions, stale = asyncio.run(run())
-    assert sorted(key for key, _ in taken) == [EpisodeKey("test:Trial-v0", seed, 0) for seed in range(12)]
-    assert (stale > 0) == (max_staleness is not None)
-    if max_staleness is not None:
-        assert all(now - min(own) <= max_staleness for (_, own), now in zip(taken, versions, strict=True))
-
-
-def test_the_oldest_turn_decides_on_staleness() -> None:
-    """An old version in mid-episode makes the episode stale, whatever came before and after."""
-    versions = iter([5, 1, 5])
-
-    class Changing(Turns):
-        async def act(self, observation: Any, info: Info) -> Any:
-            return Act("go", version=next(versions, 5))
-
-    async def run() -> tuple[int, int]:
-        plan = plan_episodes(trial(), 1)
-        async with RolloutEngine(plan, lambda env: Changing(), version=5, max_staleness=3) as engine:
-            return len([trajectory async for trajectory in engine]), engine.counts.stale
-
-    assert asyncio.run(run()) == (1, 1)
-
-
 def test_a_policy_that_failed_is_made_anew() -> None:
     """The next episode in the same environment does not inherit a broken policy."""
 

@@ -26,10 +26,32 @@ COMMANDS = {
 """The commands that every installation has. Plugins add theirs through the hook ``gem_commands``."""
 
 
+SECTIONS = {
+    "Play": ("list", "info", "play", "rollout", "show", "replay"),
+    "Evaluate": ("eval", "results", "compare", "view", "rescore", "validate", "harness", "gateway", "fake-model"),
+    "Train": ("train", "data", "trajectories", "check-template"),
+    "Author": ("new", "check", "bench", "skill", "terminal"),
+    "Share": ("hub",),
+    "Operate": ("serve", "mcp-serve", "search-server", "doctor", "guide", "completion"),
+}
+"""What somebody is about → the commands for it, as the help lists them; those of other plugins follow."""
+
+
 class GemCommands(CommandTable):
     """The commands of ``gem``."""
 
     table = COMMANDS
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        known = dict.fromkeys(self.list_commands(ctx))
+        placed = {name for names in SECTIONS.values() for name in names}
+        sections = {**SECTIONS, "Of further plugins": tuple(name for name in known if name not in placed)}
+        width = max(map(len, known))
+        for title, names in sections.items():
+            rows = [(name.ljust(width), self._summary(ctx, name)) for name in names if name in known]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 @click.group(cls=GemCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -41,9 +41,11 @@ class Act:
     model: str | None = None
     """The model's name, as the server gives it."""
     version: int | str | None = None
-    """The version of the policy's weights."""
+    """The version of the policy's weights, of those that sampled the first token."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Further data about the call, JSON-serialisable: request id, retries."""
+    version_spans: list[tuple[int | str, int]] | None = None
+    """The versions that sampled ``token_ids``, in order, each with how many; None if ``version`` sampled all."""
 
 
 class Policy(Generic[ObsT, ActT]):

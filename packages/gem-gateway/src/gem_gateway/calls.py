@@ -31,6 +31,8 @@ class ModelCall:
     """Of the dialect "completions": a text or token ids, continued without a chat template."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """What the program sent beside the conversation that is worth a record, such as ``prompt_cache_key``."""
+    native: dict[str, Any] = field(default_factory=dict)
+    """Fields of the request for which chat completions have no name, for a model whose server speaks the dialect."""
     notes: list[str] = field(default_factory=list)
     """What the gateway left out of the request or changed in it, in words: tools of the server, for example."""
 

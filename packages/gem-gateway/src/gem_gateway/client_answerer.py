@@ -33,6 +33,11 @@ class ClientAnswerer:
         """The client's names for what :attr:`Sampling.extra` may hold; None if it passes everything on."""
         return getattr(self.client, "extra_fields", None)
 
+    @property
+    def dialect(self) -> str | None:
+        """What the client speaks to its server, where that is said."""
+        return getattr(self.client, "protocol", None)
+
     async def answer(self, call: ModelCall) -> Completion:
         if call.prompt is not None:
             return await self.client.complete(call.prompt, sampling=call.sampling)

@@ -178,6 +178,8 @@ class GatewaySession:
             task.exception()  # whoever waits has it; nobody may wait any more
 
     async def _answer(self, call: ModelCall, size: int) -> Completion:
+        if call.native and getattr(self.answerer, "dialect", None) == call.dialect:
+            call.sampling = replace(call.sampling, extra={**call.sampling.extra, **call.native})
         sampling = combined(call.sampling, self._sampling)
         call.sampling = known_extra(sampling, getattr(self.answerer, "extra_fields", None), call.notes)
         self.calls.notes.update(call.notes)

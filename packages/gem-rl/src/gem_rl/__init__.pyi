@@ -8,6 +8,9 @@ from gem_rl.advantages.group_wide import rloo as rloo
 from gem_rl.advantages.step_groups import gigpo as gigpo
 from gem_rl.advantages.with_values import ValueTargets as ValueTargets
 from gem_rl.advantages.with_values import gae as gae
+from gem_rl.corrections import importance_weights as importance_weights
+from gem_rl.corrections import logprobs_at as logprobs_at
+from gem_rl.corrections import surrogate_losses as surrogate_losses
 from gem_rl.cross_policy import CrossPolicy as CrossPolicy
 from gem_rl.curricula import DifficultyCurriculum as DifficultyCurriculum
 from gem_rl.curricula import ScalingInteraction as ScalingInteraction
@@ -25,6 +28,8 @@ from gem_rl.export.token_data import rl_rows as rl_rows
 from gem_rl.export.token_data import sft_token_rows as sft_token_rows
 from gem_rl.filters import most_varied_groups as most_varied_groups
 from gem_rl.filters import signal_groups as signal_groups
+from gem_rl.mismatch import PolicyMismatch as PolicyMismatch
+from gem_rl.mismatch import measure_mismatch as measure_mismatch
 from gem_rl.replay_buffer import BufferCounts as BufferCounts
 from gem_rl.replay_buffer import ReplayBuffer as ReplayBuffer
 from gem_rl.returns import discounted_returns as discounted_returns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from gem_rl.turn_batch import Bools, Floats, Ints
 from gem_rollout.lineages import LineageTree
 from gem_rollout.lineages.leaf_rows import LeafRow, leaf_rows
 from gem_rollout.lineages.tree import lineages_of
+from gem_rollout.staleness import oldest_trained_version
 from gem_rollout.trajectory.record import Trajectory
 from gem_rollout.trajectory.token_edits import continues
+from gem_rollout.trajectory.token_versions import token_versions
 from gem_rollout.trajectory.transition import Transition
 
 __all__ = ["TokenRow", "measured_logprobs", "paid_at_tokens", "token_rows"]
@@ -33,11 +35,24 @@ class TokenRow:
     observed: Bools
     """``(L,)``: tokens that the environment and the chat template added between two turns of the row, for the optional
     loss of a world model (Echo; PaW). The first prompt of a row is not among them."""
+    versions: Ints | None = None
+    """``(L,)``: the version of the weights that sampled each token, −1 for tokens of prompts. None unless all versions
+    are known integers from 0."""
+
+    oldest_trained: int | None = None
+    """The oldest version whose tokens may be trained on, as ``stale="mask"`` of the engine notes it; None for all."""
 
     @property
     def sampled(self) -> Bools:
-        """``(L,)``: the mask of the policy's loss."""
+        """``(L,)``: whether the policy sampled a token."""
         return self.turns >= 0
+
+    @property
+    def trained(self) -> Bools:
+        """``(L,)``: the mask of the policy's loss: the sampled tokens, without those that are too old."""
+        if self.oldest_trained is None or self.versions is None:
+            return self.sampled
+        return self.sampled & (self.versions >= self.oldest_trained)
 
     def __len__(self) -> int:
         """Return L."""
@@ -64,10 +79,13 @@ def token_rows(trajectory: Trajectory) -> list[TokenRow]:
     """
     tree = lineages_of(trajectory)
     if tree is not None:
-        return _rows_of_calls(tree, trajectory)
-    if len(trajectory.agents) > 1:
+        rows = _rows_of_calls(tree, trajectory)
+    elif len(trajectory.agents) > 1:
         raise TrajectoryError(f"{', '.join(trajectory.agents)} acted; take the rows of trajectory.for_agent(name)")
-    return [_row(turns) for turns in _runs(trajectory)]
+    else:
+        rows = [_row(turns) for turns in _runs(trajectory)]
+    oldest = oldest_trained_version(trajectory.metadata)
+    return rows if oldest is None else [replace(row, oldest_trained=oldest) for row in rows]
 
 
 def paid_at_tokens(trajectory: Trajectory, rows: Sequence[TokenRow]) -> list[list[float]]:
@@ -120,7 +138,16 @@ def _row_of_calls(tree: LineageTree, row: LeafRow, last: int) -> TokenRow:
         np.array([turns.get(index, -1) for index in row.calls], dtype=np.int64),
         np.array([np.nan if value is None else value for value in row.logprobs], dtype=np.float64),
         np.array(row.observed, dtype=bool),
+        _versions(row.versions, row.calls),
     )
+
+
+def _versions(versions: Sequence[int | str | None], owners: Sequence[int]) -> Ints | None:
+    """Return the versions of a row's tokens, of which those without an owner were not sampled in it."""
+    sampled = [version for version, owner in zip(versions, owners, strict=True) if owner >= 0]
+    if not set(map(type, sampled)) <= {int} or any(version < 0 for version in {*sampled}):  # type: ignore[operator]
+        return None
+    return np.array([-1 if version is None else version for version in versions], dtype=np.int64)
 
 
 _Turn = tuple[int, list[int], Transition]
@@ -158,15 +185,18 @@ def _row(run: list[_Turn]) -> TokenRow:
     turns: list[int] = []
     logprobs: list[float] = []
     observed: list[bool] = []
+    versions: list[int | str | None] = []
     for place, (index, added, turn) in enumerate(run):
         ids = turn.token_ids or []
         tokens += added + ids
         turns += [-1] * len(added) + [index] * len(ids)
         logprobs += [np.nan] * len(added) + (turn.logprobs or [np.nan] * len(ids))
         observed += [place > 0] * len(added) + [False] * len(ids)
+        versions += [None] * len(added) + token_versions(turn.version, turn.version_spans, len(ids))
     return TokenRow(
         np.array(tokens, dtype=np.int64),
         np.array(turns, dtype=np.int64),
         np.array(logprobs, dtype=np.float64),
         np.array(observed, dtype=bool),
+        _versions(versions, turns),
     )

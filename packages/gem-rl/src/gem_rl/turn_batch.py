@@ -42,6 +42,9 @@ class TurnBatch:
     valid: Bools
     """``(E,)``: False for episodes that say nothing about the policy, such as one that a simulated user spoiled. They
     enter no mean and no standard deviation, and their advantages are 0."""
+    versions: Ints | None = None
+    """``(N,)``: the oldest version of the weights that sampled a token of each turn; None unless all of them are known
+    integers. See :attr:`gem_rl.TokenRow.versions` for those of single tokens."""
 
     @classmethod
     def of(
@@ -53,6 +56,7 @@ class TurnBatch:
         groups: Sequence[Hashable] | None = None,
         tasks: Sequence[Hashable] | None = None,
         valid: ArrayLike | None = None,
+        versions: ArrayLike | None = None,
     ) -> TurnBatch:
         """Return a batch of checked arrays.
 
@@ -63,6 +67,7 @@ class TurnBatch:
             groups: ``(E,)``, any hashable values; by default each episode is a group of its own.
             tasks: ``(E,)``, any hashable values; by default all episodes have the same task.
             valid: ``(E,)``; all True by default.
+            versions: ``(N,)``, integers; unknown by default.
 
         Raises:
             ArgumentError: if shapes disagree, a length is negative, or a reward is not finite.
@@ -80,6 +85,7 @@ class TurnBatch:
             groups=_numbered(range(number) if groups is None else groups, number, "groups"),
             tasks=_numbered([0] * number if tasks is None else tasks, number, "tasks"),
             valid=_flags(valid, number, "valid"),
+            versions=None if versions is None else _integers(versions, turns.size, "versions"),
         )
 
     @classmethod
@@ -117,6 +123,7 @@ class TurnBatch:
             groups=[(key.env, key.seed) for key in keys] if group is None else [group(one) for one in episodes],
             tasks=[key.env for key in keys],
             valid=[(valid or is_gradable)(episode) for episode in episodes],
+            versions=_oldest_versions(episodes),
         )
 
     @property
@@ -205,3 +212,22 @@ def _numbered(labels: Iterable[Hashable], size: int, name: str) -> Ints:
     if len(found) != size:
         raise ArgumentError(f"{name} must have {size} values, one for each episode, got {len(found)}")
     return np.array(found, dtype=np.int64)
+
+
+def _integers(values: ArrayLike, size: int, name: str) -> Ints:
+    numbers = np.asarray(values)
+    if numbers.shape != (size,) or (size and not np.issubdtype(numbers.dtype, np.integer)):
+        raise ArgumentError(f"{name} must be {size} integers, got the shape {numbers.shape} of {numbers.dtype}")
+    return numbers.astype(np.int64)
+
+
+def _oldest_versions(episodes: Sequence[Trajectory]) -> list[int] | None:
+    found = []
+    for turn in (turn for episode in episodes for turn in episode.transitions):
+        spans = turn.version_spans
+        versions = [turn.version] if spans is None else [version for version, count in spans if count]
+        numbers = [version for version in versions if type(version) is int]
+        if not numbers or len(numbers) < len(versions):
+            return None
+        found.append(min(numbers))
+    return found

@@ -52,6 +52,9 @@ class EpisodeProgress:
         self.turns = 0
         self.oldest_version: int | str | None = None
         """The oldest version of the policy that a turn was played by."""
+        self.dropped = False
+        """Whether the engine drops the episode, because it has become too old."""
+        self._begun_version = context.version
         self.began = time.perf_counter()
         self._tokens = 0
 
@@ -68,7 +71,7 @@ class EpisodeProgress:
                 made = await calls.in_thread(place.index, lambda: _made(make_policy, env, agent))
                 known = place.policies[agent] = PolicyCaller(calls, place.index, made)
             except BaseException as error:
-                if self.context.stopped:
+                if self.context.stopped or self.dropped:
                     raise
                 raise EpisodeFailedError("agent", "not_made", describe(error)) from error
         return known
@@ -103,6 +106,10 @@ class EpisodeProgress:
         except BaseException as error:
             raise self._meaning(error, None) from error
         return checked_act(result)
+
+    def oldest(self) -> int | str | None:
+        """Return the oldest version that has sampled in the episode, or that may be sampling its first turn."""
+        return self._begun_version if self.oldest_version is None else self.oldest_version
 
     def note_act(self, act: Any, version: int | str | None) -> None:
         """Count the tokens of an act, and note its version: its own, or that of the engine when it was asked for."""
@@ -140,7 +147,7 @@ class EpisodeProgress:
             The exception itself if it ends the episode without a failure; EpisodeLimitError if the episode's time is
             up; otherwise EpisodeFailedError.
         """
-        if isinstance(error, EpisodeLimitError) or self.context.stopped:
+        if isinstance(error, EpisodeLimitError) or self.context.stopped or self.dropped:
             return error
         if isinstance(error, TookTooLongError) and limit != self.context.limits.act_timeout:
             return EpisodeLimitError("seconds")

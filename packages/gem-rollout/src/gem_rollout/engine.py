@@ -20,7 +20,9 @@ from gem_rollout.episode import EpisodeAttempt
 from gem_rollout.limits import EpisodeLimits
 from gem_rollout.plan import EpisodePlan, EpisodeRequest, FairOrder
 from gem_rollout.policy_calls import PolicyCalls
+from gem_rollout.staleness import Staleness, StaleRule
 from gem_rollout.trajectory import EpisodeKey, Failure, Trajectory
+from gem_rollout.trajectory.token_versions import Version
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -41,8 +43,10 @@ class _EngineState(Enum):
 class _FinishedEpisode:
     trajectory: Trajectory
     request: EpisodeRequest
-    oldest_version: int | str | None
+    oldest_version: Version
     """The oldest version of the policy that a turn was played by."""
+    replays: int
+    """How often it was played before."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,11 @@ class EngineCounts:
     retried: int = 0
     """Attempts that failed and were repeated."""
     stale: int = 0
-    """Episodes that were played anew because the policy had moved on."""
+    """Episodes that were too old for ``max_staleness``: delivered nevertheless, played anew, or dropped."""
+    replayed: int = 0
+    """Those of ``stale`` that were played anew."""
+    dropped: int = 0
+    """Those of ``stale`` that are not delivered; their keys are in :attr:`RolloutEngine.dropped`."""
     skipped: int = 0
     """Episodes of the plan that were done already."""
 
@@ -109,8 +117,10 @@ class RolloutEngine:
             failures stay in the record. One that was lost because another environment ended the process of both is
             played anew in any case.
         queue_size: finished episodes that may wait; ``concurrency`` unless given.
-        max_staleness: an episode whose first turn was played by a version more than this number behind ``version``
-            is not delivered but played anew. Versions must then be integers.
+        max_staleness: an episode is stale if the oldest version that sampled in it is more than this number behind
+            ``version`` when it would be delivered. Versions must then be integers.
+        stale: what becomes of such an episode; see :class:`gem_rollout.staleness.Staleness`.
+        replays: with ``stale="age"``, how often it is played anew at most.
         version: of the policy's weights; recorded at each turn that names none itself.
         agent: written into every trajectory.
         done: keys of episodes that are left out.
@@ -133,6 +143,8 @@ class RolloutEngine:
         retries: int = 0,
         queue_size: int | None = None,
         max_staleness: int | None = None,
+        stale: StaleRule = "mask",
+        replays: int = 1,
         version: int | str | None = None,
         agent: str = "",
         done: Collection[EpisodeKey] = (),
@@ -142,7 +154,9 @@ class RolloutEngine:
         self.limits = EpisodeLimits() if limits is None else limits
         self.retries = integer("retries", retries, minimum=0)
         self.queue_size = concurrency if queue_size is None else integer("queue_size", queue_size, minimum=1)
-        self.max_staleness = None if max_staleness is None else integer("max_staleness", max_staleness, minimum=0)
+        self.staleness = Staleness(max_staleness, stale, replays)
+        self.dropped: list[EpisodeKey] = []
+        """The episodes that were too old and are not delivered, with ``stale="cancel"``."""
         self.agent = agent
         self._strict = strict
         self._version = version
@@ -154,7 +168,7 @@ class RolloutEngine:
         self._mode = mode
         self._done = frozenset(done)
         self._counts = EngineCounts()
-        self._again: deque[EpisodeRequest] = deque()  # stale episodes, and those that were added
+        self._again: deque[tuple[EpisodeRequest, int]] = deque()  # with how often they were played before
         self._running: dict[asyncio.Task[_FinishedEpisode], EpisodeAttempt] = {}
         self._finished: deque[_FinishedEpisode] = deque()
         self._news: asyncio.Future[None] | None = None  # done when an episode has ended
@@ -177,8 +191,14 @@ class RolloutEngine:
     @version.setter
     def version(self, version: int | str | None) -> None:
         self._version = version
-        if self._state is _EngineState.RUNNING:
-            self._context.version = version
+        if self._state is not _EngineState.RUNNING:
+            return
+        self._context.version = version
+        if self.staleness.rule == "cancel":
+            for task, attempt in list(self._running.items()):
+                if self.staleness.is_stale(attempt.progress.oldest(), version):
+                    attempt.progress.dropped = True
+                    task.cancel()
 
     @property
     def live(self) -> list[LiveEpisode]:
@@ -253,7 +273,7 @@ class RolloutEngine:
             if request.key in self._done:
                 self._counts.skipped += 1
             else:
-                self._again.append(request)
+                self._again.append((request, 0))
         self._fill()
 
     def stop(self) -> None:
@@ -287,10 +307,7 @@ class RolloutEngine:
         while not taken:
             while self._finished and (most is None or len(taken) < most):
                 episode = self._finished.popleft()
-                if self._is_stale(episode.oldest_version):
-                    self._counts.stale += 1
-                    if not self._stopped:
-                        self._again.append(episode.request)
+                if self.staleness.is_stale(episode.oldest_version, self.version) and not self._keeps(episode):
                     continue
                 self._counts.delivered += 1
                 self._counts.failed += episode.trajectory.failure is not None
@@ -313,16 +330,17 @@ class RolloutEngine:
             len(self._running) < self.concurrency
             and len(self._running) + len(self._finished) < self.concurrency + self.queue_size
         ):
-            request = self._next_request()
-            if request is None:
+            found = self._next_request()
+            if found is None:
                 break
+            request, replays = found
             attempt = EpisodeAttempt(self._context, request)
-            task = self._loop.create_task(self._play(attempt))
+            task = self._loop.create_task(self._play(attempt, replays))
             self._running[task] = attempt
             self._playing[request.key.env] += 1
             task.add_done_callback(self._ended)
 
-    def _next_request(self) -> EpisodeRequest | None:
+    def _next_request(self) -> tuple[EpisodeRequest, int] | None:
         if self._again:
             return self._again.popleft()
         while not self._exhausted:
@@ -338,10 +356,10 @@ class RolloutEngine:
             elif request.key in self._done:
                 self._counts.skipped += 1
             else:
-                return request
+                return request, 0
         return None
 
-    async def _play(self, attempt: EpisodeAttempt) -> _FinishedEpisode:
+    async def _play(self, attempt: EpisodeAttempt, replays: int) -> _FinishedEpisode:
         earlier: list[Failure] = []
         lost = 0
         while True:
@@ -358,12 +376,15 @@ class RolloutEngine:
             assert task is not None
             attempt = self._running[task] = EpisodeAttempt(self._context, attempt.request)
         trajectory.earlier_failures = earlier
-        return _FinishedEpisode(trajectory, attempt.request, attempt.progress.oldest_version)
+        return _FinishedEpisode(trajectory, attempt.request, attempt.progress.oldest_version, replays)
 
     def _ended(self, task: asyncio.Task[_FinishedEpisode]) -> None:
         attempt = self._running.pop(task)
         self._playing[attempt.request.key.env] -= 1
-        if not task.cancelled():
+        if task.cancelled():
+            if attempt.progress.dropped and not self._stopped:
+                self._drop(attempt.request)
+        else:
             if task.exception() is None:
                 self._finished.append(task.result())
             else:
@@ -376,10 +397,21 @@ class RolloutEngine:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
 
-    def _is_stale(self, oldest: int | str | None) -> bool:
-        return (
-            self.max_staleness is not None
-            and isinstance(oldest, int)
-            and isinstance(self.version, int)
-            and self.version - oldest > self.max_staleness
-        )
+    def _keeps(self, episode: _FinishedEpisode) -> bool:
+        """Return whether a finished episode is delivered though it is stale, after noting that it is."""
+        rule = self.staleness.rule
+        if rule == "cancel":
+            self._drop(episode.request)
+            return False
+        self._counts.stale += 1
+        if rule == "age" and episode.replays < self.staleness.replays and not self._stopped:
+            self._counts.replayed += 1
+            self._again.append((episode.request, episode.replays + 1))
+            return False
+        self.staleness.note(episode.trajectory, episode.oldest_version, self.version)
+        return True
+
+    def _drop(self, request: EpisodeRequest) -> None:
+        self._counts.stale += 1
+        self._counts.dropped += 1
+        self.dropped.append(request.key)

@@ -83,6 +83,9 @@ class EpisodeAttempt:
         except asyncio.CancelledError as error:
             if self._context.stopped:
                 raise
+            if self.progress.dropped:
+                environments.forget_policies(place)
+                raise
             # Nobody dropped this episode: a client library has cancelled the task that it runs in.
             builder.fail("environment", "cancelled", describe(error))
         record = builder.finish(stop_reason)

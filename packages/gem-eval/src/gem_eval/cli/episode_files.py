@@ -48,6 +48,8 @@ _TYPES = {
     "cache_hit_rate": "float64",
     "first_token_calls": "int64",
     "first_token_p50": "float64",
+    "token_calls": "int64",
+    "exact_calls": "int64",
 }
 """Column → type of Arrow; a column ``score_NAME`` for each applied reward follows."""
 

@@ -143,6 +143,7 @@ def _print_environment(item: EnvironmentSummary) -> None:
         "prompt tokens": _spread(item.prompt_tokens),
         "completion tokens": _spread(item.completion_tokens),
         "prefix cache hits": _cache_hits(item),
+        "exact tokens": _exact_tokens(item),
         "first token": _first_token(item),
         "tool calls": _spread(item.tool_calls) if item.tool_calls is not None and item.tool_calls.total else "",
         "seconds": _spread(item.seconds),
@@ -250,6 +251,15 @@ def _cache_hits(item: EnvironmentSummary) -> str:
         f"{_per_cent(hits.rate)} % of {_number(hits.prompt_tokens, digits=3)} prompt tokens "
         f"({hits.calls} of {item.calls} calls)"
     )
+
+
+def _exact_tokens(item: EnvironmentSummary) -> str:
+    """Return the share of calls that continue recorded ids; empty where none has ids."""
+    if not item.token_calls:
+        return ""
+    share = f"{_per_cent(item.exact_calls / item.token_calls)} % of {item.token_calls} calls with ids"
+    others = f"; {item.calls - item.token_calls} have none" if item.calls > item.token_calls else ""
+    return f"{share} continue the ids before them{others}"
 
 
 def _first_token(item: EnvironmentSummary) -> str:

@@ -57,6 +57,12 @@ _OPTIONS = [
     click.option("--system", help="System message; @FILE reads it from a file."),
     click.option("--tools", type=click.Choice(["native", "text"]), help="How the model calls tools."),
     click.option(
+        "--exact-tokens",
+        is_flag=True,
+        default=None,
+        help="Ask with token ids: prompts hold exactly what was sampled before; the server must take and give ids.",
+    ),
+    click.option(
         "--temperature", type=click.FloatRange(min=0), help="Temperature of the sampling; default: the server's."
     ),
     click.option("--top-p", type=click.FloatRange(0, 1), help="Probability mass that is sampled from."),
@@ -83,7 +89,11 @@ _OPTIONS = [
     click.option(
         "--affinity/--no-affinity", default=None, help="Name the episode in requests, for routers and caches  [on]"
     ),
-    click.option("--protocol", type=click.Choice(["chat", "completions", "generate"]), help="What to call  [chat]"),
+    click.option(
+        "--protocol",
+        type=click.Choice(["chat", "completions", "generate", "messages", "responses"]),
+        help="What to call: messages is Anthropic's interface, responses OpenAI's  [chat]",
+    ),
     click.option("--mode", help="Where environments run, as in gem.make_vec  [thread]"),
     click.option("--name", help="Title of the run."),
 ]
@@ -156,6 +166,7 @@ _PLAIN = (
         "seed",
         "concurrency",
         "tools",
+        "exact_tokens",
         "retries",
     ),
     *("give_up_after", "rewards", "track", "mode", "name"),

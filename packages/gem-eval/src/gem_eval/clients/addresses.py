@@ -12,7 +12,7 @@ from gem.errors import ArgumentError
 
 __all__ = ["ServerAddress"]
 
-_ENDPOINTS = re.compile(r"/(?:chat/completions|completions|completion|generate|models|chat|embeddings)$")
+_ENDPOINTS = re.compile(r"/(?:chat/completions|completions?|messages|responses|generate|models|chat|embeddings)$")
 _VERSION = re.compile(r"/v\d+\w*(?:/|$)")
 
 

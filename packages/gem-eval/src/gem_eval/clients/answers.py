@@ -11,8 +11,9 @@ from gem_eval.clients.reasoning import ThinkTags, split_reasoning
 from gem_eval.clients.server_errors import error_in_answer
 from gem_eval.clients.token_data import TokenData, attach, from_content, from_lists, from_triples, ids_of
 from gem_eval.clients.tool_call_repair import MARKUP, read_calls
+from gem_eval.clients.weight_versions import note_versions
 
-__all__ = ["chat_answer", "generate_answer", "llamacpp_answer", "text_answer"]
+__all__ = ["chat_answer", "check_answer", "counted_usage", "generate_answer", "llamacpp_answer", "text_answer"]
 
 _MOST = 2**53
 """Counts that JSON holds in every language are smaller."""
@@ -82,7 +83,8 @@ def chat_answer(
     if meta is not None and data.logprobs is None:
         data = from_triples(meta)
     _attach(completion, data, answer, choice)
-    _check(completion)
+    check_answer(completion)
+    note_versions(completion, meta, answer.get("sglext"), answer.get("metadata"))
     return completion
 
 
@@ -100,7 +102,8 @@ def text_answer(answer: Any, headers: Mapping[str, str], think_tags: ThinkTags =
     if data.logprobs is None and choice.get("meta_info") is not None:
         data = from_triples(choice["meta_info"])
     _attach(completion, data, answer, choice)
-    _check(completion)
+    check_answer(completion)
+    note_versions(completion, choice.get("meta_info"), answer.get("sglext"), answer.get("metadata"))
     return completion
 
 
@@ -114,14 +117,15 @@ def generate_answer(answer: Any, headers: Mapping[str, str], think_tags: ThinkTa
     meta = answer.get("meta_info")
     meta = meta if isinstance(meta, dict) else {}
     completion.finish_reason = _finish(meta.get("finish_reason"))
-    completion.usage = _usage(meta)
+    completion.usage = counted_usage(meta)
     completion.request_id = meta["id"] if isinstance(meta.get("id"), str) else None
     data = from_triples(meta)
     ids = ids_of(answer.get("output_ids"))
     if ids is not None:
         data.ids = ids
     attach(completion, data, None)
-    _check(completion)
+    check_answer(completion)
+    note_versions(completion, meta)
     return completion
 
 
@@ -134,13 +138,13 @@ def llamacpp_answer(answer: Any, headers: Mapping[str, str], think_tags: ThinkTa
     if isinstance(answer.get("model"), str):
         completion.model = answer["model"]
     counts = {"prompt_tokens": answer.get("tokens_evaluated"), "completion_tokens": answer.get("tokens_predicted")}
-    completion.usage = _usage(counts)
+    completion.usage = counted_usage(counts)
     data = from_content(answer.get("completion_probabilities"))
     ids = ids_of(answer.get("tokens"))
     if ids:
         data.ids = ids
     attach(completion, data, None)
-    _check(completion)
+    check_answer(completion)
     return completion
 
 
@@ -167,7 +171,7 @@ def _from_text(text: str, think_tags: ThinkTags) -> Completion:
 
 def _common(completion: Completion, answer: dict[str, Any], choice: dict[str, Any]) -> None:
     completion.finish_reason = _finish(choice.get("finish_reason"))
-    completion.usage = _usage(answer.get("usage"))
+    completion.usage = counted_usage(answer.get("usage"))
     if isinstance(model := answer.get("model"), str):
         completion.model = model
     if isinstance(identifier := answer.get("id"), str):
@@ -204,7 +208,8 @@ def _finish(reason: Any) -> str | None:
     return None
 
 
-def _usage(usage: Any) -> dict[str, int] | None:
+def counted_usage(usage: Any) -> dict[str, int] | None:
+    """Return the counts of tokens that a server reports, those that are counts; None if there are none."""
     if not isinstance(usage, dict):
         return None
     counts: dict[str, int] = {}
@@ -222,7 +227,7 @@ def _usage(usage: Any) -> dict[str, int] | None:
     return counts or None
 
 
-def _check(completion: Completion) -> None:
+def check_answer(completion: Completion) -> None:
     """Raise the error for an answer that holds nothing.
 
     Nothing but a stop token, or a budget spent on reasoning, is what the model did, and no error.

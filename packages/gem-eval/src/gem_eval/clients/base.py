@@ -101,6 +101,10 @@ class Completion:
     metadata: dict[str, Any] = field(default_factory=dict)
     """What was odd about the answer, JSON-serialisable: ``tokens`` (counts that differ), ``tool_calls`` (what was
     repaired or is malformed), ``reasoning`` (where it was found)."""
+    version: int | str | None = None
+    """The version of the weights that sampled the first token; None if the server says nothing of it."""
+    version_spans: list[tuple[int | str, int]] | None = None
+    """As in :class:`gem.policies.Act`."""
 
     def call_metadata(self) -> dict[str, Any]:
         """Return what records keep of the call beside the answer: :attr:`metadata` and what is known of the request."""

@@ -16,9 +16,11 @@ from gem_eval.clients.base import Completion, Message, Sampling
 from gem_eval.clients.capabilities import Capabilities
 from gem_eval.clients.errors import ContextOverflow, ModelError
 from gem_eval.clients.json_text import readable
+from gem_eval.clients.messages_dialect import MESSAGES_VERSION, messages_answer, messages_request
 from gem_eval.clients.pacing import RequestPacer
 from gem_eval.clients.reasoning import ThinkTags
 from gem_eval.clients.request_fields import ID_FIELDS, generate_fields, llamacpp_fields, openai_fields
+from gem_eval.clients.responses_dialect import responses_answer, responses_request
 from gem_eval.clients.sender import RequestSender
 from gem_eval.clients.server_tokenizer import server_prompt_ids
 from gem_eval.clients.session import SESSION_FIELD, session_headers
@@ -28,9 +30,13 @@ from gem_eval.clients.transport import HttpTransport
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["EndpointClient", "EndpointProtocol"]
+__all__ = ["EndpointClient", "EndpointProtocol", "key_variable"]
 
-EndpointProtocol = Literal["auto", "chat", "completions", "generate"]
+EndpointProtocol = Literal["auto", "chat", "completions", "generate", "messages", "responses"]
+
+_PROTOCOLS = ("auto", "chat", "completions", "generate", "messages", "responses")
+_KEYS = {"messages": "ANTHROPIC_API_KEY"}
+"""Protocol → the variable that holds its server's key, where it is not OpenAI's."""
 
 _SERVERS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llamacpp", "llama.cpp": "llamacpp"}
 """``owned_by`` in a list of models → the server."""
@@ -51,9 +57,11 @@ class EndpointClient:
     Args:
         base_url: with or without ``/v1``; user name and password in it become a header.
         model: None asks the server, and takes the only one that it has.
-        api_key: None reads the environment variable ``OPENAI_API_KEY``.
+        api_key: None reads the environment variable ``OPENAI_API_KEY``; with ``messages``, ``ANTHROPIC_API_KEY``.
         protocol: what :class:`~gem_eval.clients.ModelPolicy` calls: ``chat`` (``auto`` as well), ``completions``
-            (``/v1/completions``) or ``generate`` (``/generate`` of SGLang, ``/completion`` of llama.cpp).
+            (``/v1/completions``) or ``generate`` (``/generate`` of SGLang, ``/completion`` of llama.cpp). With
+            ``messages`` (Anthropic's) or ``responses`` (OpenAI's), :meth:`chat` speaks that interface, in which some
+            models do more, such as thinking between calls of tools.
         concurrency: most requests in flight.
         requests_per_minute: None for no limit.
         tokens_per_minute: of prompts and answers together; None for no limit.
@@ -101,14 +109,16 @@ class EndpointClient:
     ) -> None:
         self._address = ServerAddress.parse(base_url)
         self.model = "" if model is None else string("model", model)
-        self.protocol = choice("protocol", protocol, ("auto", "chat", "completions", "generate"))
+        self.protocol = choice("protocol", protocol, _PROTOCOLS)
         self.capabilities = Capabilities()
         self.pacer = RequestPacer(concurrency, requests_per_minute, tokens_per_minute)
         self._think_tags = choice("think_tags", think_tags, ("auto", "always", "never"))
         self._ask_ids = token_ids
         self._stream = boolean("stream", stream)
         self._affinity = boolean("affinity", affinity)
-        key = os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key
+        if self._stream and protocol in _DIALECTS:
+            raise ArgumentError(f"stream=True is for chat and completions; leave it out with protocol={protocol!r}")
+        key = os.environ.get(key_variable(protocol), "") if api_key is None else api_key
         authorization = f"Bearer {key.strip()}" if key.strip() else self._address.authorization
         if not (key.isascii() and key.strip().isprintable()):
             raise ArgumentError("api_key holds characters that no HTTP header can")
@@ -119,6 +129,7 @@ class EndpointClient:
             {
                 "Content-Type": "application/json",
                 **({"Authorization": authorization} if authorization else {}),
+                **(_messages_headers(key.strip()) if protocol == "messages" else {}),
                 **(headers or {}),
             },
             timeout=real("timeout", timeout, minimum=0.001),
@@ -198,6 +209,8 @@ class EndpointClient:
         """Return the model's next message, from ``/chat/completions``; see :meth:`ModelClient.chat`."""
         if not self._prepared:
             await self.prepare()
+        if self.protocol in _DIALECTS:
+            return await self._chat_in_dialect(messages, tools, sampling, response_format)
         body = {"model": self.model, "messages": sendable(messages), **self._sampling_fields(sampling, "chat")}
         if tools:
             body["tools"] = tools
@@ -207,6 +220,25 @@ class EndpointClient:
             self._url("/chat/completions"),
             body,
             lambda answer, headers: chat_answer(answer, headers, messages, self._think_tags, bool(tools)),
+            headers=self._session_headers(sampling),
+        )
+        return self._noted(completion, sampling)
+
+    async def _chat_in_dialect(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None,
+        sampling: Sampling | None,
+        response_format: dict[str, Any] | None,
+    ) -> Completion:
+        path, request, answered = _DIALECTS[self.protocol]
+        body = request(self.model, messages, tools, sampling or Sampling(), response_format)
+        if self.protocol == "responses" and self._affinity and sampling is not None and sampling.session is not None:
+            body = {SESSION_FIELD: sampling.session, **body}
+        completion = await self._sender.send(
+            self._url(path),
+            body,
+            lambda answer, headers: answered(answer, headers, messages),
             headers=self._session_headers(sampling),
         )
         return self._noted(completion, sampling)
@@ -359,7 +391,22 @@ class EndpointClient:
             future.exception()  # so that asyncio does not report it a second time
 
 
-_BELOW_API = ("/chat/completions", "/completions", "/models")
+_DIALECTS = {
+    "messages": ("/messages", messages_request, messages_answer),
+    "responses": ("/responses", responses_request, responses_answer),
+}
+"""Protocol → its path, what makes the body of a request, and what reads an answer."""
+
+_BELOW_API = ("/chat/completions", "/completions", "/models", *(path for path, _, _ in _DIALECTS.values()))
+
+
+def key_variable(protocol: str) -> str:
+    """Return the name of the environment variable that holds the key of a protocol's server."""
+    return _KEYS.get(protocol, "OPENAI_API_KEY")
+
+
+def _messages_headers(key: str) -> dict[str, str]:
+    return {"anthropic-version": MESSAGES_VERSION, **({"x-api-key": key} if key else {})}
 
 
 def _entries(answer: Any, _: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -70,7 +70,7 @@ class ModelPolicy(Policy[Any, Any]):
         elif choice("tools", tools, ("native", "text", None)) == "native" and env is not None:
             self._tools = tool_schemas(env) or None
         protocol = getattr(client, "protocol", "chat") if protocol is None else protocol
-        choice("protocol", protocol, ("auto", "chat", "completions", "generate"))
+        choice("protocol", protocol, ("auto", "chat", "completions", "generate", "messages", "responses"))
         self._plain = protocol in ("completions", "generate")
         self._exact_prompt: SampledPrompt | None = None
         if boolean("exact_tokens", exact_tokens):
@@ -148,6 +148,8 @@ class ModelPolicy(Policy[Any, Any]):
             finish_reason=completion.finish_reason,
             reasoning=completion.reasoning,
             model=completion.model,
+            version=completion.version,
+            version_spans=completion.version_spans,
             metadata=completion.call_metadata(),
         )
 

@@ -22,7 +22,7 @@ ID_FIELDS: dict[str | None, dict[str, Any]] = {
 
 _DROPPABLE = (
     "return_token_ids", "return_prompt_token_ids", "return_meta_info", "return_tokens",
-    "logprobs", "top_logprobs", "seed", "parallel_tool_calls", "stream_options", SESSION_FIELD,
+    "logprobs", "top_logprobs", "seed", "parallel_tool_calls", "stream_options", SESSION_FIELD, "include",
 )  # fmt: skip
 """Fields without which a request still means the same."""
 

@@ -46,7 +46,7 @@ def joined_stream(content: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
             raise ModelError("bad_response", "the stream breaks off in the middle of an event") from error
         if not isinstance(chunk, dict) or chunk.get("error") or ("choices" not in chunk and "message" in chunk):
             raise error_in_answer(chunk, headers)
-        for name in ("id", "model", "prompt_token_ids", "usage"):
+        for name in ("id", "model", "prompt_token_ids", "usage", "metadata", "sglext"):
             if chunk.get(name) is not None:
                 whole[name] = chunk[name]
         choices = chunk.get("choices")

@@ -32,7 +32,7 @@ _HARNESSES = (
     *("opencode", "pi", "pydantic-ai", "python", "qwen-code", "smolagents"),
 )
 """Those of gem-gateway, for the line that installs it."""
-_OWN = ("agent", "model", "base_url", "system", "harness")
+_OWN = ("agent", "model", "base_url", "system", "harness", "exact_tokens")
 """What a player does not take over from the evaluation."""
 _SHARED = ("api_key_env", "tools", "sampling", "client")
 _FIRST_RETRIES = 1  # of the request that finds out whether the server is there
@@ -162,7 +162,7 @@ def _player(config: EvaluationConfig, name: str, settings: Mapping[str, Any]) ->
         check_names(f"players.{name}", settings, (*_OWN, *_SHARED))
     except ArgumentTypeError as error:
         raise EvaluationConfigError(str(error)) from error
-    return config.with_settings(**{**dict.fromkeys(_OWN), "players": {}, **settings})
+    return config.with_settings(**{**dict.fromkeys(_OWN), "exact_tokens": False, "players": {}, **settings})
 
 
 async def _open_one(config: EvaluationConfig, client: ModelClient | None = None) -> EvaluatedAgent:
@@ -188,12 +188,10 @@ async def _open_one(config: EvaluationConfig, client: ModelClient | None = None)
         # It asks as it likes, and nothing says for which episode.
         without = replace(sampling, session=config.sampling.get("session"))
         return EvaluatedAgent(lambda *_: call_fitting(drives_model, client, without), client, own, served)
-    return EvaluatedAgent(
-        lambda env, _: ModelPolicy(client, sampling, system=config.system, tools=config.tools, env=env),
-        client,
-        own,
-        served,
+    policy = partial(
+        ModelPolicy, client, sampling, system=config.system, tools=config.tools, exact_tokens=config.exact_tokens
     )
+    return EvaluatedAgent(lambda env, _: policy(env=env), client, own, served)
 
 
 def _harness(
@@ -210,12 +208,20 @@ def _harness(
     name, _, argument = harness.partition(":")
     factory = lookup("gem_harnesses", name, "harness", dict.fromkeys(_HARNESSES, "gem-gateway"))
     try:
-        made = factory(client, sampling, argument or None, **config.harness_options)
+        tokens = {"exact_tokens": True} if config.exact_tokens else {}
+        made = factory(client, sampling, argument or None, **tokens, **config.harness_options)
     except TypeError as error:
         if "unexpected keyword argument" not in str(error):
             raise
         raise EvaluationConfigError(f"harness_options: {error}".replace(f"{factory!r}", harness)) from error
     return lambda env, agent: call_fitting(made, env, *([] if agent is None else [agent]))
+
+
+def _key_variable(config: EvaluationConfig) -> str:
+    from gem_eval.clients.endpoint import key_variable
+
+    usual = key_variable("chat")
+    return key_variable(config.client.get("protocol", "chat")) if config.api_key_env == usual else config.api_key_env
 
 
 async def _connected(config: EvaluationConfig, base_url: str) -> tuple[ModelClient, str | None]:
@@ -229,7 +235,7 @@ async def _connected(config: EvaluationConfig, base_url: str) -> tuple[ModelClie
     if _SCHEME.match(base_url) is not None and not base_url.lower().startswith("http"):
         client = open_client(base_url, config.model, **options)
         return client, str(client.model) or None
-    options = {"api_key": os.environ.get(config.api_key_env), "concurrency": config.concurrency, **options}
+    options = {"api_key": os.environ.get(_key_variable(config)), "concurrency": config.concurrency, **options}
     model, served = config.model, None
     # A client of its own finds out whether the server is there. One for a whole run is more patient than a user is now.
     async with EndpointClient(base_url, model, **{**options, "retries": _FIRST_RETRIES}) as first:

@@ -91,6 +91,11 @@ class EpisodeRow:
     cache_prompt_tokens: int | None = None
     first_token_seconds: list[float] = field(default_factory=list)
     """Of each streamed call, the seconds from the request to the first token."""
+    token_calls: int = 0
+    """Model calls whose token ids are recorded, those of the prompt and the sampled ones."""
+    exact_calls: int = 0
+    """Those of them whose prompt is an earlier call's prompt, the ids sampled for it, and new ids: nothing was
+    tokenized anew. The first call of an episode, or of a lineage of a program, is none of them."""
 
     @property
     def key(self) -> EpisodeKey:

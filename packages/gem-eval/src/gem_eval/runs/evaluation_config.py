@@ -32,7 +32,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from gem.arguments import choice, integer, nearest, real, seed_value, string
+from gem.arguments import boolean, choice, integer, nearest, real, seed_value, string
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem_eval.runs.episode_row import STRICT, Prices
 from gem_eval.runs.errors import EvaluationConfigError
@@ -96,6 +96,9 @@ class EvaluationConfig:
     """A system message before each conversation."""
     tools: Literal["native", "text"] | None = None
     """How the model calls tools: ``native``, ``text``, or None to take what the environment and server offer."""
+    exact_tokens: bool = False
+    """Ask the model with token ids, so that each prompt holds exactly what was sampled before it, in the turns of a
+    bare model and in the calls of a harness."""
     sampling: Mapping[str, Any] = field(default_factory=dict)
     """The arguments of :class:`gem_eval.clients.Sampling`."""
     wrappers: tuple[str | dict[str, Any], ...] | None = None
@@ -146,6 +149,10 @@ class EvaluationConfig:
         if self.harness is not None and self.agent is not None:
             raise EvaluationConfigError(
                 f"agent {self.agent!r} and harness {self.harness!r} exclude each other; leave out one of them"
+            )
+        if boolean("exact_tokens", self.exact_tokens) and self.agent is not None:
+            raise EvaluationConfigError(
+                f"exact_tokens is for a model that plays alone or with a harness, not for agent {self.agent!r}"
             )
         if self.harness_options and self.harness is None:
             raise EvaluationConfigError(f"{', '.join(self.harness_options)} are options of a harness; name one")

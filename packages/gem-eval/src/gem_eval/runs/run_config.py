@@ -80,6 +80,8 @@ class RunConfig:
     system: str | None = None
     """The system message."""
     tools: Literal["native", "text"] | None = None
+    exact_tokens: bool = False
+    """Whether prompts held the ids that were sampled before them."""
     sampling: Mapping[str, Any] = field(default_factory=dict)
     wrappers: tuple[str | dict[str, Any], ...] | None = None
     """Wrappers, where nothing else is said there; None if nothing named any."""

@@ -24,6 +24,7 @@ _COMPARED = (
     "players",
     "system",
     "tools",
+    "exact_tokens",
     "sampling",
     "limits",
     "rewards",

@@ -121,6 +121,10 @@ class EnvironmentSummary:
     """None where the server never says what was cached, which is no rate of 0."""
     first_token: Distribution | None = None
     """Seconds from a request to the first token, over the streamed calls; None where no call was streamed."""
+    token_calls: int = 0
+    """Model calls of the episodes that count whose token ids are recorded."""
+    exact_calls: int = 0
+    """Those of them whose prompt continues the recorded ids of an earlier call."""
 
     @property
     def missing(self) -> int:
@@ -302,6 +306,8 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
         hints=tuple(give_hints(health)),
         calls=sum(row.calls for row in scored),
         cache=_cache_hits(scored),
+        token_calls=sum(row.token_calls for row in scored),
+        exact_calls=sum(row.exact_calls for row in scored),
         first_token=_distribution(seconds for row in scored for seconds in row.first_token_seconds),
     )
 

@@ -25,6 +25,8 @@ _INTEGERS = (
     "empty",
     "cached_tokens",
     "cache_prompt_tokens",
+    "token_calls",
+    "exact_calls",
 )
 _NUMBERS = ("seconds", "act_seconds", "step_seconds", "started_at", "cost", "cache_hit_rate", "first_token_p50")
 _NAMES = ("env", "stop_reason", "agent", "outcome", "grade")

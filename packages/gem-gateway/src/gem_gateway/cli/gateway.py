@@ -32,6 +32,11 @@ _POSITIVE = click.IntRange(min=1)
 @click.option("--base-url", "-u", required=True, help="Address of the model's server, as for gem eval.")
 @click.option("--model", "-m", help="Name of the model; without it, the only one that the server has.")
 @click.option("--api-key-env", metavar="NAME", help="Variable that holds the server's key  [OPENAI_API_KEY]")
+@click.option(
+    "--protocol",
+    type=click.Choice(["chat", "messages", "responses"]),
+    help="What the server speaks: chat completions, Anthropic's Messages, OpenAI's Responses  [chat]",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 for any free port.")
 @click.option("--socket", type=click.Path(path_type=Path), help="Unix socket to listen on instead.")
@@ -57,6 +62,7 @@ def gateway_command(
     base_url: str,
     model: str | None,
     api_key_env: str | None,
+    protocol: str | None,
     host: str,
     port: int,
     socket: Path | None,
@@ -78,10 +84,11 @@ def gateway_command(
     Examples:
       gem gateway --base-url http://localhost:8000/v1
       gem gateway --base-url http://localhost:8000/v1 --journal calls --calls 200 --port 0 --json
+      gem gateway --base-url https://api.anthropic.com --model NAME --protocol messages --journal calls
     """
     from gem_gateway.budgets import CallBudget
 
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {} if protocol is None else {"protocol": protocol}
     if api_key_env is not None:
         if not os.environ.get(api_key_env):
             raise click.UsageError(f"the environment variable {api_key_env} with the server's key is not set")

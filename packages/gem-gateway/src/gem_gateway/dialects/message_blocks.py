@@ -10,6 +10,7 @@ from gem_eval.clients.json_text import encoded
 from gem_gateway.dialects.base import CallSettings
 from gem_gateway.dialects.fields import objects, optional_text, picture, text, unusable
 from gem_gateway.dialects.server_tools import leave_out
+from gem_gateway.dialects.thinking import kept_thinking
 
 __all__ = ["read_messages", "system_text"]
 
@@ -50,9 +51,11 @@ def read_messages(given: list[dict[str, Any]], settings: CallSettings, notes: li
 
 
 def _assistant(blocks: list[dict[str, Any]], param: str, settings: CallSettings, notes: list[str]) -> Message:
-    texts, thoughts, calls = [], [], []
+    texts, thoughts, details, calls = [], [], [], []
     for index, block in enumerate(blocks):
         place, kind = f"{param}.content[{index}]", block.get("type")
+        if kind in ("thinking", "redacted_thinking") and (detail := kept_thinking(block)) is not None:
+            details.append(detail)
         if kind == "text":
             texts.append(text(block.get("text"), f"{place}.text"))
         elif kind == "thinking":
@@ -68,6 +71,8 @@ def _assistant(blocks: list[dict[str, Any]], param: str, settings: CallSettings,
     message: Message = {"role": "assistant", "content": "".join(texts) or (None if calls else "")}
     if thoughts:
         message["reasoning_content"] = "\n\n".join(thoughts)
+    if details:
+        message["reasoning_details"] = details
     if calls:
         message["tool_calls"] = calls
     return message

@@ -14,6 +14,7 @@ from gem_gateway.dialects.chat import stop_texts
 from gem_gateway.dialects.fields import function_tool, objects, optional_text, sampling, unusable
 from gem_gateway.dialects.message_blocks import read_messages, system_text
 from gem_gateway.dialects.server_tools import leave_out
+from gem_gateway.dialects.thinking import thinking_blocks
 
 __all__ = ["MessagesDialect"]
 
@@ -22,12 +23,10 @@ _KEPT = ("context_management", "metadata", "output_config", "service_tier", "thi
 
 _SERVER_FIELDS = ("mcp_servers", "container")
 
-_SIGNATURE = "gem"
-"""Of thinking blocks, which programs send back unread. The gateway reads the text."""
-
 _EMPTY: dict[str, dict[str, Any]] = {
     "text": {"text": ""},
     "thinking": {"thinking": "", "signature": ""},
+    "redacted_thinking": {},
     "tool_use": {"input": {}},
 }
 """Type of a block → its fields as a stream opens it."""
@@ -79,6 +78,7 @@ class MessagesDialect:
             optional_text(body.get("model"), "model"),
             body.get("stream") is True,
             metadata={name: body[name] for name in _KEPT if body.get(name) is not None},
+            native={name: body[name] for name in _KEPT if body.get(name) is not None},
             notes=notes,
         )
 
@@ -135,8 +135,8 @@ def _opening(call: ModelCall, completion: Completion, head: AnswerHead) -> dict[
 def _blocks(call: ModelCall, completion: Completion) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     thinking = call.metadata.get("thinking")
-    if completion.reasoning and isinstance(thinking, dict) and thinking.get("type") != "disabled":
-        blocks.append({"type": "thinking", "thinking": completion.reasoning, "signature": _SIGNATURE})
+    if isinstance(thinking, dict) and thinking.get("type") != "disabled":
+        blocks += thinking_blocks(completion.message, completion.reasoning)
     if completion.text or not completion.tool_calls:
         blocks.append({"type": "text", "text": completion.text})
     for call_made in completion.tool_calls:
@@ -159,7 +159,7 @@ def _block_events(index: int, block: dict[str, Any]) -> Iterator[bytes]:
         for piece in pieces(block["thinking"]):
             yield delta(type="thinking_delta", thinking=piece)
         yield delta(type="signature_delta", signature=block["signature"])
-    else:
+    elif block["type"] == "text":
         for piece in pieces(block["text"]):
             yield delta(type="text_delta", text=piece)
     yield event({"type": "content_block_stop", "index": index}, "content_block_stop")

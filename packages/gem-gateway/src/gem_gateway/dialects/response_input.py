@@ -8,7 +8,7 @@ from gem_eval.clients.base import Message
 from gem_eval.clients.json_text import encoded
 from gem_gateway.dialects.base import CallSettings
 from gem_gateway.dialects.fields import objects, optional_text, picture, text, unusable
-from gem_gateway.dialects.response_reasoning import reasoning_text
+from gem_gateway.dialects.response_reasoning import kept_reasoning, reasoning_text
 from gem_gateway.dialects.response_tools import tool_name
 from gem_gateway.dialects.server_tools import leave_out
 
@@ -34,9 +34,12 @@ def read_input(given: Any, instructions: str, settings: CallSettings, notes: lis
         if kind == "message":
             _add_message(messages, item, param, settings)
         elif kind == "reasoning":
-            if thought := reasoning_text(item):
-                turn = _turn(messages, begins=True)
+            thought, kept = reasoning_text(item), kept_reasoning(item)
+            turn = _turn(messages, begins=True) if thought or kept else {}
+            if thought:
                 turn["reasoning_content"] = "\n\n".join(filter(None, (turn.get("reasoning_content"), thought)))
+            if kept:
+                turn.setdefault("reasoning_details", []).append(kept)
         elif kind in ("function_call", "custom_tool_call"):
             _turn(messages).setdefault("tool_calls", []).append(_call(item, kind, param))
         elif kind in ("function_call_output", "custom_tool_call_output"):

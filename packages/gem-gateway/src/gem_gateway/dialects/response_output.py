@@ -9,7 +9,7 @@ from gem_eval.clients import Completion
 from gem_gateway.calls import ModelCall
 from gem_gateway.dialects.base import arguments_object, pieces
 from gem_gateway.dialects.chat import token_logprobs
-from gem_gateway.dialects.response_reasoning import reasoning_item
+from gem_gateway.dialects.response_reasoning import reasoning_items
 
 __all__ = ["item_events", "output_items"]
 
@@ -24,10 +24,8 @@ _Event = tuple[str, dict[str, Any]]
 
 def output_items(call: ModelCall, completion: Completion, identity: str) -> list[dict[str, Any]]:
     """Return an answer as items."""
-    items: list[dict[str, Any]] = []
-    if completion.reasoning:
-        encrypted = bool(call.metadata.get("encrypted_reasoning"))
-        items.append(reasoning_item(completion.reasoning, identity, encrypted))
+    encrypted = bool(call.metadata.get("encrypted_reasoning"))
+    items = reasoning_items(completion.message, completion.reasoning, identity, encrypted)
     if completion.text or not completion.tool_calls:
         part: dict[str, Any] = {"type": "output_text", "text": completion.text, "annotations": []}
         part["logprobs"] = token_logprobs(completion) or [] if call.sampling.logprobs else []
@@ -61,8 +59,8 @@ def item_events(index: int, item: dict[str, Any]) -> Iterator[_Event]:
         if kind == "message":
             opened["status"] = "in_progress"
         yield "response.output_item.added", {**place, "item": opened}
-        part = item["content"][0]
-        yield from _part_events(part, {**inside, "content_index": 0})
+        for number, part in enumerate(item["content"]):
+            yield from _part_events(part, {**inside, "content_index": number})
     else:
         field, name = (
             ("input", "custom_tool_call_input")

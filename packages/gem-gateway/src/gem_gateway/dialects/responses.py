@@ -21,6 +21,9 @@ __all__ = ["ResponsesDialect"]
 _KEPT = ("client_metadata", "metadata", "prompt_cache_key", "reasoning", "safety_identifier", "service_tier", "store")
 """Fields that are recorded with the call."""
 
+_NATIVE = ("metadata", "reasoning", "safety_identifier", "service_tier")
+"""Fields that a server of the same interface gets as they are."""
+
 _STATE = {
     "background": "answers come while the program waits",
     "conversation": "send the whole conversation as input",
@@ -86,6 +89,7 @@ class ResponsesDialect:
             optional_text(body.get("model"), "model"),
             body.get("stream") is True,
             metadata=metadata,
+            native={name: body[name] for name in _NATIVE if body.get(name) is not None},
             notes=notes,
         )
 

@@ -72,6 +72,11 @@ class LineageRecorder:
         takes: Collection[str] | None = getattr(self._client, "extra_fields", None)
         return SAMPLING_FIELDS if takes is None and self._prompts is not None else takes
 
+    @property
+    def dialect(self) -> str | None:
+        """What the client speaks to its server, where that is said."""
+        return ClientAnswerer(self._client).dialect
+
     async def count_tokens(self, call: ModelCall) -> int:
         """Return how many tokens the prompt of a call has; see :meth:`ClientAnswerer.count_tokens`."""
         return await ClientAnswerer(self._client).count_tokens(call)
@@ -166,6 +171,8 @@ def _fill(record: RecordedCall, completion: Completion, prompt: list[int] | None
         record.answer = {**record.answer, "reasoning_content": completion.reasoning}
     record.token_ids, record.logprobs = completion.token_ids, completion.logprobs
     record.finish_reason, record.usage, record.model = completion.finish_reason, completion.usage, completion.model
+    if completion.version is not None:  # the server knows better than the trainer, who knows when it asked
+        record.version, record.version_spans = completion.version, completion.version_spans
     if completion.first_token_seconds is not None:
         record.metadata["first_token_seconds"] = round(completion.first_token_seconds, 6)
     told = completion.prompt_token_ids

@@ -13,20 +13,22 @@ __all__ = ["TrainerRow", "only_trainer_row", "trainer_rows"]
 
 @dataclass(frozen=True)
 class TrainerRow:
-    """One sequence in the form that most trainers take: lists, of which the last four have the response's length."""
+    """One sequence in the form that most trainers take: lists, of which the last five have the response's length."""
 
     prompt_ids: list[int]
     """Everything before the first sampled token."""
     response_ids: list[int]
     """The sampled tokens, and what environment and chat template put between them."""
     response_mask: list[int]
-    """1 for sampled tokens, 0 for the others."""
+    """1 for sampled tokens that are to be trained on, 0 for the others; see :attr:`gem_rl.TokenRow.trained`."""
     logprobs: list[float] | None
     """As sampled, natural logarithms, and 0.0 for the tokens that were not sampled; None if one was not measured."""
     turns: list[int]
     """The index of the turn that sampled each token, −1 for the others."""
     rewards: list[float]
     """The reward of a turn at its last token, 0.0 elsewhere; see :func:`gem_rl.paid_at_tokens`."""
+    versions: list[int] | None = None
+    """The version of the weights that sampled each token, −1 for the others; None where one is unknown."""
 
 
 def trainer_rows(trajectory: Trajectory) -> list[TrainerRow]:
@@ -47,10 +49,11 @@ def trainer_rows(trajectory: Trajectory) -> list[TrainerRow]:
             TrainerRow(
                 ids[:start],
                 ids[start:],
-                [int(turn >= 0) for turn in turns[start:]],
+                row.trained[start:].astype(int).tolist(),
                 None if logprobs is None else logprobs[start:],
                 turns[start:],
                 rewards[start:],
+                None if row.versions is None else row.versions[start:].tolist(),
             )
         )
     return found

@@ -33,9 +33,10 @@ class ChatEncoder(Protocol):
 def rl_rows(trajectories: Iterable[Trajectory], advantages: Floats | None = None) -> Iterator[Row]:
     """Yield rows for reinforcement learning from sampled ids; nothing is tokenized.
 
-    ``input_ids``; ``action_mask``, 1 for sampled tokens; ``observation_mask``, 1 for what the environment added between
-    two turns; ``logprobs`` as sampled, 0.0 elsewhere, and None for a row of which one was not measured; ``turns``, −1
-    elsewhere; and, of the turn, ``rewards`` at its last token and ``advantages`` at each of its tokens, 0.0 elsewhere.
+    ``input_ids``; ``action_mask``, 1 for tokens to train on; ``observation_mask``, 1 for what the environment added
+    between two turns; ``logprobs`` as sampled, 0.0 elsewhere, and None for a row of which one was not measured;
+    ``turns``, −1 elsewhere; ``versions`` of the weights, −1 elsewhere, and None for a row of which one is unknown; and,
+    of the turn, ``rewards`` at its last token and ``advantages`` at each of its tokens, 0.0 elsewhere.
     One episode makes several rows where its history was rewritten; see :func:`gem_rl.token_rows`. Their rewards add up
     to the return; see :func:`gem_rl.paid_at_tokens`.
 
@@ -59,10 +60,11 @@ def rl_rows(trajectories: Iterable[Trajectory], advantages: Floats | None = None
             places = row.turns.tolist()
             found = {
                 "input_ids": row.token_ids.tolist(),
-                "action_mask": [int(place >= 0) for place in places],
+                "action_mask": row.trained.astype(int).tolist(),
                 "observation_mask": [int(flag) for flag in row.observed.tolist()],
                 "logprobs": measured_logprobs(row),
                 "turns": places,
+                "versions": None if row.versions is None else row.versions.tolist(),
                 "rewards": rewards,
                 "env_id": trajectory.key.env,
                 "seed": str(trajectory.key.seed),

@@ -62,7 +62,9 @@ class RecordedCall:
     usage: dict[str, int] | None = None
     model: str | None = None
     version: int | str | None = None
-    """The version of the policy's weights that sampled."""
+    """The version of the policy's weights that sampled, or began to."""
+    version_spans: list[tuple[int | str, int]] | None = None
+    """As in :class:`gem.policies.Act`."""
     dialect: str = "chat"
     seconds: float | None = None
     """From the request to the whole answer."""

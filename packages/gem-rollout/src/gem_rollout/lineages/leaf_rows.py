@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gem_rollout.lineages.tree import LineageTree
+from gem_rollout.trajectory.token_versions import token_versions
 
 __all__ = ["LeafRow", "leaf_rows"]
 
@@ -21,6 +22,8 @@ class LeafRow:
     row has as sampled."""
     logprobs: list[float | None] = field(default_factory=list)
     """For each token its natural-log probability; None where it was not sampled, or not measured."""
+    versions: list[int | str | None] = field(default_factory=list)
+    """For each token the version of the weights that sampled it; None where it was not sampled here, or is unknown."""
     observed: list[bool] = field(default_factory=list)
     """For each token whether a prompt added it between two calls of the row."""
 
@@ -68,5 +71,7 @@ def _row(tree: LineageTree, leaf: int, owned: set[int]) -> LeafRow:
         if own and call.logprobs is not None and len(call.logprobs) == len(sampled):
             measured = list(call.logprobs)
         row.logprobs += [None] * len(added) + measured
+        versions = token_versions(call.version, call.version_spans, len(sampled)) if own else [None] * len(sampled)
+        row.versions += [None] * len(added) + versions
         row.observed += [place > 0] * len(added) + [False] * len(sampled)
     return row

@@ -14,6 +14,7 @@ from gem.policies import Act
 from gem_rollout.trajectory.edit_chain import Track, TrackRecorder
 from gem_rollout.trajectory.json_values import json_value, number
 from gem_rollout.trajectory.record import Trajectory
+from gem_rollout.trajectory.token_versions import token_versions
 from gem_rollout.trajectory.transition import Failure, FailureSource, Transition
 from gem_rollout.trajectory.turns import log_probabilities, top_log_probabilities
 
@@ -21,7 +22,10 @@ __all__ = ["TrajectoryBuilder"]
 
 _PLAIN = [
     (name, attrgetter(name))
-    for name in ("token_ids", "tokens", "usage", "finish_reason", "reasoning", "model", "version", "metadata")
+    for name in (
+        *("token_ids", "tokens", "usage", "finish_reason", "reasoning", "model", "version", "version_spans"),
+        "metadata",
+    )
 ]
 """The fields of an act that are recorded as they are."""
 
@@ -283,6 +287,8 @@ class TrajectoryBuilder:
                     value = get(act)
                     if value is not None:
                         values[name] = value if type(value) is str else json_value(value, name)
+                if act.version_spans is not None:
+                    token_versions(act.version, act.version_spans, len(values.get("token_ids") or ()))
                 if act.logprobs is not None:
                     values["logprobs"] = log_probabilities(act.logprobs)
                 if act.top_logprobs is not None:

@@ -31,6 +31,7 @@ _COLUMNS = {
     "usage": "string",
     "model": "string",
     "version": "string",
+    "version_spans": "string",
     "acting_agent": "string",
     "step": "int64",
     "act_seconds": "float64",
@@ -49,8 +50,9 @@ def to_dataset(trajectories: Iterable[Trajectory]) -> Any:
     Columns and their types are always the same. ``episode`` and ``turn`` count from 0; ``env_id``, ``seed``,
     ``repetition``, ``agent``, ``stop_reason``, ``failure`` and ``spec`` belong to the episode, the others to the turn
     and are named as in :class:`~gem_rollout.trajectory.Transition`; ``acting_agent`` is its ``agent``. Text stays text;
-    other observations and actions, ``info``, ``usage``, ``failure`` and ``spec`` are JSON, and ``version`` is text.
-    Each row has the whole observation, so under a history wrapper the data set is far larger than the file of episodes.
+    other observations and actions, ``info``, ``usage``, ``version_spans``, ``failure`` and ``spec`` are JSON, and
+    ``version`` is text. Each row has the whole observation, so under a history wrapper the data set is far larger than
+    the file of episodes.
 
     Raises:
         MissingPluginError: if the library ``datasets`` is not installed.
@@ -102,6 +104,7 @@ def _rows(episode: int, trajectory: Trajectory) -> Iterator[dict[str, Any]]:
             "usage": None if turn.usage is None else json.dumps(turn.usage),
             "model": _text_or_none(turn.model),
             "version": _text_or_none(turn.version),
+            "version_spans": _text_or_none(turn.version_spans),
             "acting_agent": _text_or_none(turn.agent),
             "step": turn.step,
             "act_seconds": turn.act_seconds,

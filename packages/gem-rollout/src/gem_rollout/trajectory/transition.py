@@ -87,6 +87,8 @@ class Transition:
     """In an environment with several agents, the one that acted."""
     step: int | None = None
     """In an environment with several agents, the step of the environment, from 0; agents may act in the same one."""
+    version_spans: list[tuple[int | str, int]] | None = None
+    """As in :class:`gem.policies.Act`."""
 
     if not TYPE_CHECKING:  # a type checker would take any attribute for one of these
 

@@ -30,6 +30,7 @@ _OPTIONAL = (
     "reasoning",
     "model",
     "version",
+    "version_spans",
     "metadata",
     "tool_calls",
     "act_seconds",

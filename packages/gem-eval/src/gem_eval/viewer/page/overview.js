@@ -136,6 +136,7 @@ export class Overview {
     const ofEpisodes = alone ? ["context full", "unreadable answers", "distinct answers"].filter((name) => answersOf(alone)[name]) : [];
     const tokens = known(column("completion_tokens"));
     const prompts = sum(column("cache_prompt_tokens"));
+    const withIds = sum(column("token_calls"));
     const cost = known(rows.map((row) => run.cost[row]));
     const figures = [
       ["Episodes", whole(rows.length), failed ? `${whole(failed)} failed` : "none failed"],
@@ -152,6 +153,7 @@ export class Overview {
       ["Mean turns", number(mean(column("turns")), 1), `most ${number(column("turns").reduce((most, value) => Math.max(most, value ?? 0), 0))}`],
       tokens.length ? ["Tokens", count(mean(tokens)), "sampled each"] : null,
       prompts ? ["Cached", percent(sum(column("cached_tokens")) / prompts), `of ${count(prompts)} prompt tokens${alone ? ` in ${whole(alone.cache.calls)} of ${counted(alone.calls, "call")}` : ""}`] : null,
+      withIds ? ["Exact tokens", percent(sum(column("exact_calls")) / withIds), `of ${counted(withIds, "call")} with ids`] : null,
       alone?.first_token ? ["First token", duration(alone.first_token.p50), `p95 ${duration(alone.first_token.p95)}, ${whole(alone.first_token.count)} of ${counted(alone.calls, "call")}`] : null,
       known(column("seconds")).length ? ["Time", duration(mean(column("seconds"))), "each"] : null,
       cost.length ? ["Cost", number(sum(cost), 2), "in all"] : null,

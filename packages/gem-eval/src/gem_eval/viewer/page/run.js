@@ -2,7 +2,7 @@
 
 const NUMBERS = ["repetition", "return", "turns", "prompt_tokens", "completion_tokens", "seconds"].concat(
   ["act_seconds", "step_seconds", "tool_calls", "started_at", "cost", "success", "seed", "malformed", "cut", "empty"],
-  ["cached_tokens", "cache_prompt_tokens", "cache_hit_rate", "first_token_p50"],
+  ["cached_tokens", "cache_prompt_tokens", "cache_hit_rate", "first_token_p50", "token_calls", "exact_calls"],
 );
 const NAMES = ["env", "stop_reason", "agent", "source", "kind", "outcome", "grade"];
 const OUTCOMES = { succeeded: "solved", unsuccessful: "unsolved", incomplete: "unsolved", unknown: "unknown", untold: "scored" };
