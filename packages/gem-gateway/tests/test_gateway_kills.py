@@ -1,0 +1,190 @@
+"""``kill -9`` of the gateway, the evaluation and the model's server: what has left is recorded, nothing comes twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gem_eval.fake_model import FakeModel, FakeModelThread
+from gem_eval.runs import RunFolder
+from gem_gateway.lineages.journal import read_journal
+from gem_rollout.lineages.certificate import certify
+from gem_rollout.trajectory import Trajectory
+
+GAME = "game:GuessTheNumber-v0-easy"
+PROGRAM = Path(__file__).with_name("tiny_agent.py")
+MODEL = '''
+def answer(asked):
+    """Guess 1, 2, 3 … by a call of the tool, one for each answer so far."""
+    import json
+    messages = getattr(asked, "messages", asked)
+    number = sum(message["role"] == "assistant" for message in messages) + 1
+    function = {"name": "act", "arguments": json.dumps({"action": "\\\\boxed{%d}" % number})}
+    call = {"id": "c%d" % number, "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+'''
+
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to the supervisor"),
+]
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait for an event, at most a minute."""
+    deadline = time.monotonic() + 60.0
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_answer_that_left_a_killed_gateway_is_in_its_journal(tmp_path: Path, seed: int) -> None:
+    """Killed at any moment, beside four programs that call as fast as they can; the journals read and certify."""
+    got: dict[int, list[str]] = {number: [] for number in range(4)}
+
+    def program(number: int, url: str, key: str) -> None:
+        messages: list[dict[str, Any]] = []
+        while True:
+            messages.append({"role": "user", "content": f"{number} {len(messages)}"})
+            body = json.dumps({"model": "m", "messages": messages}).encode()
+            headers = {"Authorization": f"Bearer {key}.p{number}", "Content-Type": "application/json"}
+            try:
+                with urllib.request.urlopen(urllib.request.Request(f"{url}/chat/completions", body, headers)) as answer:
+                    said = json.load(answer)["choices"][0]["message"]
+            except (OSError, ValueError, urllib.error.URLError):
+                return
+            messages.append(said)
+            got[number].append(said["content"])
+
+    with FakeModelThread(FakeModel("echo")) as model:
+        command = [sys.executable, "-m", "gem", "gateway", "--base-url", model.url, "--port", "0", "--json"]
+        gateway = subprocess.Popen([*command, "--journal", str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        assert gateway.stdout is not None
+        started = json.loads(gateway.stdout.readline())
+        address = started["openai_base_url"], started["api_key"]
+        threads = [threading.Thread(target=program, args=(number, *address)) for number in got]
+        for thread in threads:
+            thread.start()
+        most = random.Random(seed).randrange(1, 60)
+        until(lambda: sum(map(len, got.values())) >= most)
+        gateway.kill()
+        gateway.communicate()
+        for thread in threads:
+            thread.join(60)
+    assert sum(map(len, got.values())) >= most
+    for number, answers in got.items():
+        file = tmp_path / f"p{number}.jsonl"
+        if not file.exists():
+            assert answers == []
+            continue
+        tree = read_journal(file)
+        recorded = [call.answer["content"] for call in tree.calls if call.answer is not None]
+        assert recorded[: len(answers)] == answers
+        assert len(recorded) <= len(answers) + 1  # one may have been on its way
+        episode = Trajectory(None, 0, [])
+        episode.metadata["lineages"] = tree.to_dict()
+        assert certify(episode).faults == []
+
+
+def evaluation(folder: Path, *arguments: str) -> list[str]:
+    program = f"command:'{sys.executable}' -I -S '{PROGRAM}' plays -"
+    options = ["--harness", program, "-n", "12", "-c", "3", "--out", "run"]
+    return [sys.executable, "-m", "gem", "eval", GAME, *options, *arguments]
+
+
+def actions(run: RunFolder) -> dict[Any, tuple[str, list[Any]]]:
+    """Return outcome and actions of each episode, by its key."""
+    found = {}
+    for row in run.rows():
+        episode = run.episode(row)
+        found[row.key] = row.outcome, [turn.action for turn in episode.transitions]
+    return found
+
+
+def finished(folder: Path) -> int:
+    index = folder / "run" / "index.jsonl"
+    return len(index.read_text().splitlines()) if index.exists() else 0
+
+
+def programs() -> set[int]:
+    """Return the processes of the agent program that run now."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except (OSError, IndexError):
+                continue
+            if str(PROGRAM).encode() in words and state not in "ZX":
+                found.add(int(entry.name))
+    return found
+
+
+def test_a_killed_evaluation_is_resumed_to_what_it_would_have_been(tmp_path: Path) -> None:
+    """Killed twice on its way, it leaves no program, plays each episode once, and ends as an undisturbed one does."""
+    calm, killed = tmp_path / "calm", tmp_path / "killed"
+    for folder in (calm, killed):
+        folder.mkdir()
+        (folder / "counting_model.py").write_text(MODEL)
+    variables = {**os.environ, "COLUMNS": "200"}
+    model = ("-u", "scripted:counting_model:answer")
+    subprocess.run(evaluation(calm, *model), cwd=calm, env=variables, check=True, capture_output=True)
+    before = programs()
+    for enough, command in ((2, evaluation(killed, *model)), (6, [*evaluation(killed)[:4], "--resume", "run"])):
+        process = subprocess.Popen(command, cwd=killed, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        until(lambda: finished(killed) >= enough or process.poll() is not None)  # noqa: B023  # called here alone
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        until(lambda: programs() <= before)
+    last = [sys.executable, "-m", "gem", "eval", "--resume", "run"]
+    subprocess.run(last, cwd=killed, env=variables, check=True, capture_output=True)
+    expected, found = actions(RunFolder(calm / "run")), actions(RunFolder(killed / "run"))
+    assert found == expected
+    assert len(found) == 12
+    assert programs() <= before
+
+
+def test_episodes_of_a_killed_model_server_are_unknown_and_played_when_it_is_back(tmp_path: Path) -> None:
+    """What its death ended is classified as the endpoint's fault, and ``--resume`` plays exactly these anew."""
+    (tmp_path / "counting_model.py").write_text(MODEL)
+    serve = [sys.executable, "-m", "gem", "fake-model", "--policy", "counting_model:answer", "--port"]
+    port = "0"
+    for attempt in range(2):
+        server = subprocess.Popen([*serve, port], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        assert server.stdout is not None
+        line = server.stdout.readline()
+        url = next(word for word in line.split() if word.startswith("http"))
+        port = url.rstrip("/").rpartition(":")[2].partition("/")[0]
+        if attempt == 0:
+            client = ["--max-calls", "50", "--retries", "0", "--model", "m", "-u", url]
+            process = subprocess.Popen(evaluation(tmp_path, *client), cwd=tmp_path, stdout=subprocess.PIPE)
+            until(lambda: finished(tmp_path) >= 2)
+            server.kill()
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+        else:
+            command = [sys.executable, "-m", "gem", "eval", "--resume", "run"]
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+            server.kill()
+        server.communicate()
+        outcomes = Counter(row.outcome for row in RunFolder(tmp_path / "run").rows())
+        assert set(outcomes) <= {"succeeded", "unsuccessful", "unknown"}
+    assert sum(outcomes.values()) == 12
+    assert outcomes["unknown"] == 0
