@@ -28,7 +28,10 @@ COMMANDS = {
 
 SECTIONS = {
     "Play": ("list", "info", "play", "rollout", "show", "replay"),
-    "Evaluate": ("eval", "results", "compare", "view", "rescore", "validate", "harness", "gateway", "fake-model"),
+    "Evaluate": (
+        *("eval", "runs", "run", "results", "compare", "view", "rescore", "validate"),
+        *("harness", "gateway", "fake-model"),
+    ),
     "Train": ("train", "data", "trajectories", "check-template"),
     "Author": ("new", "check", "bench", "skill", "terminal"),
     "Share": ("hub",),

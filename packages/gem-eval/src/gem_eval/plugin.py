@@ -18,6 +18,8 @@ def gem_commands() -> Named:
         "results": "gem_eval.cli.results:results_command",
         "view": "gem_eval.cli.view:view_command",
         "rescore": "gem_eval.cli.rescore:rescore_command",
+        "run": "gem_eval.cli.run:run_command",
+        "runs": "gem_eval.cli.runs:runs_command",
     }
 
 

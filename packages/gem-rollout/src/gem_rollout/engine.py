@@ -150,7 +150,7 @@ class RolloutEngine:
         done: Collection[EpisodeKey] = (),
         strict: bool = False,
     ) -> None:
-        self.concurrency = integer("concurrency", concurrency, minimum=1)
+        self._most = self._concurrency = integer("concurrency", concurrency, minimum=1)
         self.limits = EpisodeLimits() if limits is None else limits
         self.retries = integer("retries", retries, minimum=0)
         self.queue_size = concurrency if queue_size is None else integer("queue_size", queue_size, minimum=1)
@@ -175,6 +175,7 @@ class RolloutEngine:
         self._error: BaseException | None = None
         self._exhausted = False
         self._stopped = False
+        self._paused = False
         self._state = _EngineState.NEW
 
     @property
@@ -199,6 +200,35 @@ class RolloutEngine:
                 if self.staleness.is_stale(attempt.progress.oldest(), version):
                     attempt.progress.dropped = True
                     task.cancel()
+
+    @property
+    def concurrency(self) -> int:
+        """Episodes at a time; assign fewer, or again up to as many as the engine began with, while it runs.
+
+        Episodes that are being played go on, so a smaller number holds once enough of them have ended.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: on assignment, for a number out of range.
+        """
+        return self._concurrency
+
+    @concurrency.setter
+    def concurrency(self, concurrency: int) -> None:
+        self._concurrency = integer("concurrency", concurrency, minimum=1, maximum=self._most)
+        if self._state is _EngineState.RUNNING:
+            self._fill()
+
+    @property
+    def paused(self) -> bool:
+        """Whether no more episodes begin; those that are being played go on. Assign it at any time."""
+        return self._paused
+
+    @paused.setter
+    def paused(self, paused: bool) -> None:
+        self._paused = paused
+        if self._state is _EngineState.RUNNING and not paused:
+            self._fill()
+            self._tell()
 
     @property
     def live(self) -> list[LiveEpisode]:
@@ -284,6 +314,7 @@ class RolloutEngine:
             self._context.stopped = True
         for task in list(self._running):
             task.cancel()
+        self._tell()
 
     async def close(self) -> None:
         """Drop the running episodes, and close policies and environments; calling it again does nothing."""
@@ -317,7 +348,7 @@ class RolloutEngine:
                 break
             if self._error is not None:
                 raise self._error
-            if not self._running:
+            if not self._running and not (self._paused and self._has_more()):
                 break
             if self._news is None or self._news.done():
                 self._news = self._loop.create_future()
@@ -327,7 +358,8 @@ class RolloutEngine:
     def _fill(self) -> None:
         """Start episodes as far as there is room."""
         while (
-            len(self._running) < self.concurrency
+            not self._paused
+            and len(self._running) < self.concurrency
             and len(self._running) + len(self._finished) < self.concurrency + self.queue_size
         ):
             found = self._next_request()
@@ -396,6 +428,10 @@ class RolloutEngine:
     def _tell(self) -> None:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
+
+    def _has_more(self) -> bool:
+        """Return whether episodes are left that would begin if the engine were not paused."""
+        return not self._stopped and (bool(self._again) or not self._exhausted)
 
     def _keeps(self, episode: _FinishedEpisode) -> bool:
         """Return whether a finished episode is delivered though it is stale, after noting that it is."""

@@ -44,12 +44,15 @@ class ServerAddress:
         Raises:
             ArgumentError: if it is no address of an HTTP server.
         """
+        from yarl import URL
+
         text = string("base_url", url).strip()
         if "://" not in text:
             text = f"http://{text}"
         try:
             parts = urlsplit(text)
             host, port = parts.hostname, parts.port
+            URL(text)  # the library that connects is stricter about hosts
         except ValueError as error:
             raise ArgumentError(f"base_url is no URL: {error}") from error
         if parts.scheme not in ("http", "https") or not host or re.search(r"[\s\x00-\x1f]", text):

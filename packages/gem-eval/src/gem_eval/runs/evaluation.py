@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from gem.registry import spec
 from gem_eval.runs.agents import EvaluatedAgent, check_reference, completed, open_agent
-from gem_eval.runs.errors import ConfigChangedError
+from gem_eval.runs.control import RunControl
+from gem_eval.runs.errors import ConfigChangedError, RunFolderError
 from gem_eval.runs.evaluation_config import EvaluationConfig
 from gem_eval.runs.folder import RunFolder
 from gem_eval.runs.garbage import rare_collections
@@ -110,7 +111,9 @@ async def evaluate(
                 done=done,
             )
             recorder = _Recorder(folder, scorer, progress, config, tracking)
-            watcher = asyncio.ensure_future(_watch(engine, agent, folder, progress, observer))
+            RunControl.clear(folder.path)
+            controls = _Controls(engine, folder, progress, config.retries, run)
+            watcher = asyncio.ensure_future(_watch(engine, agent, folder, progress, controls, observer))
             try:
                 async with engine:
                     async for trajectory in engine:
@@ -209,14 +212,63 @@ class _Recorder:
         self._tracking.episode(trajectory)
 
 
+class _Controls:
+    """Does what ``control.json`` asks of the run."""
+
+    def __init__(
+        self, engine: RolloutEngine, folder: RunFolder, progress: EvaluationProgress, retries: int, run: RunConfig
+    ) -> None:
+        self._engine = engine
+        self._folder = folder
+        self._progress = progress
+        self._retries = retries
+        self._most = engine.concurrency
+        self._run = run
+        self._last = RunControl()
+        self._problem: str | None = None
+
+    def look(self) -> None:
+        """Read the file, and do what it asks for the first time; a file that is none changes nothing."""
+        try:
+            asked, self._problem = RunControl.read(self._folder.path), None
+        except RunFolderError as error:
+            self._problem = str(error)
+            return
+        if asked == self._last:
+            return
+        before, self._last = self._last, asked
+        engine = self._engine
+        engine.retries = self._retries if asked.retries is None else asked.retries
+        engine.concurrency = min(self._most, asked.concurrency or self._most)
+        engine.paused = self._progress.paused = asked.paused
+        if asked.requeue > before.requeue:
+            self._requeue()
+        if asked.stop:
+            engine.stop()
+
+    def state(self) -> dict[str, Any]:
+        """Return what ``live.json`` says of it."""
+        engine = self._engine
+        said = {"paused": engine.paused, "concurrency": engine.concurrency, "most": self._most}
+        return {**said, "retries": engine.retries, **({"problem": self._problem} if self._problem else {})}
+
+    def _requeue(self) -> None:
+        failed = {row.key: row for row in self._folder.rows() if row.failed}
+        requests = [request for request in plan(self._run.environments) if request.key in failed]
+        for request in requests:
+            self._progress.take_back(failed[request.key])
+        self._engine.extend(requests)
+
+
 async def _watch(
     engine: RolloutEngine,
     agent: EvaluatedAgent,
     folder: RunFolder,
     progress: EvaluationProgress,
+    controls: _Controls,
     observer: Observer | None,
 ) -> None:
-    """Tell the observer, readers of ``live.json`` and the disk how far the evaluation is."""
+    """Tell the observer, readers of ``live.json`` and the disk how far the run is, and do what is asked of it."""
     live_at = sync_at = time.monotonic()
     while True:
         await asyncio.sleep(_TICK)
@@ -226,8 +278,10 @@ async def _watch(
             observer(progress)
         if now >= live_at:
             live_at = now + _LIVE_SECONDS
+            controls.look()
             folder.write_live(
                 {
+                    **controls.state(),
                     "total": progress.total,
                     "done": progress.finished,
                     "failed": progress.failed,

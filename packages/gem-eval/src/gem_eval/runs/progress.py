@@ -33,6 +33,8 @@ class EvaluationProgress:
     """The first message of each of ``failures``."""
     in_flight: int = 0
     """Episodes that are being played."""
+    paused: bool = False
+    """Whether no more begin until somebody says so."""
     tokens: int = 0
     """Sampled by the model."""
     waiting: Counter[str] = field(default_factory=Counter)
@@ -53,6 +55,12 @@ class EvaluationProgress:
             self.judged += 1
             self.successes += row.success
 
+    def take_back(self, row: EpisodeRow) -> None:
+        """Forget a failed episode, which is played anew."""
+        if row.failure is not None:
+            self.failures[f"{row.failure['source']}/{row.failure['kind']}"] -= 1
+            self.failed -= 1
+
     @property
     def mean_return(self) -> float | None:
         """The mean return of the finished episodes."""
@@ -72,6 +80,8 @@ class EvaluationProgress:
             parts.append(f"success {self.success_rate:.1%} of {self.judged}")
         if self.in_flight:
             parts.append(f"{self.in_flight} playing")
+        if self.paused:
+            parts.append("paused")
         parts += _errors(self.failures.most_common(3))
         if self.waiting:
             parts.append(self.waiting_line())
