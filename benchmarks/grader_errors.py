@@ -1,7 +1,7 @@
 """The errors of graders on material that others labelled, with 95 % intervals (Wilson 1927).
 
     python benchmarks/grader_errors.py --qa-eval EVOUNA --human-eval HumanEval.jsonl.gz --quixbugs QuixBugs [--ifeval]
-    python benchmarks/grader_errors.py --qa-eval EVOUNA --judge SmolLM2-135M-Instruct [--judged 3]
+    python benchmarks/grader_errors.py --qa-eval EVOUNA --judge SmolLM2-135M-Instruct --judged 8
     python benchmarks/grader_errors.py --qa-eval EVOUNA --judge words --judged 100
     python benchmarks/grader_errors.py --new-pairs ORIGINAL
 
@@ -51,6 +51,9 @@ NEW_PAIRS = RESULTS.with_name("grader_new_pairs.json")
 JUDGED = 20
 """Right answers that a judge gets, and as many wrong ones."""
 
+_PATIENCE = 36_000.0
+"""Seconds for an answer of a model in this process: that a machine is busy is no error of a judge."""
+
 Labelled = tuple[str, bool]
 """A verdict of the grader, and the label."""
 
@@ -94,7 +97,7 @@ def judge(model: Path, folder: Path, judged: int) -> Iterator[dict[str, Any]]:
         if str(model) == "words":
             asked = Judge(client=ScriptedClient(_told_by_words))
         else:
-            asked = Judge(base_url=f"transformers:{model}", max_tokens=64)
+            asked = Judge(base_url=f"transformers:{model}", max_tokens=64, timeout=_PATIENCE)
         return await asyncio.gather(*(score_episode_async(*_judged(entry, asked)) for entry in chosen))
 
     labelled = [
