@@ -17,7 +17,7 @@ Each option names a checkout or a file; what is not named keeps its rows in ``gr
 * ``--judge``: the reward ``checklist`` with the model in a folder, on spans of EVOUNA, half of them right: one question
   with the gold answers in it, no more than three answers of the judge to each. ``--judge words`` takes no model but a
   script, which reads the same prompts and says yes if the agent's line has most words of a right answer: its rows show
-  that the prompt holds what a judge needs, and that each of its verdicts is read as it was given.
+  that the prompt holds what a judge needs, and that its verdicts can be read.
 * ``--new-pairs``: the mathematics grader, math-verify and the original GEM, whose interpreter ORIGINAL is, on
   ``grader_corpus/unseen.json``: pairs of other graders' tests, in the order in which GEM's saw them. ``first`` is the
   number that it had right before anyone looked at what it had wrong. Pairs with a reason against their label, written
