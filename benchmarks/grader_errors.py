@@ -1,7 +1,8 @@
 """The errors of graders on material that others labelled, with 95 % intervals (Wilson 1927).
 
     python benchmarks/grader_errors.py --qa-eval EVOUNA --human-eval HumanEval.jsonl.gz --quixbugs QuixBugs [--ifeval]
-    python benchmarks/grader_errors.py --qa-eval EVOUNA --judge SmolLM2-135M-Instruct [--judged 3]
+    python benchmarks/grader_errors.py --qa-eval EVOUNA --judge SmolLM2-135M-Instruct --judged 8
+    python benchmarks/grader_errors.py --qa-eval EVOUNA --judge words --judged 100
     python benchmarks/grader_errors.py --new-pairs ORIGINAL
 
 Each option names a checkout or a file; what is not named keeps its rows in ``grader_errors.json``, which
@@ -14,7 +15,9 @@ Each option names a checkout or a file; what is not named keeps its rows in ``gr
 * ``--ifeval``: IFEval's own checkers as the package if-verifiable has them, on EVOUNA's long answers; without the two
   instructions for which they need data of NLTK.
 * ``--judge``: the reward ``checklist`` with the model in a folder, on spans of EVOUNA, half of them right: one question
-  with the gold answers in it, no more than three answers of the judge to each.
+  with the gold answers in it, no more than three answers of the judge to each. ``--judge words`` takes no model but a
+  script, which reads the same prompts and says yes if the agent's line has most words of a right answer: its rows show
+  that the prompt holds what a judge needs, and that its verdicts can be read.
 * ``--new-pairs``: the mathematics grader, math-verify and the original GEM, whose interpreter ORIGINAL is, on
   ``grader_corpus/unseen.json``: pairs of other graders' tests, in the order in which GEM's saw them. ``first`` is the
   number that it had right before anyone looked at what it had wrong. Pairs with a reason against their label, written
@@ -28,6 +31,7 @@ import asyncio
 import gzip
 import json
 import random
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -35,6 +39,7 @@ from typing import Any
 
 import grader_suites
 
+from gem_eval.clients import ScriptedClient
 from gem_eval.rewards.judge import Judge
 from gem_questions.rewards import Reward, Score, make_grader, make_reward, score_episode_async
 from gem_questions.schemas import InstructionGold, read_row
@@ -45,6 +50,9 @@ NEW_PAIRS = RESULTS.with_name("grader_new_pairs.json")
 
 JUDGED = 20
 """Right answers that a judge gets, and as many wrong ones."""
+
+_PATIENCE = 36_000.0
+"""Seconds for an answer of a model in this process: that a machine is busy is no error of a judge."""
 
 Labelled = tuple[str, bool]
 """A verdict of the grader, and the label."""
@@ -86,14 +94,29 @@ def judge(model: Path, folder: Path, judged: int) -> Iterator[dict[str, Any]]:
     chosen = [entry for kind in kinds for entry in kind[:judged]]
 
     async def scores() -> list[Score]:
-        asked = Judge(base_url=f"transformers:{model}", max_tokens=64)
+        if str(model) == "words":
+            asked = Judge(client=ScriptedClient(_told_by_words))
+        else:
+            asked = Judge(base_url=f"transformers:{model}", max_tokens=64, timeout=_PATIENCE)
         return await asyncio.gather(*(score_episode_async(*_judged(entry, asked)) for entry in chosen))
 
     labelled = [
         ("unreadable" if not score.readable else "same" if score.value else "different", bool(entry["judge_fid"]))
         for score, entry in zip(asyncio.run(scores()), chosen, strict=True)
     ]
-    yield row(f"checklist, {model.name}", "EVOUNA, spans for Natural Questions, half of them right", labelled)
+    name = "a script that compares words" if str(model) == "words" else model.name
+    yield row(f"checklist, {name}", "EVOUNA, spans for Natural Questions, half of them right", labelled)
+
+
+def _told_by_words(messages: list[dict[str, Any]]) -> str:
+    """Return the verdict of a script: the last line of the agent has most words of one of the right answers."""
+    golds = re.search(r"The right answer is (.*)\. Is the agent's answer right\?", messages[0]["content"])
+    said = re.findall(r"^\| (.*)$", messages[1]["content"], re.MULTILINE)
+    assert golds is not None
+    wanted = [set(re.findall(r"\w+", gold.casefold())) for gold in golds[1].split(" or ")]
+    words = set(re.findall(r"\w+", said[-1].casefold()))
+    met = any(2 * len(words & gold) > max(len(gold), len(words)) for gold in wanted)
+    return json.dumps({"item_1": {"reason": "by its words", "met": met}})
 
 
 def _judged(entry: dict[str, Any], asked: Judge) -> tuple[Reward, Trajectory]:
@@ -217,7 +240,8 @@ def main() -> None:
     for option in ("--qa-eval", "--human-eval", "--quixbugs"):
         parser.add_argument(option, type=Path)
     parser.add_argument("--ifeval", action="store_true", help="with --qa-eval")
-    parser.add_argument("--judge", type=Path, metavar="MODEL", help="with --qa-eval, which is then not graded itself")
+    judge_help = 'a folder, or "words"; with --qa-eval, which is then not graded itself'
+    parser.add_argument("--judge", type=Path, metavar="MODEL", help=judge_help)
     parser.add_argument("--judged", type=int, default=JUDGED, help="answers of each label that the judge reads")
     parser.add_argument("--new-pairs", metavar="ORIGINAL", help="the interpreter that has the original GEM")
     given = parser.parse_args()

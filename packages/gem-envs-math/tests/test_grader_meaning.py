@@ -478,3 +478,25 @@ def test_units_lists_and_matrices_as_people_and_programs_write_them(answer: str,
 def test_values_far_out_roots_below_one_and_other_numerals(answer: str, gold: str, right: bool) -> None:
     """Formulas that agree near zero, at whole numbers or up to a sign alone, and numbers in Chinese and Python."""
     assert grade(answer, gold, seconds=GENEROUS).correct is right
+
+
+SERIES = [
+    (r"\sum_{i=0}^{n} z^i", r"\frac{1-z^{n+1}}{1-z}", r"\frac{1-z^n}{1-z}"),
+    (r"\sum_{k=1}^{n} k^3", r"\frac{n^2(n+1)^2}{4}", r"\frac{n(n+1)}{2}"),
+    (r"\sum_{k=1}^{n} (sin(a)+p)", "n(sin(a)+p)", "n(sin(a)-p)"),
+    (r"\sum_{k=1}^{n-1} (-1)^k", r"\frac{(-1)^{n-1}-1}{2}", r"\frac{(-1)^n-1}{2}"),
+    (r"\prod_{k=1}^{n} \frac{k+1}{k}", "n+1", "n"),
+]
+
+
+@pytest.mark.parametrize(("series", "same", "other"), SERIES)
+def test_a_sum_up_to_a_letter_is_compared_at_whole_numbers(series: str, same: str, other: str) -> None:
+    """A closed form is equal if it is so wherever the letter of the bound is a whole number."""
+    assert [grade(series, gold, seconds=GENEROUS).verdict for gold in (same, other)] == ["same", "different"]
+
+
+@pytest.mark.parametrize(("sign", "plain"), [("∗", "*"), ("⁎", "*"), ("✖", "*"), ("⨉", "*"), ("÷", "/"), ("∕", "/")])
+def test_signs_of_operations_are_operators(sign: str, plain: str) -> None:
+    """Unicode has several signs for each; a formula means the same with any."""
+    assert grade(f"3{sign}x", f"3{plain}x").how == "exact"
+    assert grade(f"3{sign}x", "3+x").verdict == "different"

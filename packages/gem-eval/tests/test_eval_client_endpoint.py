@@ -366,6 +366,56 @@ def test_an_answer_has_a_largest_size(encoding: str) -> None:
     assert caught.value.failure_kind == "bad_response"
 
 
+@pytest.mark.parametrize(
+    ("body", "kind", "sent"),
+    [
+        # The whole answer is no completion.
+        ({"choices": []}, "bad_response", 1), ({"choices": None}, "bad_response", 1), ({}, "bad_response", 1),
+        ([], "bad_response", 1), (None, "bad_response", 1), ("ok", "bad_response", 1),
+        ({"choices": [{}]}, "bad_response", 1), ({"choices": [None]}, "bad_response", 1),
+        (b"Hello.", "bad_response", 1), (b"<html><title>Welcome</title></html>", "bad_response", 1),
+        # An error about this request.
+        ({"error": {"message": "1 validation error for Request: messages.0.role"}}, "bad_response", 1),
+        ({"error": "no such template"}, "bad_response", 1),
+        ({"detail": [{"loc": ["body", "n"], "msg": "Input should be an integer"}]}, "bad_response", 1),
+        ({"object": "error", "message": "Internal error", "code": 500}, "bad_response", 1),
+        ({"choices": [{"error": {"message": "Provider failed"}}]}, "bad_response", 1),
+        ({"error": {"message": "no such model", "code": 404}}, "bad_request", 1),
+        ({"error": {"message": "1 validation error", "code": 422}}, "bad_request", 1),
+        ({"error": {"message": "bad key", "code": "401"}}, "authentication", 1),
+        ({"error": {"message": "stopped by our content policy"}}, "content_filter", 1),
+        # An error that may pass.
+        ({"error": {"message": "slow down", "code": 429}}, "rate_limited", 6),
+        ({"error": {"message": "The model is overloaded."}}, "rate_limited", 6),
+        ({"error": {"message": "upstream timed out", "code": 504}}, "timeout", 6),
+        ({"error": {"message": "Provider returned error", "code": 502}}, "server_error", 4),
+        ({"code": 1302, "message": "The service is busy."}, "server_error", 4),
+        ({"choices": [{"message": {"content": ""}, "finish_reason": "abort"}]}, "server_error", 4),
+        ({"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}, "empty", 4),
+        # A part of an answer.
+        (b'{"choices": [{"mess', "incomplete", 4), (b"", "incomplete", 4),
+        # Streams: the status was sent before the error.
+        (b'data: {"error": {"message": "the engine failed"}}\n\ndata: [DONE]\n\n', "server_error", 4),
+        (b'data: {"error": {"message": "bad request", "code": 400}}\n\n', "bad_request", 1),
+        (b'data: {"choices": []}\n\ndata: [DONE]\n\n', "bad_response", 1),
+        (b'data: {"choices": []}\n\n', "incomplete", 4),
+        (b'data: {"choices": [{"delta": {"content": "He', "incomplete", 4),
+    ],
+)  # fmt: skip
+def test_an_answer_of_status_200_is_asked_for_again_only_if_it_may_pass(body: Any, kind: str, sent: int) -> None:
+    """What the server says with a whole answer it would say again; the request is sent once, and the kind says why."""
+
+    async def run() -> int:
+        async with Replies(body if isinstance(body, bytes) else json.dumps(body).encode()) as server:
+            options: dict[str, Any] = {"model": "m", "token_ids": False, "retries": 5, "first_delay": 0.0}
+            with pytest.raises(ModelError) as caught:
+                await with_client(server.url, lambda client: client.chat(HELLO), **options)
+            assert caught.value.failure_kind == kind, caught.value
+            return len(server.requests)
+
+    assert asyncio.run(run()) == sent
+
+
 def test_a_client_serves_one_event_loop_at_a_time() -> None:
     """After a loop has ended, the client works on the next; on two at once, it refuses."""
 

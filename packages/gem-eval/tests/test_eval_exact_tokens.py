@@ -193,6 +193,13 @@ def test_what_exact_tokens_cannot_do_is_said() -> None:
         ModelPolicy(
             ScriptedClient(["x"]), exact_tokens=True, tokenizer=FakeTokenizer(), env=gem.make("math:Geometry-v0")
         )
+    with pytest.raises(NotSupportedError, match="prompts without a chat template carry text alone"):
+        ModelPolicy(ScriptedClient(["x"]), protocol="completions", env=gem.make("math:Geometry-v0"))
+    local = ScriptedClient(["x"])
+    local.text_alone = True  # type: ignore[attr-defined]  # as models in this process
+    with pytest.raises(NotSupportedError, match="in this process carry text alone, and math:Geometry-v0 shows image"):
+        ModelPolicy(local, env=gem.make("math:Geometry-v0"))
+    ModelPolicy(ScriptedClient(["x"]), env=gem.make("math:Geometry-v0"))
     with pytest.raises(NotSupportedError, match="tokenizer=…"):
         asyncio.run(act("openai", "hello"))
     with pytest.raises(NotSupportedError, match="token_ids=True"):

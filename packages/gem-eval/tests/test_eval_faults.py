@@ -57,8 +57,8 @@ ENDS: dict[str, str] = {
     "stream-no-usage": "finished",
     "stream-no-finish": "finished",
     "stream-no-done": "finished",
-    "stream-cut-json": "bad_response",
-    "stream-cut-utf8": "bad_response",
+    "stream-cut-json": "incomplete",
+    "stream-cut-utf8": "incomplete",
     "stream-split": "finished",
     "empty-reasoning-null": "finished",
     "empty-reasoning-text": "finished",
@@ -73,19 +73,19 @@ ENDS: dict[str, str] = {
     "logprobs-fewer": "finished",
     "reset-before-headers": "unreachable",
     "close-before-headers": "unreachable",
-    "reset-after-headers": "bad_response",
-    "reset-in-body": "bad_response",
-    "truncated-body": "bad_response",
+    "reset-after-headers": "incomplete",
+    "reset-in-body": "incomplete",
+    "truncated-body": "incomplete",
     "dead-reused-socket": "finished",
     "unannounced-close": "finished",
     "slow-headers": "timeout",
     "slow-body": "timeout",
     "silence": "timeout",
     "silence-after-headers": "timeout",
-    "length-short": "bad_response",
+    "length-short": "incomplete",
     "length-long": "timeout",
     "gzip": "finished",
-    "gzip-broken": "bad_response",
+    "gzip-broken": "incomplete",
     "engine-dead": "unreachable",
 }
 """Fault → how an episode ends all of whose requests meet it: ``finished``, the limit ``context``, or the kind of its
@@ -232,7 +232,7 @@ def many(episodes: int) -> None:
     assert sorted(trajectory.seed or 0 for trajectory in trajectories) == list(range(episodes))
     ends = Counter(map(end, trajectories))
     # Faults that pass are repeated until they have passed; refusals for good end an episode at once.
-    assert set(ends) <= {"finished", "context", "authentication", "bad_request"}, ends
+    assert set(ends) <= {"finished", "context", "authentication", "bad_request", "bad_response"}, ends
     assert ends["finished"] > episodes / 2
     assert len(model.counts.faults) > 40
     assert model.counts.in_flight == 0

@@ -355,7 +355,11 @@ def test_a_fault_of_the_server_is_right_or_unreadable() -> None:
 
 def test_a_fault_that_passes_costs_nothing() -> None:
     """Where only the first answer has the fault, another attempt gives the score."""
-    lasting = ("payment-required", "unauthorized", "model-missing")
+    lasting = {
+        "payment-required", "unauthorized", "model-missing",
+        # whole answers that are no completion, which a server would give again
+        "error-null", "ok-choices-null", "ok-choices-missing", "ok-choices-empty", "ok-empty-object", "ok-message-null",
+    }  # fmt: skip
     passing = [kind for kind in KINDS if not FAULTS[kind].deadly and kind not in lasting]
     for fault, score in scores_with([f"{kind}@1" for kind in passing]).items():
         # After a refusal the fake judge is asked in words, and gives a score without the criterion's name.

@@ -10,12 +10,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+import gem
+from gem.errors import NotSupportedError
 from gem_eval.cli.eval import eval_command
 from gem_eval.clients import ModelError, ScriptedClient
 from gem_eval.fake_model import FakeModel, FakeModelThread, ModelRequest
@@ -189,6 +192,15 @@ def test_a_model_that_gives_no_answer_is_a_fault_of_the_endpoint(play: Play) -> 
     record = play("plays", client=ScriptedClient(fail))
     assert record.failure is not None
     assert (record.outcome, record.failure.source, record.failure.kind) == ("unknown", "endpoint", "unreachable")
+
+
+def test_an_environment_with_pictures_is_refused_where_ids_would_lose_them() -> None:
+    """Before the program starts, by the environment's id; without exact tokens, it may be played."""
+    refused = pytest.raises(NotSupportedError, match="math:Geometry-v0 shows image")
+    for exact, told in ((False, nullcontext()), (True, refused)):
+        make = harness_policy("command:true", ScriptedClient(["x"]), exact_tokens=exact)
+        with gem.make("math:Geometry-v0") as env, told:
+            make(env)
 
 
 @pytest.mark.nightly

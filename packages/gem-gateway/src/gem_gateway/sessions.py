@@ -250,9 +250,8 @@ def _told(error: ModelError) -> ModelCallError:
     """
     kind = _TOLD_KINDS.get(error.failure_kind, "model")
     if kind == "model":
-        return ModelCallError(
-            kind, f"the model gave no answer ({error.failure_kind}); the request was repeated in vain"
-        )
+        tried = "; the request was repeated in vain" if error.attempts > 1 else ""
+        return ModelCallError(kind, f"the model gave no answer ({error.failure_kind}){tried}")
     return ModelCallError(kind, str(error))
 
 

@@ -17,6 +17,7 @@ from gem_envs_math.grader.compare import Rules, equal
 from gem_envs_math.grader.notation import FUNCTIONS
 from gem_envs_math.grader.parser import parse
 from gem_envs_math.grader.scan import cleaned
+from gem_envs_math.grader.series import agree_at_whole_numbers
 from gem_envs_math.grader.values import Assignment, is_read, letters_of
 
 __all__ = ["decide", "warm_up"]
@@ -48,6 +49,9 @@ _KNOWN_COMMANDS = (
     }
 )
 """Commands of an expression; the reader behind math-verify takes others for variables, or leaves them out."""
+
+_BARE_FUNCTION = re.compile(rf"(?<![\\A-Za-z])(?=(?:{'|'.join(sorted(FUNCTIONS))})(?![A-Za-z]))")
+"""Before the name of a function without its backslash, which that reader takes for a product of letters."""
 
 _DIGITS = 60
 _POINTS = 3
@@ -267,6 +271,9 @@ def _verified(gold: str, answer: str) -> bool | None:
     one, two = _expression(gold), _expression(answer)
     if one is None or two is None or len({frozenset(map(str, value.free_symbols)) for value in (one, two)}) > 1:
         return None
+    told = agree_at_whole_numbers(one, two)
+    if told is not None:
+        return told
     digits: dict[str, Any] = {"float_rounding": 40, "numeric_precision": _DIGITS, "timeout_seconds": None}
     return bool(verify(one, two, **digits))
 
@@ -280,7 +287,7 @@ def _expression(text: str) -> Any:
         return None
     settings = NormalizationConfig(malformed_operators=True, boxed="none")
     try:
-        value = latex2sympy(text, is_real=True, normalization_config=settings)
+        value = latex2sympy(_BARE_FUNCTION.sub(r"\\", text), is_real=True, normalization_config=settings)
     except Exception:  # the errors of its grammar have no class of their own
         return None
     return value if isinstance(value, sympy.Expr) and not isinstance(value, sympy.MatrixBase) else None

@@ -21,8 +21,9 @@ ACCENTS: Mapping[str, str] = _TABLES["accents"]
 
 # Marks of structure and functions keep a blank behind them, so that they do not run into the next letter.
 _UNICODE = {
-    **dict.fromkeys("−‐‑‒–—﹣－", "-"), **dict.fromkeys("×✕⨯", "\\times "), **dict.fromkeys("·⋅∙•", "\\cdot "),
-    "÷": "/", "⁄": "/", "∕": "/", "∶": ":", "∣": "\\mid ", "%": "%", "％": "%", "°": "^\\circ ", "º": "^\\circ ",
+    **dict.fromkeys("−‐‑‒–—﹣－", "-"), **dict.fromkeys("×✕✖⨯⨉", "\\times "), **dict.fromkeys("·⋅∙•", "\\cdot "),
+    **dict.fromkeys("∗⁎", "*"), **dict.fromkeys("÷⁄∕", "/"), "∶": ":", "∣": "\\mid ", "%": "%", "％": "%",
+    **dict.fromkeys("°º", "^\\circ "),
     "√": "\\sqrt ", "∛": "\\sqrt[3] ", "∜": "\\sqrt[4] ", "…": "\\ldots ", "⋯": "\\cdots ",
     "½": " 1/2", "⅓": " 1/3", "⅔": " 2/3", "¼": " 1/4", "¾": " 3/4", "⅕": " 1/5", "⅖": " 2/5", "⅗": " 3/5", "⅘": " 4/5",
     "⅙": " 1/6", "⅚": " 5/6", "⅐": " 1/7", "⅛": " 1/8", "⅜": " 3/8", "⅝": " 5/8", "⅞": " 7/8", "⅑": " 1/9",

@@ -6,16 +6,19 @@ kind           source   retried when
 unreachable    endpoint yes     no connection, or it broke before an answer came
 timeout        endpoint yes     the answer took longer than allowed, or the server says so (408, 504)
 rate_limited   endpoint yes     429, or another status with the words for it
-server_error   endpoint yes     any other 5xx, or an error inside an answer of status 200
-bad_response   endpoint yes     no JSON, cut off, too long, or JSON of another shape
+server_error   endpoint yes     any other 5xx, also as the code of an error inside a stream or an answer of status 200
+incomplete     endpoint yes     an answer that is cut off or damaged on its way
 empty          endpoint yes     an answer without a single token
+bad_response   endpoint no      a whole answer that is no completion: no choice, an error that names no passing reason,
+                                JSON of another shape, no JSON, too long
 bad_request    endpoint no      the server refuses the request (400, 404, 422 …)
 authentication endpoint no      the key or the account is refused (401, 402, 403, an exhausted quota)
 content_filter agent    no      a filter of the provider withheld prompt or answer
 ============== ======== ======= ==========================================================================
 
-A server that is there and answers with something else than a completion (``bad_response``, ``empty``, an error inside
-an answer of status 200 that names no passing reason) is asked three times more at most: it would go on like that.
+The kind decides whether a request is repeated: what a server says with a whole answer, it would say again. Where the
+status is 200 and another answer may come (``incomplete``, ``empty``, a ``server_error`` inside), it is asked for three
+times more at most.
 
 A full context is no failure but the end of the episode: :class:`ContextOverflow`.
 """
@@ -26,7 +29,7 @@ from gem.errors import EpisodeLimitError, GemError
 
 __all__ = ["RETRIED", "ContextOverflow", "ModelError"]
 
-RETRIED = frozenset({"unreachable", "timeout", "rate_limited", "server_error", "bad_response", "empty"})
+RETRIED = frozenset({"unreachable", "timeout", "rate_limited", "server_error", "incomplete", "empty"})
 """Kinds of failures that another attempt may cure."""
 
 

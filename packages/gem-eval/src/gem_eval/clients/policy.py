@@ -73,8 +73,14 @@ class ModelPolicy(Policy[Any, Any]):
         choice("protocol", protocol, ("auto", "chat", "completions", "generate", "messages", "responses"))
         self._plain = protocol in ("completions", "generate")
         self._exact_prompt: SampledPrompt | None = None
-        if boolean("exact_tokens", exact_tokens):
-            refuse_pictures(None if env is None else env.spec)
+        carriers = (
+            "exact tokens" if boolean("exact_tokens", exact_tokens)
+            else "prompts without a chat template" if self._plain
+            else "models in this process" if getattr(client, "text_alone", False)
+            else None
+        )  # fmt: skip
+        if env is not None and carriers is not None:
+            refuse_pictures(env.spec, carriers)
         source = token_source(client, tokenizer, exact_tokens)
         if source is not None:
             self._exact_prompt = SampledPrompt(source, "appended", {"tools": self._tools} if self._tools else {})

@@ -34,7 +34,7 @@ _RETRIES_UNSEEN = 2
 """Repetitions of a request to an address at which no server has answered yet: it is more likely wrong than busy."""
 
 _RETRIES_ANSWERED = 3
-"""Repetitions of a request that is answered, with something that is no completion: that seldom passes."""
+"""Repetitions of a request that is answered with status 200, and without a completion: that seldom passes."""
 
 _PASSING = ("rate_limited", "timeout", "unreachable")
 
@@ -154,7 +154,7 @@ class RequestSender:
 
     def _most(self, error: ModelError) -> int:
         """Return the number of repetitions after a failure; few where no server has ever been seen."""
-        if error.failure_kind == "unreachable" and not self._reached:
+        if error.failure_kind in ("unreachable", "incomplete") and not self._reached:
             return min(self._retries, _RETRIES_UNSEEN)
         if error.answered and error.failure_kind not in _PASSING:
             return min(self._retries, _RETRIES_ANSWERED)
@@ -238,10 +238,12 @@ def _answer(content: bytes, headers: Mapping[str, str]) -> Any:
     try:
         return decoded(content)
     except ValueError as error:
-        if content.lstrip()[:1] == b"<":
+        kind, begin = "bad_response", content.lstrip()[:1]
+        if begin == b"<":
             reason = "the server answered 200 with a page of HTML; check the base URL"
-        elif not content.strip():
-            reason = "the server answered 200 with nothing"
-        else:
+        elif not begin:
+            kind, reason = "incomplete", "the server answered 200 with nothing"
+        else:  # what begins as JSON was cut off before it reached this machine
+            kind = "incomplete" if begin in b"{[" else kind
             reason = f"the server's answer is no JSON: {readable(str(error), 120)}"
-        raise ModelError("bad_response", reason) from error
+        raise ModelError(kind, reason) from error

@@ -30,6 +30,7 @@ _OVERFLOW = re.compile(
 )
 _OVERFLOW_PARAMS = frozenset({"input_tokens", "prompt_tokens", "input_ids"})
 _RATE = re.compile(r"rate[ _-]?limit|too many requests|queue (?:is )?full|overloaded|\bcapacity\b", re.IGNORECASE)
+_BUSY = re.compile(r"\bbusy\b|temporar|try again|unavailable|time[ds]? ?out", re.IGNORECASE)
 _FILTER = re.compile(r"content[ _-]?(?:filter|policy|management)|responsibleai|safety system|moderation", re.IGNORECASE)
 _QUOTA = re.compile(r"insufficient[ _-]?(?:quota|balance|credit)|exceeded your current quota|billing", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,200})", re.IGNORECASE)
@@ -58,8 +59,12 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes) -> ModelError 
     return ModelError(kind, message, status=status, retry_after=delay, retryable=False if status == 501 else None)
 
 
-def error_in_answer(answer: Any, headers: Mapping[str, str]) -> ModelError | ContextOverflow:
-    """Return the error that the body of an answer with status 200 stands for, where an answer should be."""
+def error_in_answer(answer: Any, headers: Mapping[str, str], *, streamed: bool = False) -> ModelError | ContextOverflow:
+    """Return the error that the body of an answer with status 200 stands for, where an answer should be.
+
+    An error counts as if it came with the status that it names, or that its words mean. Where it names none, or 500,
+    it is the server's answer to this request, and ``bad_response``; but a stream has no other place for a status.
+    """
     if not isinstance(answer, dict):
         shown = "null" if answer is None else type(answer).__name__
         return ModelError("bad_response", f"the server answered 200 with {shown} in place of an object")
@@ -74,9 +79,13 @@ def error_in_answer(answer: Any, headers: Mapping[str, str]) -> ModelError | Con
     if _is_overflow(words, fields):
         return ContextOverflow(f"the model's context is full: {readable(text)}")
     code = fields.get("code", "")
-    status = int(code) if code.isascii() and code.isdecimal() and 400 <= int(code[:9]) < 600 else 500
+    named = int(code) if code.isascii() and code.isdecimal() and 400 <= int(code[:9]) < 600 else None
+    passing = _RATE.search(words) or _BUSY.search(words)
+    status = named or (503 if passing else 500 if streamed else 400)
     message = f"the server answered 200 with an error: {readable(text) or code}"
     kind = _kind(status, words)
+    if not streamed and kind in ("bad_request", "server_error") and named in (None, 500) and not passing:
+        kind = "bad_response"
     return ModelError(kind, message, status=status, retry_after=retry_delay(headers, words))
 
 

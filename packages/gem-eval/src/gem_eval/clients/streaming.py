@@ -43,9 +43,9 @@ def joined_stream(content: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
         try:
             chunk = decoded(data)
         except ValueError as error:
-            raise ModelError("bad_response", "the stream breaks off in the middle of an event") from error
+            raise ModelError("incomplete", "the stream breaks off in the middle of an event") from error
         if not isinstance(chunk, dict) or chunk.get("error") or ("choices" not in chunk and "message" in chunk):
-            raise error_in_answer(chunk, headers)
+            raise error_in_answer(chunk, headers, streamed=True)
         for name in ("id", "model", "prompt_token_ids", "usage", "metadata", "sglext"):
             if chunk.get(name) is not None:
                 whole[name] = chunk[name]
@@ -53,9 +53,9 @@ def joined_stream(content: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
         if isinstance(choices, list) and choices and isinstance(choices[0], dict):
             _add(choice, choices[0])
     if not choice:
-        raise ModelError("bad_response", "the stream ends without an answer")
+        raise ModelError("bad_response" if ended else "incomplete", "the stream ends without an answer")
     if not ended and choice.get("finish_reason") is None:
-        raise ModelError("bad_response", "the stream breaks off before the end of the answer")
+        raise ModelError("incomplete", "the stream breaks off before the end of the answer")
     for holder in (choice, choice.get("message", {})):
         holder.update({name: "".join(holder[name]) for name in _TEXTS if name in holder})
     return {**whole, "choices": [choice]}

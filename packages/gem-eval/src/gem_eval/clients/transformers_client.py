@@ -57,6 +57,9 @@ class TransformersClient:
     extra_fields = frozenset({"top_k"})
     """What :attr:`Sampling.extra` may hold."""
 
+    text_alone = True
+    """Pictures do not reach the model."""
+
     def __init__(
         self,
         path: str,

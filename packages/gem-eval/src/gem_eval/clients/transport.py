@@ -75,7 +75,7 @@ class HttpTransport:
         connections at the moment at which a client uses them again, and often several at once.
 
         Raises:
-            ModelError: unreachable, timeout or bad_response.
+            ModelError: unreachable, timeout, incomplete or bad_response.
             NotSupportedError: on another event loop than the first request's.
         """
         import aiohttp
@@ -176,10 +176,10 @@ class HttpTransport:
         if isinstance(error, aiohttp.ClientConnectorError):
             return ModelError("unreachable", f"no connection to {error.host}:{error.port}: {_reason(error.os_error)}")
         if isinstance(error, aiohttp.ClientPayloadError):
-            return ModelError("bad_response", "the server's answer is cut off or damaged")
+            return ModelError("incomplete", "the server's answer is cut off or damaged")
         if isinstance(error, (aiohttp.ClientConnectionError, OSError)):
             return ModelError("unreachable", f"the connection broke before the answer: {_reason(error)}")
-        return ModelError("bad_response", f"the server's answer is not HTTP: {_reason(error)}")
+        return ModelError("incomplete", f"the server's answer is not HTTP: {_reason(error)}")
 
 
 def _reason(error: BaseException) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gem.errors import ArgumentError
+from gem_eval.clients.errors import RETRIED
 from gem_eval.rewards.episode_source import EpisodeSource
 from gem_eval.runs.episode_row import EpisodeRow
 from gem_eval.runs.score_files import ScoreEntry, ScoreWriter
@@ -21,10 +22,8 @@ from gem_questions.rewards import Reward, RewardContext, Score, score_episode, s
 
 __all__ = ["RescoreSummary", "rescore"]
 
-_ENDPOINT_KINDS = frozenset(
-    ("unreachable", "timeout", "rate_limited", "server_error", "bad_response", "authentication", "empty", "exception")
-)
-"""Reasons for an unreadable score that may have passed by the next attempt."""
+_ENDPOINT_KINDS = RETRIED | {"bad_response", "authentication", "exception"}
+"""Reasons for an unreadable score that may have passed when the command runs again."""
 
 
 @dataclass

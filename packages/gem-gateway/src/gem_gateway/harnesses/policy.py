@@ -25,6 +25,7 @@ from gem_gateway.harnesses.task_text import task_text
 from gem_gateway.lineages.recorder import LineageRecorder
 from gem_gateway.mcp_env.episode_calls import EpisodeCalls, tools_of
 from gem_gateway.sessions import GatewaySession
+from gem_rollout.chat_templates.rendered_text import refuse_pictures
 from gem_rollout.lineages import LineageTree
 from gem_rollout.lineages.tree import recorded_lineages
 
@@ -85,6 +86,8 @@ class HarnessPolicy(Policy[Any, Any]):
         self._host = host
         self._budget = budget
         self._seconds = seconds
+        if exact_tokens:
+            refuse_pictures(env.spec)
         self._exact_tokens, self._tokenizer = exact_tokens, tokenizer
         self._uses_host = False
         self._episode: _RunningEpisode | None = None

@@ -72,12 +72,12 @@ def text_only(messages: Sequence[Message]) -> list[Message]:
     return shown
 
 
-def refuse_pictures(spec: EnvSpec | None) -> None:
-    """Raise NotSupportedError if an environment declares that it shows more than text, which ids alone cannot carry."""
+def refuse_pictures(spec: EnvSpec | None, carriers: str = "exact tokens") -> None:
+    """Raise NotSupportedError if an environment declares that it shows more than the text that ``carriers`` carry."""
     others = [name for name in (spec.modality if spec else ()) if name != "text"]
     if spec is not None and others:
         raise NotSupportedError(
-            f"exact tokens carry text alone, and {spec.id} shows {', '.join(others)} as its modality says, which would "
+            f"{carriers} carry text alone, and {spec.id} shows {', '.join(others)} as its modality says, which would "
             "not reach the model; play it through a chat endpoint"
         )
 
