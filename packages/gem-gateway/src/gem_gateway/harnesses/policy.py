@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -10,17 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from gem.core import Env, Info
-from gem.errors import EpisodeLimitError
+from gem.errors import EpisodeLimitError, GemError
 from gem.policies import Act, Policy
 from gem_eval.clients import Completion, ModelClient, ModelError, Sampling
 from gem_eval.clients.session import episode_session
 from gem_gateway.budgets import CallBudget
 from gem_gateway.calls import ModelCall
 from gem_gateway.harnesses.agent_task import AgentTask
-from gem_gateway.harnesses.episode_run import EPISODE_COMMAND, EpisodeRun
+from gem_gateway.harnesses.boxes import HarnessBox, obstacle_to_box
+from gem_gateway.harnesses.episode_run import EpisodeRun
 from gem_gateway.harnesses.errors import HarnessError
 from gem_gateway.harnesses.harness import Harness
 from gem_gateway.harnesses.host import HarnessHost
+from gem_gateway.harnesses.own_folders import OwnFolders
+from gem_gateway.harnesses.place import ProgramPlace
+from gem_gateway.harnesses.task_box import TaskBox
 from gem_gateway.harnesses.task_text import task_text
 from gem_gateway.lineages.recorder import LineageRecorder
 from gem_gateway.mcp_env.episode_calls import EpisodeCalls, tools_of
@@ -60,6 +65,7 @@ class HarnessPolicy(Policy[Any, Any]):
         seconds: after which an episode ends at the limit ``seconds``.
         exact_tokens: ask the model with token ids, as :class:`LineageRecorder` does.
         tokenizer: for it.
+        box: where the program runs; see :func:`~gem_gateway.harnesses.policies.harness_policy`.
     """
 
     def __init__(
@@ -75,6 +81,7 @@ class HarnessPolicy(Policy[Any, Any]):
         seconds: float,
         exact_tokens: bool = False,
         tokenizer: Any = None,
+        box: HarnessBox = "auto",
     ) -> None:
         self._harness = harness
         self._install = install
@@ -86,6 +93,8 @@ class HarnessPolicy(Policy[Any, Any]):
         self._budget = budget
         self._seconds = seconds
         self._exact_tokens, self._tokenizer = exact_tokens, tokenizer
+        self._box = box
+        self._obstacle = ""
         self._uses_host = False
         self._episode: _RunningEpisode | None = None
 
@@ -140,30 +149,44 @@ class HarnessPolicy(Policy[Any, Any]):
                 turns=lambda: calls.taken,
             )
             answerer = _Noticing(recorder)
+            place = await self._place(stack)
+            doors = place.doors
+            to_gateway, to_episode = map(_origin, doors) if doors else (None, None)
             session = self._host.gateway.open(
                 answerer,
                 budget=self._budget,
                 sampling=replace(self._sampling, session=self._session),
                 model=self._client.model,
+                origin=to_gateway,
             )
             stack.push_async_callback(session.close)
-            served = stack.enter_context(self._host.episodes.serve(calls))
+            served = stack.enter_context(self._host.episodes.serve(calls, to_episode))
+            if doors:
+                await stack.enter_async_context(self._host.gateway.listening(doors[0], session))
+                await stack.enter_async_context(self._host.episodes.listening(doors[1], served))
             spec = self._env.spec
             single = spec is not None and spec.turns == "single"
-            text = task_text(observation, calls.tools, how=self._harness.tools, episode=EPISODE_COMMAND, single=single)
+            text = task_text(
+                observation,
+                calls.tools,
+                how=self._harness.tools,
+                episode=place.paths.episode,
+                single=single,
+                inside=place.is_inside,
+            )
             dialect = "chat" if self._harness.dialect == "messages" else self._harness.dialect
             task = AgentTask(
                 task=text,
-                task_file=Path("task.txt"),
+                task_file=Path(place.paths.task_file),
                 model=session.model,
                 base_url=session.base_url(dialect),
                 anthropic_base_url=session.base_url("messages"),
                 api_key=session.api_key,
                 mcp_url=served.url,
                 mcp_key=served.key,
-                answer_file=Path("answer.txt"),
+                answer_file=Path(place.paths.answer_file),
             )
-            run = EpisodeRun(self._harness, self._install, task)
+            run = EpisodeRun(self._harness, place, task)
             stack.push_async_callback(run.stop)
             await run.start()
             closing = getattr(self._env.unwrapped, "closing_action", None)
@@ -173,11 +196,42 @@ class HarnessPolicy(Policy[Any, Any]):
             )
         raise AssertionError  # the stack suppresses nothing
 
+    async def _place(self, stack: AsyncExitStack) -> ProgramPlace:
+        """Return a place for the program, made ready; the stack removes it."""
+        if self._box != "never":
+            obstacle = obstacle_to_box(self._harness, self._env, asked=self._box == "always")
+            if obstacle is None:
+                try:
+                    container = await asyncio.to_thread(self._env.unwrapped.agent_box)  # type: ignore[attr-defined]
+                    return await _ready(TaskBox(container, self._harness, self._install), stack)
+                except (GemError, OSError) as error:
+                    if self._box == "always":
+                        raise
+                    obstacle = str(error)
+            if self._box == "always":
+                raise HarnessError(f"{self._harness.name} cannot run in a box: {obstacle}")
+            self._obstacle = obstacle
+        return await _ready(OwnFolders(self._harness, self._install), stack)
+
     async def _end(self, *, grace: bool = False) -> None:
         episode, self._episode = self._episode, None
         if episode is not None:
             # Also when the engine is being closed: nothing may be left behind.
             await asyncio.shield(episode.close(grace=grace))
+
+
+async def _ready(place: ProgramPlace, stack: AsyncExitStack) -> ProgramPlace:
+    """Make a place ready; the stack removes it, or it is removed at once if that fails."""
+    async with AsyncExitStack() as removing:
+        removing.push_async_callback(place.remove)
+        await place.prepare()
+        stack.push_async_callback(removing.pop_all().aclose)
+    return place
+
+
+def _origin(door: socket.socket) -> str:
+    host, port = door.getsockname()
+    return f"http://{host}:{port}"
 
 
 class _RunningEpisode:
@@ -208,6 +262,7 @@ class _RunningEpisode:
         self._deadline = deadline
         self._has_answered = False
         self._counted = (0, 0, 0)
+        self._facts = {"harness": run.harness.name, "harness_box": run.place.name}
 
     def end(self, observation: Any) -> None:
         """Tell the program that the episode is over; its model has few answers left for it."""
@@ -234,11 +289,17 @@ class _RunningEpisode:
         end = loop.create_task(self._run.program.wait())
         try:
             left = max(0.0, self._deadline - loop.time())
-            await asyncio.wait({call, end}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            allowed = self._run.place.seconds_left
+            is_tasks = allowed is not None and allowed < left
+            await asyncio.wait({call, end}, timeout=allowed if is_tasks else left, return_when=asyncio.FIRST_COMPLETED)
             if call.done():
                 return call.result()
             if end.done():
                 return self._last_action()
+            if is_tasks and self._closing is not None:
+                await self._run.stop()  # the environment decides what the end of its time means
+                self._has_answered = True
+                return self._closing
             raise EpisodeLimitError("seconds", f"{self._run.harness.name} has used up its time")
         finally:
             for task in (call, end):
@@ -276,7 +337,7 @@ class _RunningEpisode:
             action,
             usage={"prompt_tokens": prompt, "completion_tokens": completion},
             model=self._session.model,
-            metadata={"harness": self._run.harness.name, "model_calls": calls},
+            metadata={**self._facts, "model_calls": calls},
         )
 
 
