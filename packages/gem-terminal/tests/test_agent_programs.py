@@ -1,4 +1,4 @@
-"""An agent program in the container of its task works there, reaches its gateway and its episode, and nothing else."""
+"""An agent program in its box works there, and reaches its gateway and its episode, and nothing else."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from gem.env_spec import EnvSpec
+from gem.registry import spec as find_spec
 from gem_rollout import EpisodeRequest, RolloutEngine
 from gem_rollout.trajectory import EpisodeKey, Trajectory
 from gem_terminal.engines import Engine
@@ -58,20 +59,23 @@ def play(engine: Engine, cache: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         seconds: float = 600.0,
         limit: float = 600.0,
         argument: Any = None,
+        env_id: str | None = None,
     ) -> list[Trajectory]:
         folder = tmp_path / "task"
         for name, content in TASK.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content.replace("{seconds}", str(seconds)))
         kwargs = {"path": str(folder), "engine": engine.name, "strict": True}
-        spec = EnvSpec("local:hello", "gem_terminal:TerminalEnv", kwargs=kwargs)
+        spec = (
+            EnvSpec("local:hello", "gem_terminal:TerminalEnv", kwargs=kwargs) if env_id is None else find_spec(env_id)
+        )
         python = layer.BOX_PYTHON if box == "always" else sys.executable
         command = f"command:{python} -I -S -c {shlex.quote(program)} {shlex.quote(json.dumps(argument))}"
         client = ScriptedClient(model or (lambda _: "Hm."))
         make_policy = harnesses.harness_policy(command, client, box=box, seconds=limit)
 
         async def run() -> list[Trajectory]:
-            plan = [EpisodeRequest(spec, EpisodeKey("local:hello", 0, number)) for number in range(episodes)]
+            plan = [EpisodeRequest(spec, EpisodeKey(spec.id, 0, number)) for number in range(episodes)]
             async with RolloutEngine(plan, make_policy, concurrency=episodes) as running:
                 return [record async for record in running]
 
@@ -162,6 +166,16 @@ def test_nothing_leads_out_of_a_box(play: Play, given: dict[str, Any]) -> None:
     records = play(TRIES.read_text(), meeting.answer, episodes=2, argument=given)
     assert [report["led"] for report in meeting.reports] == [{}, {}], [record.failure for record in records]
     assert all(report["tried"] >= 20 for report in meeting.reports)
+
+
+@pytest.mark.only_engine("namespace")
+def test_nothing_leads_out_of_a_box_of_its_own(play: Play, given: dict[str, Any]) -> None:
+    """So it is for the programs of an environment without a container, whose box bubblewrap makes."""
+    pytest.importorskip("gem_envs_games")
+    meeting = Meeting()
+    given["program"] = f"{layer.BOX}/drivers/in_box.py"
+    records = play(TRIES.read_text(), meeting.answer, episodes=2, argument=given, env_id="game:GuessTheNumber-v0-easy")
+    assert [report["led"] for report in meeting.reports] == [{}, {}], [record.failure for record in records]
 
 
 @pytest.mark.nightly

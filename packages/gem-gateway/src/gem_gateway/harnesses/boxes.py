@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 from gem.core import Env
 from gem_gateway.harnesses.harness import Harness
+from gem_gateway.harnesses.own_box import obstacle_to_own_box
 
-__all__ = ["HarnessBox", "obstacle_to_box"]
+__all__ = ["HarnessBox", "has_container", "obstacle_to_box"]
 
 HarnessBox = Literal["auto", "always", "never"]
-"""``auto``: in the environment's box where program and machine allow it; ``always``: nowhere else; ``never``."""
+"""``auto``: in a box where program and machine allow it; ``always``: nowhere else; ``never``."""
 
 
 def obstacle_to_box(harness: Harness, env: Env[Any, Any], *, asked: bool) -> str | None:
@@ -20,16 +21,20 @@ def obstacle_to_box(harness: Harness, env: Env[Any, Any], *, asked: bool) -> str
 
     Args:
         harness: how the program is run.
-        env: what it plays. One with a box has a method ``agent_box``, such as :class:`gem_terminal.TerminalEnv`.
+        env: what it plays. One with a container has a method ``agent_box``, such as :class:`gem_terminal.TerminalEnv`;
+            for any other there may be a box of its own.
         asked: whether nothing but a box will do. A command then means a program of the box, and otherwise one of this
             machine.
     """
-    if not hasattr(env.unwrapped, "agent_box"):
-        return "the environment has no container of its own"
     if sys.platform != "linux" or platform.libc_ver()[0] != "glibc":
         return "programs are brought into a box with the C library of this machine, which must be Linux with glibc"
     if harness.name == "python":
         return "a function of this process's Python cannot be brought into a box"
     if harness.name == "command" and not asked:
         return "the command is one of this machine; --harness-box always takes it as one of the box"
-    return None
+    return None if has_container(env) else obstacle_to_own_box()
+
+
+def has_container(env: Env[Any, Any]) -> bool:
+    """Return whether an environment has a container in which its agent's program can run."""
+    return hasattr(env.unwrapped, "agent_box")

@@ -18,11 +18,13 @@ from gem_eval.clients.session import episode_session
 from gem_gateway.budgets import CallBudget
 from gem_gateway.calls import ModelCall
 from gem_gateway.harnesses.agent_task import AgentTask
-from gem_gateway.harnesses.boxes import HarnessBox, obstacle_to_box
+from gem_gateway.harnesses.box import Box
+from gem_gateway.harnesses.boxes import HarnessBox, has_container, obstacle_to_box
 from gem_gateway.harnesses.episode_run import EpisodeRun
 from gem_gateway.harnesses.errors import HarnessError
 from gem_gateway.harnesses.harness import Harness
 from gem_gateway.harnesses.host import HarnessHost
+from gem_gateway.harnesses.own_box import OwnBox
 from gem_gateway.harnesses.own_folders import OwnFolders
 from gem_gateway.harnesses.place import ProgramPlace
 from gem_gateway.harnesses.task_box import TaskBox
@@ -192,18 +194,17 @@ class HarnessPolicy(Policy[Any, Any]):
             closing = getattr(self._env.unwrapped, "closing_action", None)
             deadline = asyncio.get_running_loop().time() + self._seconds
             return _RunningEpisode(
-                run, calls, session, answerer, recorder.tree, stack.pop_all(), closing, single, deadline
+                run, calls, session, answerer, recorder.tree, stack.pop_all(), closing, single, deadline, self._obstacle
             )
         raise AssertionError  # the stack suppresses nothing
 
     async def _place(self, stack: AsyncExitStack) -> ProgramPlace:
         """Return a place for the program, made ready; the stack removes it."""
         if self._box != "never":
-            obstacle = obstacle_to_box(self._harness, self._env, asked=self._box == "always")
+            obstacle = await asyncio.to_thread(obstacle_to_box, self._harness, self._env, asked=self._box == "always")
             if obstacle is None:
                 try:
-                    container = await asyncio.to_thread(self._env.unwrapped.agent_box)  # type: ignore[attr-defined]
-                    return await _ready(TaskBox(container, self._harness, self._install), stack)
+                    return await _ready(await self._boxed(), stack)
                 except (GemError, OSError) as error:
                     if self._box == "always":
                         raise
@@ -212,6 +213,12 @@ class HarnessPolicy(Policy[Any, Any]):
                 raise HarnessError(f"{self._harness.name} cannot run in a box: {obstacle}")
             self._obstacle = obstacle
         return await _ready(OwnFolders(self._harness, self._install), stack)
+
+    async def _boxed(self) -> Box:
+        if not has_container(self._env):
+            return OwnBox(self._harness, self._install)
+        container = await asyncio.to_thread(self._env.unwrapped.agent_box)  # type: ignore[attr-defined]
+        return TaskBox(container, self._harness, self._install)
 
     async def _end(self, *, grace: bool = False) -> None:
         episode, self._episode = self._episode, None
@@ -248,6 +255,7 @@ class _RunningEpisode:
         closing: Any,
         single: bool,
         deadline: float,
+        obstacle: str,
     ) -> None:
         self.calls = calls
         self.tree = tree
@@ -263,6 +271,8 @@ class _RunningEpisode:
         self._has_answered = False
         self._counted = (0, 0, 0)
         self._facts = {"harness": run.harness.name, "harness_box": run.place.name}
+        if obstacle:
+            self._facts["harness_box_obstacle"] = obstacle
 
     def end(self, observation: Any) -> None:
         """Tell the program that the episode is over; its model has few answers left for it."""

@@ -5,6 +5,9 @@ object with ``files`` (path → text and mode), ``command``, ``environment`` (in
 ``answer`` (paths of files, or null). When the program has ended, it writes a line with the exit code (negative for a
 signal), the ends of the program's output and errors, and what is in the file ``answer``.
 
+Where this machine's namespaces are not to be entered from outside, its arguments are a descriptor, over which it first
+sends listening sockets, and their ports.
+
 It kills the program when its standard input is closed, which also happens when the process that opened the box dies.
 """
 
@@ -12,9 +15,12 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,6 +32,8 @@ _LAST_WORDS_IN = 1.0
 
 def main() -> None:
     """Run the program of the request, and report."""
+    if len(sys.argv) > 1:
+        _listen(int(sys.argv[1]), map(int, sys.argv[2:]))
     _tell({"home": os.environ.get("HOME") or str(Path.home())})
     request = json.loads(sys.stdin.readline())
     for name, (text, mode) in request["files"].items():
@@ -60,6 +68,13 @@ def main() -> None:
         reader.join(_LAST_WORDS_IN)
     _tell({"code": code, "output": _text(output), "errors": _text(errors), "answer": _content(request["answer"])})
     os._exit(0)  # threads wait for input
+
+
+def _listen(channel: int, ports: Iterable[int]) -> None:
+    """Send sockets that listen on ports of 127.0.0.1, and keep none of them."""
+    with socket.socket(fileno=channel) as there, ExitStack() as listeners:
+        made = [listeners.enter_context(socket.create_server(("127.0.0.1", port), backlog=128)) for port in ports]
+        socket.send_fds(there, [b"l"], [listener.fileno() for listener in made])
 
 
 def _tell(message: dict[str, Any]) -> None:
