@@ -30,8 +30,8 @@ def obstacle_to_box(harness: Harness, env: Env[Any, Any], *, asked: bool) -> str
         return "programs are brought into a box with the C library of this machine, which must be Linux with glibc"
     if harness.name == "python":
         return "a function of this process's Python cannot be brought into a box"
-    if harness.name == "command" and not asked:
-        return "the command is one of this machine; --harness-box always takes it as one of the box"
+    if harness.installer is None and not asked:
+        return f"{harness.command[0]} is a program of this machine; --harness-box always takes it as one of the box"
     return None if has_container(env) else obstacle_to_own_box()
 
 

@@ -7,15 +7,17 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from select import select
+from tempfile import TemporaryFile
 
 from gem_gateway.harnesses.box import EPISODE_PORT, GATEWAY_PORT, SCRIPT, Box
 from gem_gateway.harnesses.boxed_program import BoxChannel
 from gem_gateway.harnesses.errors import HarnessError
+from gem_processes.container_calls import container_program
 
 __all__ = ["OwnBox", "obstacle_to_own_box"]
 
@@ -42,15 +44,15 @@ class OwnBox(Box):
 
     async def open(self, shown: Mapping[str, Path]) -> BoxChannel:
         ours, theirs = socket.socketpair()
-        with ours, theirs:
+        with ours, theirs, _filter() as calls:
             ports = (str(GATEWAY_PORT), str(EPISODE_PORT))
             # Of this thread, which runs the event loop: bubblewrap's processes die with the thread that started them.
             process = subprocess.Popen(  # noqa: S603  # a fixed command
-                [*_command(shown), *SCRIPT, str(theirs.fileno()), *ports],
+                [*_command(shown, calls), *SCRIPT, str(theirs.fileno()), *ports],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), calls],
                 env=_START,
                 start_new_session=True,
             )
@@ -75,17 +77,43 @@ def obstacle_to_own_box() -> str | None:
     if shutil.which("bwrap") is None:
         return "a box needs bubblewrap, which is not installed (Debian: apt install bubblewrap)"
     try:
-        tried = subprocess.run([*_command({}), "true"], capture_output=True, timeout=_LISTENS_IN, check=False)  # noqa: S603
+        with _filter() as calls:
+            tried = subprocess.run(  # noqa: S603  # a fixed command
+                [*_command({}, calls), "true"],
+                capture_output=True,
+                timeout=_LISTENS_IN,
+                check=False,
+                pass_fds=[calls],
+            )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap does not work here: {error}"
     said = tried.stderr.decode(errors="replace").strip()[-300:]
     return f"bubblewrap does not work here: {said}" if tried.returncode else None
 
 
-def _command(shown: Mapping[str, Path]) -> list[str]:
-    """Return the beginning of the command line that runs a program in a box."""
+@contextmanager
+def _filter() -> Iterator[int]:
+    """Hold a file with the filter of system calls, and give its descriptor.
+
+    Raises:
+        OSError: if the system calls of this machine are not known.
+    """
+    program = container_program()
+    with TemporaryFile() as file:
+        file.write(program)
+        file.seek(0)
+        yield file.fileno()
+
+
+def _command(shown: Mapping[str, Path], calls: int) -> list[str]:
+    """Return the beginning of the command line that runs a program in a box.
+
+    Args:
+        shown: path in the box → folder of this machine.
+        calls: a descriptor of the filter of system calls.
+    """
     words = ["bwrap", "--unshare-all", "--uid", "1000", "--gid", "1000", "--die-with-parent", "--new-session"]
-    words += ["--cap-drop", "ALL", "--hostname", "box", "--clearenv"]
+    words += ["--cap-drop", "ALL", "--hostname", "box", "--clearenv", "--seccomp", str(calls)]
     words += [word for name, value in _VARIABLES.items() for word in ("--setenv", name, value)]
     for path in map(Path, _SYSTEM):
         if path.is_symlink():
