@@ -48,6 +48,7 @@ _TYPES = {
     "cache_hit_rate": "float64",
     "first_token_calls": "int64",
     "first_token_p50": "float64",
+    "harness_box": "string",
 }
 """Column → type of Arrow; a column ``score_NAME`` for each applied reward follows."""
 

@@ -95,6 +95,7 @@ class Box(ProgramPlace):
             "files": files,
             "command": self._started_by_node(command),
             "environment": dict(environment),
+            "folder": None if self.is_inside else self.paths.work,
             "stdin": self.paths.task_file if reads_task else None,
             "answer": self.paths.answer_file if self._harness.answer == "file" else None,
         }
