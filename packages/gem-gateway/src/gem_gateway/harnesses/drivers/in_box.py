@@ -2,8 +2,8 @@
 
 It first writes a line with the home folder of its user, as JSON. Then it reads a line from its standard input: an
 object with ``files`` (path → text and mode), ``command``, ``folder`` (null for its own), ``environment`` (beside its
-own), ``stdin`` and ``answer`` (paths of files, or null). When the program has ended, it writes a line with the exit code
-(negative for a signal), the ends of the program's output and errors, and what is in the file ``answer``.
+own), ``stdin`` and ``answer`` (paths of files, or null). When the program has ended, it writes a line with the exit
+code (negative for a signal), the ends of the program's output and errors, and what is in the file ``answer``.
 
 Where this machine's namespaces are not to be entered from outside, its arguments are a descriptor, over which it first
 sends listening sockets, and their ports.
