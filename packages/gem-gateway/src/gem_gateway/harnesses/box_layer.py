@@ -47,6 +47,7 @@ _UNUSED = (
     "turtledemo",
     "ensurepip",
     "config-*",
+    "*.opt-?.pyc",
 )
 _ALWAYS = ("libstdc++.so.6", "libgcc_s.so.1")
 """Libraries that extensions may load without naming them."""
