@@ -196,10 +196,14 @@ def test_a_model_that_gives_no_answer_is_a_fault_of_the_endpoint(play: Play) -> 
     assert (record.outcome, record.failure.source, record.failure.kind) == ("unknown", "endpoint", "unreachable")
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
-@pytest.mark.parametrize("behaviour", ["plays", pytest.param("gives_up", marks=pytest.mark.nightly)])
-def test_a_program_plays_the_same_in_a_box(play: Play, folder: Path, behaviour: str) -> None:
-    """Where bubblewrap makes one: the same turns, model calls and end as outside of it, and the record says where."""
+@pytest.mark.parametrize("behaviour", ["plays", "gives_up", "answers"])
+def test_a_program_plays_the_same_in_a_box(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str
+) -> None:
+    """Where bubblewrap makes one: the same turns and end as outside of it, and the record says where it ran."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     outside = play(behaviour)
     inside = play(behaviour, box="always")
     assert [turn.action for turn in inside.transitions] == [turn.action for turn in outside.transitions]

@@ -50,6 +50,7 @@ Play = Callable[..., list[Trajectory]]
 def play(engine: Engine, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     """Return a function that has programs of a few lines play the task: text, model, episodes, box → records."""
     monkeypatch.setenv("GEM_TERMINAL_IMAGES", str(cache))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache / "programs"))
 
     def played(
         program: str,

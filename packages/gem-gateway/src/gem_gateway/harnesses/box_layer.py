@@ -51,7 +51,6 @@ _UNUSED = (
 )
 _ALWAYS = ("libstdc++.so.6", "libgcc_s.so.1")
 """Libraries that extensions may load without naming them."""
-_LOADER = "loader"
 _FOUND = re.compile(r"(?:=> |^\s+)(/\S+) \(0x", re.MULTILINE)
 _FOLDERS = ("drivers", "program")
 """Empty folders of the layer, on which others are shown."""
@@ -80,12 +79,13 @@ def box_layer(harness: Harness, install: Path) -> Path:
         except (OSError, ValueError):
             pass
         shutil.rmtree(folder, ignore_errors=True)
-        for name in _FOLDERS:
-            _make(folder / name)
         try:
+            for name in _FOLDERS:
+                (folder / name).mkdir(parents=True)
             _copy_python(folder / "python", install if harness.installer == "pip" else None)
             if harness.installer == "npm":
                 _copy_node(folder / "node")
+            _let_all_read(folder)
         except (OSError, subprocess.SubprocessError) as error:
             raise HarnessError(f"the layer of {harness.name} cannot be made in {folder}: {error}") from error
         (folder / COMPLETE).write_text(json.dumps(made_of), encoding="utf-8")
@@ -95,8 +95,8 @@ def box_layer(harness: Harness, install: Path) -> Path:
 def _copy_python(folder: Path, install: Path | None) -> None:
     """Copy this process's Python without the packages that are installed in it."""
     library = Path(sysconfig.get_path("stdlib"))
-    shutil.copytree(library, folder / _LIBRARY, ignore=shutil.ignore_patterns(*_UNUSED), symlinks=False)
-    _make(folder / _LIBRARY / "site-packages")
+    shutil.copytree(library, folder / _LIBRARY, ignore=shutil.ignore_patterns(*_UNUSED), ignore_dangling_symlinks=True)
+    (folder / _LIBRARY / "site-packages").mkdir()
     # As a virtual environment, every distribution's Python looks into site-packages.
     (folder / "pyvenv.cfg").write_text(f"home = {BOX}/python/bin\ninclude-system-site-packages = false\n")
     extensions = [*(folder / _LIBRARY).rglob("*.so"), *(() if install is None else install.rglob("*.so*"))]
@@ -108,7 +108,7 @@ def _copy_node(folder: Path) -> None:
     node = shutil.which("node")
     if node is None:
         raise HarnessError("the program needs Node.js, which is not installed")
-    _make(folder)
+    folder.mkdir()
     (folder / "exec_path.cjs").write_text(_EXEC_PATH.format(node=BOX_NODE), encoding="utf-8")
     _copy_program(folder, "node", Path(node).resolve(), (), f"--require {BOX}/node/exec_path.cjs ")
 
@@ -116,8 +116,8 @@ def _copy_node(folder: Path) -> None:
 def _copy_program(folder: Path, name: str, program: Path, extensions: Iterable[Path], arguments: str = "") -> None:
     """Copy a program with the libraries that it and its extensions load, and write the wrapper that starts it."""
     native, wrapper = folder / "native", folder / "bin" / name
-    for made in (native, wrapper.parent):
-        _make(made)
+    native.mkdir()
+    wrapper.parent.mkdir()
     shutil.copy2(program, native / name)
     listed = subprocess.run(  # noqa: S603  # a fixed command
         ["ldd", str(program), *map(str, extensions)],  # noqa: S607
@@ -140,7 +140,8 @@ def _copy_program(folder: Path, name: str, program: Path, extensions: Iterable[P
     wrapper.chmod(0o755)
 
 
-def _make(folder: Path) -> None:
-    """Make a folder that every user of a box can look into."""
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o755)
+def _let_all_read(folder: Path) -> None:
+    """Let every user of a box read a folder, whatever the umask of this process."""
+    for path in (folder, *folder.rglob("*")):
+        mode = path.stat().st_mode
+        path.chmod(mode | (0o555 if path.is_dir() or mode & 0o100 else 0o444))

@@ -125,6 +125,7 @@ class BoxedProgram(RunningProgram):
             self.answer = answer if isinstance(answer, str) else ""
         if not self._first.done():
             self._first.set_exception(HarnessError(f"the Python of the box does not run there{self.last_words()}"))
+            self._first.exception()  # after a stop, nobody waits for it
         self._exited.set()
 
 

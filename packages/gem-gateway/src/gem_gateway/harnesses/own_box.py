@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import socket
@@ -60,10 +61,10 @@ class OwnBox(Box):
             channel = _ProcessChannel(process)
             try:
                 ours.settimeout(_LISTENS_IN)
-                _, found, _, _ = socket.recv_fds(ours, 1, len(ports))
+                _, found, _, _ = await asyncio.to_thread(socket.recv_fds, ours, 1, len(ports))
                 if len(found) != len(ports):
-                    said = (channel.read(_LISTENS_IN) or b"").decode(errors="replace").strip()[-500:]
-                    raise HarnessError(f"bubblewrap starts nothing: {said}")
+                    said = await asyncio.to_thread(channel.read, _LISTENS_IN) or b""
+                    raise HarnessError(f"bubblewrap starts nothing: {said.decode(errors='replace').strip()[-500:]}")
             except BaseException:
                 channel.close()
                 raise

@@ -36,13 +36,13 @@ def main() -> None:
         _listen(int(sys.argv[1]), map(int, sys.argv[2:]))
     _tell({"home": os.environ.get("HOME") or str(Path.home())})
     request = json.loads(sys.stdin.readline())
-    for name, (text, mode) in request["files"].items():
-        path = Path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="replace")
-        path.chmod(mode)
     output, errors = bytearray(), bytearray()
     try:
+        for name, (text, mode) in request["files"].items():
+            path = Path(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", errors="replace")
+            path.chmod(mode)
         with Path(request["stdin"] or os.devnull).open("rb") as stdin:
             program = subprocess.Popen(  # noqa: S603  # the user's own program
                 request["command"],
@@ -54,7 +54,7 @@ def main() -> None:
                 start_new_session=True,
             )
     except (OSError, ValueError) as error:
-        said = f"{request['command'][0]} cannot be started: {getattr(error, 'strerror', None) or error}"
+        said = f"{request['command'][0]} cannot be started: {error}"
         _tell({"code": _NOT_STARTED, "output": "", "errors": said, "answer": None})
         return
     threading.Thread(target=_kill_on_request, args=(program,), daemon=True).start()
