@@ -203,6 +203,25 @@ def test_a_program_that_cannot_work_in_its_box_is_no_verdict(play: Play) -> None
     assert "no configuration found" in record.failure.message
 
 
+KILLS_ITS_SUPERVISOR = """
+import json, os, urllib.request
+body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "What now?"}]}).encode()
+url, key = os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"]
+request = urllib.request.Request(f"{url}/chat/completions", body, {"Authorization": f"Bearer {key}"})
+urllib.request.urlopen(request).read()
+os.kill(os.getppid(), 9)
+"""
+
+
+@pytest.mark.nightly
+def test_no_program_evades_its_verdict_by_a_kill(play: Play) -> None:
+    """A program that kills what reports on it has ended, and its work is verified."""
+    (record,) = play(KILLS_ITS_SUPERVISOR)
+    assert [turn.action for turn in record.transitions] == ["<finish/>"]
+    assert record.failure is None
+    assert record.outcome not in ("unknown", "succeeded")
+
+
 @pytest.mark.nightly
 def test_the_time_of_the_task_ends_a_program(play: Play) -> None:
     """A program that does not end is killed when the time of its task is over, and its work is verified."""

@@ -38,7 +38,7 @@ _OPTIONS = [
     click.option(
         "--harness-box",
         type=click.Choice(["auto", "always", "never"]),
-        help="Whether the program of a harness runs in the container of the task  [auto: where it can]",
+        help="Whether the program of a harness runs in a box, such as the container of a task  [auto: where it can]",
     ),
     click.option("--max-calls", type=_POSITIVE, help="Most calls of the model that a harness has in an episode."),
     click.option("--model", "-m", help="Name of the model; without it, the only one that the server has."),

@@ -100,7 +100,7 @@ def install_command(name: str, as_json: bool) -> None:
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
     show_default=True,
-    help="Whether the program runs in the container of a task; auto: where it can.",
+    help="Whether the program runs in a box, such as the container of a task; auto: where it can.",
 )
 @json_option
 def check_command(

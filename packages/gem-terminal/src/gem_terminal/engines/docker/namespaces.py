@@ -12,6 +12,9 @@ from gem_terminal.errors import EngineError
 
 __all__ = ["in_namespace_of", "show"]
 
+_HELD = {"net": "network", "mnt": "files"}
+"""Namespace → what it holds."""
+
 
 def show(pid: int, source: Path, target: str) -> None:
     """Mount a folder of this machine in a container, read-only.
@@ -52,7 +55,7 @@ def in_namespace_of(pid: int, name: str, kind: int, do: Callable[[], object]) ->
 
     Args:
         pid: the process id of the container's first process.
-        name: of the namespace in ``/proc``.
+        name: of the namespace in ``/proc``, ``net`` or ``mnt``.
         kind: the same as a flag.
         do: the function.
     """
@@ -72,7 +75,7 @@ def in_namespace_of(pid: int, name: str, kind: int, do: Callable[[], object]) ->
         descriptor = namespace.fileno()
         if os.path.samestat(os.fstat(descriptor), Path(f"/proc/self/ns/{name}").stat()):
             # A container can end at any moment, and its id go to a process of the machine.
-            raise ProcessLookupError(errno.ESRCH, "the container has ended, or shares this with the machine")
+            raise ProcessLookupError(errno.ESRCH, f"the container has ended, or has the {_HELD[name]} of this machine")
         thread = Thread(target=enter_and_do)  # it alone enters the namespace, and must end there
         thread.start()
         thread.join()
