@@ -23,6 +23,7 @@ from gem_eval.clients import ModelError, ScriptedClient
 from gem_eval.runs import RunFolder
 from gem_gateway.harnesses import harness_policy
 from gem_gateway.harnesses.box_layer import BOX_PYTHON
+from gem_gateway.harnesses.own_box import obstacle_to_own_box
 from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
 from gem_rollout import EpisodeLimits, RolloutEngine, plan_episodes
 from gem_rollout.lineages.certificate import certify
@@ -194,6 +195,25 @@ def test_a_model_that_gives_no_answer_is_a_fault_of_the_endpoint(play: Play) -> 
     record = play("plays", client=ScriptedClient(fail))
     assert record.failure is not None
     assert (record.outcome, record.failure.source, record.failure.kind) == ("unknown", "endpoint", "unreachable")
+
+
+@pytest.mark.parametrize(("box", "place"), [("auto", "none"), ("always", None)])
+def test_a_program_that_fits_no_box(play: Play, monkeypatch: pytest.MonkeyPatch, box: str, place: str | None) -> None:
+    """It stays outside, and the record says why; where only a box will do, its episode fails without bubblewrap."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    obstacle_to_own_box.cache_clear()
+    try:
+        record = play("gives_up", box=box)
+    finally:
+        obstacle_to_own_box.cache_clear()
+    if place is None:
+        assert record.failure is not None
+        assert (record.outcome, record.failure.kind) == ("unknown", "harness_not_started")
+        assert "a box needs bubblewrap" in record.failure.message
+    else:
+        metadata = record.transitions[0].metadata
+        assert metadata["harness_box"] == place
+        assert "is a program of this machine" in metadata["harness_box_obstacle"]
 
 
 @pytest.mark.nightly

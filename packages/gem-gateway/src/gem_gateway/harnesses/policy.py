@@ -193,17 +193,18 @@ class HarnessPolicy(Policy[Any, Any]):
 
     async def _place(self, stack: AsyncExitStack) -> ProgramPlace:
         """Return a place for the program, made ready; the stack removes it."""
+        self._obstacle = ""
         if self._box != "never":
-            obstacle = await asyncio.to_thread(obstacle_to_box, self._harness, self._env, asked=self._box == "always")
+            asked = self._box == "always"
+            obstacle = await asyncio.to_thread(obstacle_to_box, self._harness, self._env, asked=asked)
+            cause: Exception | None = None
             if obstacle is None:
                 try:
                     return await _ready(await self._boxed(), stack)
                 except (GemError, OSError) as error:
-                    if self._box == "always":
-                        raise
-                    obstacle = str(error)
-            if self._box == "always":
-                raise HarnessError(f"{self._harness.name} cannot run in a box: {obstacle}")
+                    obstacle, cause = str(error), error
+            if asked:
+                raise HarnessError(f"{self._harness.name} cannot run in a box: {obstacle}") from cause
             self._obstacle = obstacle
         return await _ready(OwnFolders(self._harness, self._install), stack)
 
