@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import socket
 import zlib
 
 import aiohttp
@@ -269,5 +270,33 @@ def test_a_unix_socket_serves_a_box(tmp_path) -> None:
                 async with client.post(address, data=BODY, headers=headers) as answer:
                     assert (await answer.json())["choices"][0]["message"]["content"] == "yes"
         assert not path.exists()
+
+    asyncio.run(run())
+
+
+def test_a_door_serves_its_session_alone() -> None:
+    """On a further socket, which leads into a box, the key of another session opens nothing, not even its own."""
+
+    async def run() -> None:
+        async with Gateway() as gateway:
+            door = socket.create_server(("127.0.0.1", 0))
+            origin = "http://{}:{}".format(*door.getsockname())
+            inside, other = (
+                gateway.open(ClientAnswerer(ScriptedClient(lambda _: "yes")), origin=at) for at in (origin, None)
+            )
+            found = {}
+            async with gateway.listening(door, inside), aiohttp.ClientSession() as client:
+                for name, session, key in (
+                    ("own", inside, inside.api_key),
+                    ("other's key", inside, other.api_key),
+                    ("other", other, other.api_key),
+                ):
+                    address = f"{origin}/s/{session.id}/v1/chat/completions"
+                    async with client.post(address, data=BODY, headers={"x-api-key": key}) as answer:
+                        found[name] = answer.status
+                address = f"{other.base_url()}/chat/completions"
+                async with client.post(address, data=BODY, headers={"x-api-key": other.api_key}) as answer:
+                    found["other at the gateway"] = answer.status
+            assert found == {"own": 200, "other's key": 401, "other": 401, "other at the gateway": 200}
 
     asyncio.run(run())

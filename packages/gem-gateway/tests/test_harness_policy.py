@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +26,8 @@ from gem_eval.clients import ModelError, ScriptedClient
 from gem_eval.fake_model import FakeModel, FakeModelThread, ModelRequest
 from gem_eval.runs import RunFolder
 from gem_gateway.harnesses import harness_policy
+from gem_gateway.harnesses.box_layer import BOX_PYTHON
+from gem_gateway.harnesses.own_box import obstacle_to_own_box
 from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
 from gem_rollout import EpisodeLimits, RolloutEngine, plan_episodes
 from gem_rollout.lineages.certificate import certify
@@ -58,7 +62,10 @@ def play(folder: Path) -> Play:
         **options: Any,
     ) -> Trajectory:
         model = ReferenceModel()
-        command = f"command:'{sys.executable}' -I -S '{PROGRAM}' {behaviour} '{file}'"
+        program = f"'{sys.executable}' -I -S '{PROGRAM}'"
+        if options.get("box") == "always":  # where the file is not
+            program = f"{BOX_PYTHON} -I -S -c {shlex.quote(PROGRAM.read_text())}"
+        command = f"command:{program} {behaviour} '{file}'"
         make_policy = with_reference_model(harness_policy(command, client or model, **options), model)
 
         async def run() -> Trajectory:
@@ -203,6 +210,40 @@ def test_an_environment_with_pictures_is_refused_where_ids_would_lose_them() -> 
             make(env)
 
 
+@pytest.mark.parametrize(("box", "place"), [("auto", "none"), ("always", None)])
+def test_a_program_that_fits_no_box(play: Play, monkeypatch: pytest.MonkeyPatch, box: str, place: str | None) -> None:
+    """It stays outside, and the record says why; where only a box will do, its episode fails without bubblewrap."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    obstacle_to_own_box.cache_clear()
+    try:
+        record = play("gives_up", box=box)
+    finally:
+        obstacle_to_own_box.cache_clear()
+    if place is None:
+        assert record.failure is not None
+        assert (record.outcome, record.failure.kind) == ("unknown", "harness_not_started")
+        assert "a box needs bubblewrap" in record.failure.message
+    else:
+        metadata = record.transitions[0].metadata
+        assert metadata["harness_box"] == place
+        assert "is a program of this machine" in metadata["harness_box_obstacle"]
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+@pytest.mark.parametrize("behaviour", ["plays", "gives_up", "answers"])
+def test_a_program_plays_the_same_in_a_box(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str
+) -> None:
+    """Where bubblewrap makes one: the same turns and end as outside of it, and the record says where it ran."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    outside = play(behaviour)
+    inside = play(behaviour, box="always")
+    assert [turn.action for turn in inside.transitions] == [turn.action for turn in outside.transitions]
+    assert (inside.outcome, inside.stop_reason) == (outside.outcome, outside.stop_reason)
+    assert [record.transitions[0].metadata["harness_box"] for record in (outside, inside)] == ["none", "own"]
+
+
 @pytest.mark.nightly
 def test_a_limit_of_turns_ends_the_program(play: Play) -> None:
     """A limit of the engine tells the program that the episode is over, and the program ends by itself."""
@@ -257,6 +298,7 @@ def test_an_evaluation_plays_with_a_program(tmp_path: Path, monkeypatch: pytest.
     for arguments in ((GAME, *options), ("--resume", "run")):
         done = CliRunner().invoke(eval_command, arguments, catch_exceptions=False)
         assert done.exit_code == 0, done.output
+    assert "ran on this machine, with the rights of its user: 1 of 1 episodes" in " ".join(done.output.split())
     run = RunFolder("run")
     assert (run.config.agent, run.config.harness) == ("command:echo with scripted", "command:echo 'no number'")
     (row,) = run.rows()

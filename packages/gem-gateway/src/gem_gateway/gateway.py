@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +144,7 @@ class Gateway:
         budget: CallBudget | None = None,
         sampling: Sampling | None = None,
         settings: CallSettings | None = None,
+        origin: str | None = None,
     ) -> GatewaySession:
         """Return a new session, which takes calls from now on.
 
@@ -153,13 +157,14 @@ class Gateway:
             sampling: what it sets takes precedence over the program's own sampling: an evaluation decides about the
                 temperature, for example. Its ``max_tokens`` is the most that a program may ask for.
             settings: what programs may ask for.
+            origin: what its base URLs begin with, for a program that reaches the gateway by :meth:`listening`.
 
         Raises:
             ArgumentError: if the key belongs to another open session.
         """
         session = GatewaySession(
             answerer,
-            self.origin,
+            self.origin if origin is None else origin.rstrip("/"),
             self._forget,
             name=name,
             model=model,
@@ -173,15 +178,33 @@ class Gateway:
         self.sessions[session.id] = self._by_key[session.key_digest] = session
         return session
 
+    @asynccontextmanager
+    async def listening(self, listener: socket.socket, session: GatewaySession) -> AsyncIterator[None]:
+        """Take the calls of one session from a further socket, and those of no other session there.
+
+        Args:
+            listener: a listening socket, also of another network namespace; closed at the end of the context.
+            session: an open session.
+        """
+        limits = self._limits
+        handle = partial(self._handle, only=session)
+        server = CallServer(handle, head_seconds=limits.head_seconds, connections=limits.connections)
+        accepting = await asyncio.get_running_loop().create_server(server, sock=listener)
+        try:
+            yield
+        finally:
+            accepting.close()
+            await server.shutdown(_SHUTDOWN_SECONDS)
+
     def _forget(self, session: GatewaySession) -> None:
         self.sessions.pop(session.id, None)
         self._by_key.pop(session.key_digest, None)
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _handle(self, request: web.BaseRequest, *, only: GatewaySession | None = None) -> web.StreamResponse:
         path = parsed_path(request.raw_path)
         dialect = _DIALECTS.get(path.endpoint)
         try:
-            session = self._session(request, path)
+            session = self._session(request, path, only)
             if path.endpoint == _COUNT_PATH:
                 self._check_method(request, "POST")
                 return await self._count(request, session)
@@ -196,8 +219,8 @@ class Gateway:
             told = "/messages" if path.endpoint.startswith("/messages") else "/chat/completions"
             return error_response(error, dialect or _DIALECTS[told])
 
-    def _session(self, request: web.BaseRequest, path: CallPath) -> GatewaySession:
-        """Return the session of a request.
+    def _session(self, request: web.BaseRequest, path: CallPath, only: GatewaySession | None) -> GatewaySession:
+        """Return the session of a request, which may be limited to one.
 
         A key that opens another session is refused as one that opens none is, so that no program learns what else
         there is.
@@ -205,9 +228,9 @@ class Gateway:
         key = key_of(request)
         digest = key_digest(key)
         session = self.sessions.get(path.session) if path.session else self._by_key.get(digest)
-        if session is None and not path.session and self.opener is not None:
+        if session is None and not path.session and self.opener is not None and only is None:
             session = self.opener(key)
-        if session is None or not session.opened_by(digest):
+        if session is None or only not in (None, session) or not session.opened_by(digest):
             raise ModelCallError(
                 "authentication", "the key opens no session here: it is wrong, or the session has ended"
             )

@@ -14,6 +14,7 @@ from collections.abc import Container
 from gem_processes.syscall_numbers import numbers_on
 
 __all__ = [
+    "CLONE_FS",
     "CLONE_NEWCGROUP",
     "CLONE_NEWIPC",
     "CLONE_NEWNET",
@@ -23,9 +24,11 @@ __all__ = [
     "CLONE_NEWUTS",
     "Init",
     "adopt_orphans",
+    "attach_mount",
     "bind",
     "bound_capabilities",
     "close_from",
+    "copy_of_mount",
     "detach",
     "die_with_parent",
     "drop_capabilities",
@@ -44,6 +47,7 @@ __all__ = [
     "unshare",
 ]
 
+CLONE_FS = 0x00000200
 CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
 CLONE_NEWUTS = 0x04000000
@@ -55,14 +59,15 @@ CLONE_NEWNET = 0x40000000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 1, 2, 4, 8, 4096, 16384, 1 << 18
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _MNT_DETACH = 2
-_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
+_OPEN_TREE_CLONE, _MOVE_MOUNT_F_EMPTY_PATH = 1, 4
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_CHILD_SUBREAPER = 1, 4, 22, 36
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 24, 38, 47, 4
 _CAPABILITIES = 41
 """CAP_CHOWN is 0; the last capability of Linux, CAP_CHECKPOINT_RESTORE, is 40."""
 _SECCOMP_MODE_FILTER = 2
-_CLONE_VM, _CLONE_FS, _CLONE_FILES = 0x100, 0x200, 0x400
+_CLONE_VM, _CLONE_FILES = 0x100, 0x400
 _STACK, _CONTEXT, _ALIGNMENT = 16384, 8192, 64
 """Bytes; a context is at most 4,560 bytes long (aarch64)."""
 
@@ -160,6 +165,30 @@ def read_only(path: str, *, recursive: bool = True, devices: bool = False) -> No
     _checked(done, f"read-only mount at {path}")
 
 
+def copy_of_mount(path: str) -> int:
+    """Return a descriptor of a copy of a file or folder as a mount, read-only and without set-user-id programs.
+
+    It belongs to no mount namespace, so that :func:`attach_mount` can attach it in another one. Mounts below the path
+    are not in it.
+    """
+    tree = _call("open_tree", _AT_FDCWD, os.fsencode(path), _OPEN_TREE_CLONE | os.O_CLOEXEC)
+    _checked(tree, f"open_tree of {path}")
+    wanted = _MountAttributes(_ATTR_RDONLY | _ATTR_NOSUID | _ATTR_NODEV, 0, 0, 0)
+    done = _call("mount_setattr", tree, b"", _AT_EMPTY_PATH, ctypes.byref(wanted), ctypes.sizeof(wanted))
+    try:
+        _checked(done, f"read-only mount of {path}")
+    except OSError:
+        os.close(tree)
+        raise
+    return tree
+
+
+def attach_mount(descriptor: int, target: str) -> None:
+    """Attach a mount of :func:`copy_of_mount` to a path of this process's mount namespace."""
+    done = _call("move_mount", descriptor, b"", _AT_FDCWD, os.fsencode(target), _MOVE_MOUNT_F_EMPTY_PATH)
+    _checked(done, f"mount at {target}")
+
+
 def pivot_root(new: str, old: str) -> None:
     """Make ``new`` the root of the file system; the old one is then at ``old``."""
     _checked(_call("pivot_root", new.encode(), old.encode()), "pivot_root")
@@ -255,7 +284,7 @@ class Init:
             _libc.makecontext(ctypes.c_void_p(ignore), _libc.signal, len(ignored), *ignored)
             _libc.makecontext(ctypes.c_void_p(wait), _libc.pause, 0)
             function = ctypes.cast(_libc.setcontext, ctypes.c_void_p)
-            flags = _CLONE_VM | _CLONE_FS | _CLONE_FILES | signal.SIGCHLD
+            flags = _CLONE_VM | CLONE_FS | _CLONE_FILES | signal.SIGCHLD
             self.pid: int = _libc.clone(function, ctypes.c_void_p(stacks[2] + _STACK), flags, ctypes.c_void_p(ignore))
             """Its process id in the namespace of this process."""
             _checked(self.pid, "clone")

@@ -24,6 +24,7 @@ from gem_terminal.actions import (
 )
 from gem_terminal.engines import Engine
 from gem_terminal.episodes.acting import carry_out, repeat
+from gem_terminal.episodes.agent_box import AgentBox
 from gem_terminal.episodes.episode_sessions import EpisodeSessions
 from gem_terminal.episodes.episode_snapshots import EpisodeSnapshot, keep_snapshot, kept_snapshot
 from gem_terminal.episodes.episode_state import OVER, WORKING, EpisodeState
@@ -281,6 +282,19 @@ class TerminalEnv(Env[str, Action]):
         self._sessions.snapshot = snapshot  # until there is a session, or the next step tries again
         self._arrive(snapshot)
         self._sessions.snapshot = None
+
+    def agent_box(self) -> AgentBox:
+        """Return the container of this episode as a box for an agent program that plays it.
+
+        What the program does there is no action: the episode ends when it sends one, such as :attr:`closing_action`.
+
+        Raises:
+            ResetNeededError: if no episode has begun.
+            EpisodeFinishedError: if the episode is over.
+            EngineError: if the container died.
+        """
+        self._at.check_working()
+        return (self._session or self._continued()).agent_box()
 
     def __getstate__(self) -> dict[str, Any]:
         """Exclude the container: a copy repeats the actions in a container of its own."""

@@ -50,6 +50,7 @@ _TYPES = {
     "first_token_p50": "float64",
     "token_calls": "int64",
     "exact_calls": "int64",
+    "harness_box": "string",
 }
 """Column → type of Arrow; a column ``score_NAME`` for each applied reward follows."""
 

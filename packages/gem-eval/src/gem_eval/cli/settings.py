@@ -35,6 +35,11 @@ _OPTIONS = [
         metavar="NAME",
         help="Agent program that plays with the model: codex, qwen-code …, command:PROGRAM, python:MODULE:FUNCTION.",
     ),
+    click.option(
+        "--harness-box",
+        type=click.Choice(["auto", "always", "never"]),
+        help="Whether the program of a harness runs in a box, such as the container of a task  [auto: where it can]",
+    ),
     click.option("--max-calls", type=_POSITIVE, help="Most calls of the model that a harness has in an episode."),
     click.option("--model", "-m", help="Name of the model; without it, the only one that the server has."),
     click.option(
@@ -180,7 +185,7 @@ _TABLES = {
         **{name: name for name in ("max_turns", "max_seconds", "act_timeout", "step_timeout")},
         "max_episode_tokens": "max_tokens",
     },
-    "harness_options": {"max_calls": "calls"},
+    "harness_options": {"max_calls": "calls", "harness_box": "box"},
     "judge": {"judge_model": "model", "judge_url": "base_url"},
     "client": {name: name for name in ("requests_per_minute", "tokens_per_minute", "protocol", "affinity")},
 }

@@ -13,7 +13,14 @@ from gem_questions.rewards.grader import VERDICTS
 from gem_rollout.trajectory import EpisodeKey, Outcome, Trajectory
 from gem_rollout.trajectory.outcome import cut_by_environment, episode_outcome, settled_outcomes, success_of
 
-__all__ = ["STRICT", "EpisodeRow", "Prices", "settle"]
+__all__ = ["HARNESS_BOXES", "STRICT", "EpisodeRow", "Prices", "settle"]
+
+HARNESS_BOXES = {
+    "task": "in the container of its task",
+    "own": "in a box of its own",
+    "none": "on this machine, with the rights of its user",
+}
+"""Where an agent program may run → the same in words."""
 
 STRICT = {"extra": "forbid", "strict": True}
 """How pydantic reads a dataclass from a configuration file: no unknown keys, no conversions."""
@@ -96,6 +103,9 @@ class EpisodeRow:
     exact_calls: int = 0
     """Those of them whose prompt is an earlier call's prompt, the ids sampled for it, and new ids: nothing was
     tokenized anew. The first call of an episode, or of a lineage of a program, is none of them."""
+    harness_box: str | None = None
+    """Where an agent program ran, a key of :data:`HARNESS_BOXES`; None for other agents, and for a program that ended
+    before its first action."""
 
     @property
     def key(self) -> EpisodeKey:
@@ -255,6 +265,7 @@ class EpisodeRow:
             answer=_digest(turns[-1].get("action")) if turns else None,
             grade=str(grade) if (grade := info.get("grade")) in VERDICTS else None,
             cost=prices.cost(prompt_tokens or 0, completion_tokens or 0) if known and prices else None,
+            harness_box=_harness_box(turns),
             **call_figures(turns, metadata),
             **values,
         )
@@ -277,6 +288,11 @@ def settle(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:
             if outcome != rows[position].outcome:
                 settled[position] = replace(rows[position], outcome=outcome)
     return settled
+
+
+def _harness_box(turns: Sequence[Mapping[str, Any]]) -> str | None:
+    said = (turns[0].get("metadata") or {}).get("harness_box") if turns else None
+    return said if said in HARNESS_BOXES else None
 
 
 def _values(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:

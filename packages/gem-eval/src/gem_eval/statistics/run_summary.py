@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gem_eval.runs.episode_row import settle
+from gem_eval.runs.episode_row import HARNESS_BOXES, settle
 from gem_eval.statistics.answer_health import AnswerHealth, Hint, examine_answers, give_hints, joined_hints
 from gem_eval.statistics.attempts import estimate_pass_all_k, estimate_pass_at_k
 from gem_eval.statistics.estimates import CONFIDENCE, Estimate, estimate_mean, estimate_share
@@ -276,6 +276,8 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
         )
     if untold:
         notes.append("the environment does not say whether its task was achieved, so there is no share of successes")
+    boxes = Counter(row.harness_box for row in rows if row.harness_box is not None)
+    notes += [f"the agent program ran {HARNESS_BOXES[box]}: {boxes[box]} of {len(rows)} episodes" for box in boxes]
     return EnvironmentSummary(
         env=env,
         episodes=len(scored),

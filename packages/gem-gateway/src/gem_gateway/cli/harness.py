@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from gem_cli.completers import complete_ids
 from gem_cli.output import Table, json_option, print_json, print_prose
 from gem_cli.terminal_text import printable
+
+if TYPE_CHECKING:
+    from gem_gateway.harnesses.boxes import HarnessBox
 
 __all__ = ["harness_command"]
 
@@ -90,8 +95,17 @@ def install_command(name: str, as_json: bool) -> None:
 @click.option(
     "--seconds", type=click.FloatRange(min=0, min_open=True), default=600.0, help="Most seconds of an episode."
 )
+@click.option(
+    "--box",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Whether the program runs in a box, such as the container of a task; auto: where it can.",
+)
 @json_option
-def check_command(name: str, env_ids: tuple[str, ...], seed: int, seconds: float, as_json: bool) -> None:
+def check_command(
+    name: str, env_ids: tuple[str, ...], seed: int, seconds: float, box: HarnessBox, as_json: bool
+) -> None:
     """Have an agent program play with a model that knows the answers, to see whether it works here.
 
     The program really runs and makes every call; the model answers with the calls of the environment's reference
@@ -106,12 +120,13 @@ def check_command(name: str, env_ids: tuple[str, ...], seed: int, seconds: float
 
     from gem_gateway.harnesses.trial import try_out
 
-    table, facts = Table(("environment", "result", "turns", "model calls"), right=("turns", "model calls")), []
+    table, facts = Table(("environment", "result", "box", "turns", "model calls"), right=("turns", "model calls")), []
     for env_id in env_ids or ("game:GuessTheNumber-v0-easy",):
-        trial = asyncio.run(try_out(name, env_id, seed=seed, seconds=seconds))
+        trial = asyncio.run(try_out(name, env_id, seed=seed, seconds=seconds, box=box))
         turns = len(trial.record.transitions)
-        table.add_row(env_id, trial.verdict, str(turns), str(trial.model_calls))
-        facts.append({"id": env_id, "result": trial.verdict, "turns": turns, "model_calls": trial.model_calls})
+        table.add_row(env_id, trial.verdict, trial.box, str(turns), str(trial.model_calls))
+        fact = {"id": env_id, "result": trial.verdict, "box": trial.box}
+        facts.append({**fact, "turns": turns, "model_calls": trial.model_calls})
         if trial.record.failure is not None and not as_json:
             click.echo(printable(trial.record.failure.message), err=True)
     if as_json:

@@ -14,9 +14,9 @@ from filelock import FileLock
 from gem_gateway.harnesses.errors import HarnessError
 from gem_gateway.harnesses.harness import Harness
 
-__all__ = ["folder_of", "install", "installed", "is_installed"]
+__all__ = ["COMPLETE", "folder_of", "install", "installed", "is_installed"]
 
-_COMPLETE = "installed.json"
+COMPLETE = "installed.json"
 """Written last: a folder without it holds an installation that did not end."""
 _INSTALL_SECONDS = 1800.0
 _SHOWN = 600
@@ -70,13 +70,13 @@ def install(harness: Harness) -> Path:
                 _install_from_npm(harness, folder)
             else:
                 _install_with_pip(harness, folder)
-            (folder / _COMPLETE).write_text(json.dumps(list(harness.requirements)), encoding="utf-8")
+            (folder / COMPLETE).write_text(json.dumps(list(harness.requirements)), encoding="utf-8")
     return folder
 
 
 def _matches(folder: Path, harness: Harness) -> bool:
     try:
-        return bool(json.loads((folder / _COMPLETE).read_text(encoding="utf-8")) == list(harness.requirements))
+        return bool(json.loads((folder / COMPLETE).read_text(encoding="utf-8")) == list(harness.requirements))
     except (OSError, ValueError):
         return False
 
@@ -99,7 +99,7 @@ def _install_with_pip(harness: Harness, folder: Path) -> None:
 def _run(harness: Harness, command: list[str]) -> None:
     try:
         done = subprocess.run(  # noqa: S603  # the user's own npm and Python
-            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_INSTALL_SECONDS, check=False
+            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_INSTALL_SECONDS, check=False, umask=0o022
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise HarnessError(f"{harness.name} cannot be installed: {error}") from error

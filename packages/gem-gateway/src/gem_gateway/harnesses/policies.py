@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
-from gem.arguments import real
+from gem.arguments import choice, real
 from gem.core import Env
 from gem.errors import NotSupportedError
 from gem_eval.clients import ModelClient, Sampling
 from gem_gateway.budgets import CallBudget
+from gem_gateway.harnesses.boxes import HarnessBox
 from gem_gateway.harnesses.harness import Harness
 from gem_gateway.harnesses.host import HarnessHost
 from gem_gateway.harnesses.installation import installed
@@ -33,6 +34,7 @@ class HarnessPolicyMaker:
         seconds: float = _SECONDS,
         exact_tokens: bool = False,
         tokenizer: Any = None,
+        box: HarnessBox = "auto",
     ) -> None:
         self.harness = harness
         self._install = installed(harness)
@@ -41,6 +43,7 @@ class HarnessPolicyMaker:
         self._budget = budget
         self._seconds = real("seconds", seconds, minimum=0.0)
         self._tokens = {"exact_tokens": exact_tokens, "tokenizer": tokenizer}
+        self._box: HarnessBox = choice("box", box, get_args(HarnessBox))
         self._host = HarnessHost()
 
     def __call__(self, env: Env[Any, Any], agent: str | None = None) -> HarnessPolicy:
@@ -60,6 +63,7 @@ class HarnessPolicyMaker:
             self._host,
             budget=self._budget,
             seconds=self._seconds,
+            box=self._box,
             **self._tokens,
         )
 
@@ -78,6 +82,7 @@ def harness_policy(
     price_output: float = 0.0,
     exact_tokens: bool = False,
     tokenizer: Any = None,
+    box: HarnessBox = "auto",
 ) -> HarnessPolicyMaker:
     """Return a maker of policies that play with an agent program, for :func:`gem_rollout.rollout` and its engine.
 
@@ -96,6 +101,10 @@ def harness_policy(
         exact_tokens: ask the model with token ids, so that each prompt that continues a recorded call holds exactly
             what was sampled in it; see :class:`gem_gateway.lineages.recorder.LineageRecorder`.
         tokenizer: with ``exact_tokens``, a tokenizer of the same model with a chat template; None asks the client.
+        box: ``"auto"`` runs the program in the container of the environment's task where that is possible, and
+            otherwise on this machine; ``"always"`` nowhere but in a container, where ``command:`` names a program of
+            it; ``"never"`` on this machine, with the rights of this process. Each action's metadata says where the
+            program ran, as ``harness_box``.
 
     Raises:
         ArgumentError, ArgumentTypeError: for an unknown name, or an impossible limit.
@@ -117,4 +126,5 @@ def harness_policy(
         seconds=seconds,
         exact_tokens=exact_tokens,
         tokenizer=tokenizer,
+        box=box,
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from gem_gateway.harnesses.errors import HarnessError
+from gem_gateway.harnesses.place import RunningProgram
 
 __all__ = ["AgentProgram"]
 
@@ -22,12 +23,11 @@ _KEPT_ERRORS = 1 << 14
 _FLOOD = 1 << 16
 """Bytes read at once above which a program waits: one that floods its output slows down itself, and nobody else."""
 _PAUSE = 0.01
-_SHOWN_LINES, _SHOWN_CHARACTERS = 5, 500
 _STOP_SECONDS = 10.0
 """Seconds in which the supervisor kills what a program has started; then its group is killed with it."""
 
 
-class AgentProgram(asyncio.SubprocessProtocol):
+class AgentProgram(RunningProgram, asyncio.SubprocessProtocol):
     """A program under its supervisor, with the last of what it wrote. Belongs to the thread of the event loop."""
 
     def __init__(self) -> None:
@@ -67,15 +67,13 @@ class AgentProgram(asyncio.SubprocessProtocol):
 
     @property
     def returncode(self) -> int | None:
-        """The exit code; negative, the signal that ended it; None while it runs."""
         return self._transport.get_returncode()
 
     async def wait(self) -> None:
-        """Wait for its end. What it has written may still arrive after that."""
         await self._exited.wait()
 
     async def stop(self) -> None:
-        """Kill the program and everything that it has started, and wait for their end. Calling it again is fine."""
+        """Kill the program and everything that it has started, and wait for their end."""
         with suppress(AttributeError):
             cast(Any, self._transport.get_pipe_transport(0)).close()
         with suppress(asyncio.TimeoutError):
@@ -88,12 +86,6 @@ class AgentProgram(asyncio.SubprocessProtocol):
         """Kill the supervisor's process group at once; what has left the group survives."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._transport.get_pid(), signal.SIGKILL)
-
-    def last_words(self) -> str:
-        """Return the end of its error output, or else of its output, as the end of a message."""
-        text = (self.errors.strip() or self.output.strip()).decode(errors="replace")
-        shown = "\n".join(text.splitlines()[-_SHOWN_LINES:])[-_SHOWN_CHARACTERS:]
-        return f"; it wrote last:\n{shown}" if shown else ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.SubprocessTransport, transport)

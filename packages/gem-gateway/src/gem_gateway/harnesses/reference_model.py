@@ -18,6 +18,8 @@ __all__ = ["ReferenceModel", "with_reference_model"]
 _TEXT_CALL = re.compile(r"<tool_call>(.*)</tool_call>", re.DOTALL)
 _SHELLS = ("bash", "shell", "exec_command", "run_shell_command")
 _OVER = "The episode is over."
+_EPISODE_COMMAND = re.compile(r"(\S*/episode) (?:act|call) ")
+"""How the task names the command that plays the episode."""
 _SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 """How mini-swe-agent is told to end."""
 
@@ -29,7 +31,7 @@ class ReferenceModel:
     knows one environment at a time.
 
     Args:
-        plays_by_command: whether the program plays by the command ``./episode`` in its shell. A tool of its own may
+        plays_by_command: whether the program plays by the command ``episode`` in its shell. A tool of its own may
             then have the name of one of the episode's.
     """
 
@@ -39,6 +41,7 @@ class ReferenceModel:
         self._plays_by_command = plays_by_command
         self.requests: list[tuple[list[Message], list[dict[str, Any]]]] = []
         self._searched = False
+        self._command = "./episode"
         self._first: Any = None
         self._policy: Any = None
         self._held: list[tuple[str, dict[str, Any]]] = []  # calls of tools that the program must look up first
@@ -62,6 +65,8 @@ class ReferenceModel:
         names = [tool["function"]["name"] for tool in tools or []]
         if not names:
             return _completion("A title")  # a side request of the program
+        if named := next(filter(None, map(_EPISODE_COMMAND.search, map(_text, messages))), None):
+            self._command = named[1]
         last = _text(messages[-1])
         if _OVER in last:
             if len(names) == 1 and names[0] in _SHELLS:
@@ -112,7 +117,7 @@ class ReferenceModel:
         if offered is not None:
             return _call(offered, arguments)
         shell = next(name for name in names if name in _SHELLS)
-        command = f"./episode call {wanted} {shlex.quote(json.dumps(arguments))}"
+        command = f"{self._command} call {wanted} {shlex.quote(json.dumps(arguments))}"
         return _call(shell, {"cmd" if shell == "exec_command" else "command": command})
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gem.registry import spec as find_spec
+from gem_gateway.harnesses.boxes import HarnessBox
 from gem_gateway.harnesses.policies import harness_policy
 from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
 from gem_gateway.harnesses.table import harness_of
@@ -27,6 +28,11 @@ class HarnessTrial:
     """Tools that its first request offered to the model."""
 
     @property
+    def box(self) -> str:
+        """Where the program ran: ``task`` or ``none``; empty if it made no call."""
+        return next((str(turn.metadata["harness_box"]) for turn in self.record.transitions if turn.metadata), "")
+
+    @property
     def verdict(self) -> str:
         """``solved``, or what happened instead."""
         if self.record.outcome == "succeeded":
@@ -42,6 +48,7 @@ async def try_out(
     seed: int = 0,
     kwargs: Mapping[str, Any] | None = None,
     seconds: float = 600.0,
+    box: HarnessBox = "auto",
 ) -> HarnessTrial:
     """Have an agent program play one episode, with a model that answers with the calls of the reference policy.
 
@@ -51,12 +58,13 @@ async def try_out(
         seed: of the episode.
         kwargs: arguments of the environment.
         seconds: after which the episode ends.
+        box: where the program runs, as for :func:`~gem_gateway.harnesses.policies.harness_policy`.
 
     Raises:
         HarnessError: if the program is not installed.
     """
     model = ReferenceModel(plays_by_command=harness_of(harness).tools == "command")
-    make_policy = with_reference_model(harness_policy(harness, model, seconds=seconds), model)
+    make_policy = with_reference_model(harness_policy(harness, model, seconds=seconds, box=box), model)
     request = EpisodeRequest(find_spec(env_id).with_kwargs(dict(kwargs or {})), EpisodeKey(env_id, seed, 0))
     async with RolloutEngine([request], make_policy, concurrency=1) as engine:
         async for record in engine:

@@ -9,7 +9,8 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import uvicorn
 
@@ -59,16 +60,9 @@ class EpisodeMCPServer:
         # Otherwise each answer would wait 40 ms for an acknowledgement.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._address = f"http://{self._host}:{listener.getsockname()[1]}"
-        self._server = _QuietServer(
-            uvicorn.Config(
-                _Application(self._episodes),
-                log_config=None,
-                log_level="critical",
-                access_log=False,
-                lifespan="on",
-                timeout_graceful_shutdown=int(_STOP_SECONDS),
-            )
-        )
+        protocol = _protocol_server().streamable_http_app(json_response=True, stateless_http=True)
+        self._application = _Application(protocol, self._episodes)
+        self._server = _QuietServer(_configuration(self._application, lifespan="on"))
         self._task = asyncio.get_running_loop().create_task(self._server.serve(sockets=[listener]))
         return self
 
@@ -79,15 +73,36 @@ class EpisodeMCPServer:
         await self._task
 
     @contextlib.contextmanager
-    def serve(self, calls: EpisodeCalls) -> Iterator[EpisodeEndpoint]:
-        """Give an episode an address for as long as the context lasts."""
+    def serve(self, calls: EpisodeCalls, origin: str | None = None) -> Iterator[EpisodeEndpoint]:
+        """Give an episode an address for as long as the context lasts.
+
+        Args:
+            calls: of the episode.
+            origin: what its address begins with, for a program that reaches it by :meth:`listening`.
+        """
         name = secrets.token_hex(8)
-        served = EpisodeEndpoint(calls, f"{self._address}/episodes/{name}/mcp", secrets.token_urlsafe(32))
+        url = f"{self._address if origin is None else origin}/episodes/{name}/mcp"
+        served = EpisodeEndpoint(calls, url, secrets.token_urlsafe(32))
         self._episodes[name] = served
         try:
             yield served
         finally:
             del self._episodes[name]
+
+    @asynccontextmanager
+    async def listening(self, listener: socket.socket, episode: EpisodeEndpoint) -> AsyncIterator[None]:
+        """Take the calls of one episode from a further socket, and those of no other episode there.
+
+        Args:
+            listener: a listening socket, also of another network namespace; closed at the end of the context.
+            episode: a served one.
+        """
+        assert self._server is not None
+        accepting = await self._server.accept(listener, self._application.limited_to(episode))
+        try:
+            yield
+        finally:
+            accepting.close()
 
 
 class _QuietServer(uvicorn.Server):
@@ -97,13 +112,39 @@ class _QuietServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         yield
 
+    async def accept(self, listener: socket.socket, application: _Application) -> asyncio.Server:
+        """Serve an application, whose protocol the server's own has started, on a further socket."""
+        loop, config = asyncio.get_running_loop(), _configuration(application, lifespan="off")
+        config.load()
+        connection: Any = config.http_protocol_class  # typed as one that takes nothing
+        make = partial(connection, config=config, server_state=self.server_state, app_state={}, _loop=loop)
+        return await loop.create_server(make, sock=listener)
+
+
+def _configuration(application: _Application, lifespan: Literal["on", "off"]) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        lifespan=lifespan,
+        timeout_graceful_shutdown=int(_STOP_SECONDS),
+    )
+
 
 class _Application:
     """Finds the episode of a request by path and key, and passes the request on to the protocol's own application."""
 
-    def __init__(self, episodes: dict[str, EpisodeEndpoint]) -> None:
+    def __init__(
+        self, protocol: Any, episodes: dict[str, EpisodeEndpoint], only: EpisodeEndpoint | None = None
+    ) -> None:
+        self._protocol = protocol
         self._episodes = episodes
-        self._protocol = _protocol_server().streamable_http_app(json_response=True, stateless_http=True)
+        self._only = only
+
+    def limited_to(self, episode: EpisodeEndpoint) -> _Application:
+        """Return the same application for one episode alone."""
+        return _Application(self._protocol, self._episodes, episode)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
@@ -120,7 +161,7 @@ class _Application:
         episode = self._episodes.get(parts[2]) if len(parts) == 4 and parts[1::2] == ["episodes", "mcp"] else None
         given = next((value for name, value in scope["headers"] if name.lower() == b"authorization"), b"")
         wanted = f"Bearer {episode.key if episode else secrets.token_urlsafe(32)}".encode()
-        return episode if secrets.compare_digest(given, wanted) else None
+        return episode if secrets.compare_digest(given, wanted) and self._only in (None, episode) else None
 
 
 _EPISODE = "gem_gateway.episode"

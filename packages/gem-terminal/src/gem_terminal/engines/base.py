@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -331,6 +332,32 @@ class Container(ABC):
             EngineError: if the engine takes no snapshots, there is no room, or the container died.
         """
         raise EngineError("this engine takes no snapshots of containers; use the docker or the namespace engine")
+
+    def mount(self, source: Path, target: str) -> None:
+        """Show a folder or file of this machine in the container, read-only. It is no part of the container's files.
+
+        Mounts below the folder are left out. Where the target is missing, it is made, as an empty folder.
+
+        Args:
+            source: its path on this machine.
+            target: an absolute path in the container; for a file, one that exists there.
+
+        Raises:
+            EngineError: if the engine or this machine cannot do that, or the container died.
+        """
+        raise EngineError("this engine shows no folders of this machine in its containers; use docker or namespace")
+
+    def listen(self, port: int) -> socket.socket:
+        """Return a socket that listens on 127.0.0.1 in the container, and from which this process accepts.
+
+        Connections to it are the one way out of a container without a network. It works until it is closed, or all
+        processes of a Docker container had to be killed by a restart.
+
+        Raises:
+            EngineError: if the engine or this machine cannot do that, the container has the network of this machine,
+                or the port is taken.
+        """
+        raise EngineError("this engine lets nothing listen in its containers; use docker or namespace")
 
     @abstractmethod
     def remove(self) -> None:

@@ -11,6 +11,7 @@ from gem_terminal.actions import Bash, CallMcpTool, ReadFile, SendKeys, WriteFil
 from gem_terminal.archive import archive_of, folders
 from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.engines.base import Channel, Container, ContainerSnapshot, Engine, ExecResult
+from gem_terminal.episodes.agent_box import AgentBox
 from gem_terminal.episodes.healthcheck import await_health
 from gem_terminal.episodes.side_cars import SideCarGroup
 from gem_terminal.errors import EngineError
@@ -231,6 +232,10 @@ class TaskSession:
             return ActionResult(f"The MCP servers of this task cannot be called: {why}.", ok=False)
         result = self.mcp.call(action.tool, action.arguments)
         return ActionResult(result.text, ok=result.ok)
+
+    def agent_box(self) -> AgentBox:
+        """Return the container as the box of an agent program."""
+        return AgentBox(self._container, self._place, lambda: self.seconds_left)
 
     def _opened(self, command: tuple[str, ...]) -> Channel:
         return self._container.open(command, **self._place)

@@ -14,13 +14,14 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from gem_terminal.engines.base import Channel, Container, ContainerSnapshot, FileChanges, ProcessOptions
 from gem_terminal.engines.cgroups import CounterFiles, LimitCounts, describe_reached_limits
 from gem_terminal.engines.descriptors import ready
+from gem_terminal.engines.docker.namespaces import show
 from gem_terminal.engines.docker.networks import BridgeNetwork, listen, refuse_own_networks
 from gem_terminal.engines.processes import has_ended, kill, others_than
 from gem_terminal.errors import ContentError, EngineError
@@ -219,6 +220,12 @@ class DockerContainer(Container):
             self._end_proxy()
             self._proxy = EgressProxy(listen(self.first, PROXY_PORT), self._limits.allowed_hosts or ())
         return self.network is None or refuse_own_networks(self.first, self.network.subnet)
+
+    def mount(self, source: Path, target: str) -> None:
+        show(self.first, source, target)
+
+    def listen(self, port: int) -> socket.socket:
+        return listen(self.first, port)
 
     def _end_proxy(self) -> None:
         proxy, self._proxy = self._proxy, None

@@ -8,17 +8,15 @@ the machine of the engine.
 
 from __future__ import annotations
 
-import errno
 import os
 import random
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
+from gem_terminal.engines.docker.namespaces import in_namespace_of
 from gem_terminal.engines.host_networks import POOLS, own_networks, routed_networks, subnet_pools
 from gem_terminal.engines.netlink import listening_socket, refuse_destinations
 from gem_terminal.errors import EngineError
@@ -122,14 +120,14 @@ def listen(pid: int, port: int) -> socket.socket:
     """
     if not pid or os.geteuid() != 0:
         raise EngineError(
-            "allowed_hosts needs a trainer that is root on the machine of the Docker engine; run it there, or use "
-            "engine='namespace'"
+            "sockets in a container, for allowed_hosts or an agent program, need a trainer that is root on the machine "
+            "of the Docker engine; run it there, or use engine='namespace'"
         )
     found: list[socket.socket] = []
     try:
         _in_network_of(pid, lambda: found.append(listening_socket(port)))
     except OSError as error:
-        raise EngineError(f"the proxy of a container cannot listen: {error}") from error
+        raise EngineError(f"nothing can listen on port {port} of a container: {error}") from error
     return found[0]
 
 
@@ -137,22 +135,4 @@ def _in_network_of(pid: int, do: Callable[[], object]) -> None:
     """Call a function in the network namespace of a process; raises its OSError."""
     from gem_processes import linux
 
-    failures: list[OSError] = []
-
-    def enter_and_do() -> None:
-        try:
-            linux.setns(descriptor, linux.CLONE_NEWNET)
-            do()
-        except OSError as error:
-            failures.append(error)
-
-    with Path(f"/proc/{pid}/ns/net").open("rb") as namespace:
-        descriptor = namespace.fileno()
-        if os.path.samestat(os.fstat(descriptor), Path("/proc/self/ns/net").stat()):
-            # A container can end at any moment, and its id go to a process of the machine.
-            raise ProcessLookupError(errno.ESRCH, "the container has ended, or has the network of this machine")
-        thread = Thread(target=enter_and_do)  # it alone enters the namespace, and must end there
-        thread.start()
-        thread.join()
-    if failures:
-        raise failures[0]
+    in_namespace_of(pid, "net", linux.CLONE_NEWNET, do)

@@ -108,7 +108,7 @@ def listen(spawner: Spawner, pid: int, target: int, port: int) -> socket.socket:
         code = process.wait(_CONNECTS_IN)
         process.close()
         if code != 0:
-            raise EngineError(f"the proxy of a container cannot listen: {_text(said)}")
+            raise EngineError(f"nothing can listen on port {port} of a container: {_text(said)}")
         _, found, _, _ = socket.recv_fds(ours, 1, 1)
         return socket.socket(fileno=found[0])
     finally:

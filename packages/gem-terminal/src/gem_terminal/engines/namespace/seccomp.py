@@ -1,29 +1,16 @@
-"""The system calls that the namespace engine allows its processes: :func:`container_filter`.
-
-The list follows Docker's default profile for a process without capabilities. It lacks mounting, namespaces,
-kernel keys, tracing the kernel, loading code into it, all calls of future kernels, and sockets to the host of a virtual
-machine, which no network namespace blocks.
-"""
+"""The system calls that the namespace engine allows its processes: :func:`container_filter`."""
 
 from __future__ import annotations
 
-from gem_processes.seccomp import ADMINISTRATION, NO_NEW_NAMESPACES, ArgumentRule, allow_program
-from gem_processes.syscall_numbers import MACHINE, NUMBERS
+from gem_processes.container_calls import container_program
+from gem_processes.syscall_numbers import MACHINE
 from gem_terminal.errors import EngineError
 
 __all__ = ["container_filter"]
 
-_REFUSED = ADMINISTRATION | {
-    "_sysctl", "create_module", "get_kernel_syms", "get_mempolicy", "mbind", "migrate_pages", "mount", "move_pages",
-    "nfsservctl", "query_module", "set_mempolicy", "set_mempolicy_home_node", "setns", "sysfs", "unshare", "uselib",
-    "ustat",
-}  # fmt: skip
-_FAMILIES = (1, 2, 10, 16, 17)
-"""AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET."""
-
 
 def container_filter(machine: str = MACHINE) -> bytes:
-    """Return the filter in the kernel's format.
+    """Return the filter of :func:`~gem_processes.container_calls.container_program`.
 
     Args:
         machine: the name that ``platform.machine()`` returns.
@@ -32,12 +19,7 @@ def container_filter(machine: str = MACHINE) -> bytes:
         EngineError: if the system calls of the machine are not known.
     """
     try:
-        return allow_program(
-            NUMBERS.keys() - _REFUSED,
-            rules=(ArgumentRule("socket", 0, _FAMILIES), NO_NEW_NAMESPACES),
-            without_effect=(),
-            machine=machine,
-        )
+        return container_program(machine)
     except OSError as error:
         raise EngineError(
             f"the namespace engine does not know this machine: {error.strerror}; use engine='docker'"

@@ -249,6 +249,7 @@ def _enter_and_execute(request: dict[str, Any], ends: tuple[int, int, int]) -> N
         for number, end in enumerate(ends):
             os.dup2(end, number)
         rlimits.lower_limits(request["rlimits"])  # before joining: the limit counts in this namespace
+        shown = _copy_of(request["shows"]) if request["shows"] else -1
         for namespace, kind in namespaces:
             linux.setns(namespace, kind)
         if (request["refused"] or request["listens"]) and linux.CLONE_NEWNET not in dict(namespaces).values():
@@ -262,6 +263,10 @@ def _enter_and_execute(request: dict[str, Any], ends: tuple[int, int, int]) -> N
             os._exit(0)
         os.fchdir(root)
         os.chroot(".")
+        if shown >= 0:
+            os.makedirs(request["workdir"], exist_ok=True)  # noqa: PTH103  # pathlib is slower
+            linux.attach_mount(shown, request["workdir"])
+            os._exit(0)
         os.closerange(3, 1 << 16)
         sys.meta_path.clear()  # from here on, an import would find and run the container's files
         if request["unpack"]:
@@ -285,6 +290,12 @@ def _enter_and_execute(request: dict[str, Any], ends: tuple[int, int, int]) -> N
     except BaseException as error:  # the copy of the spawner must not continue
         _say(request, error)
     os._exit(127)
+
+
+def _copy_of(path: str) -> int:
+    """Return a descriptor of a copy of a folder of this machine, which can be attached in the container."""
+    linux.unshare(linux.CLONE_NEWNS)  # root of a user namespace may copy from mount namespaces of its own alone
+    return linux.copy_of_mount(path)
 
 
 def _kill_all() -> None:

@@ -111,7 +111,7 @@ class Spawner:
         asked = {
             "command": list(command), "pid": None, "build": None, "cgroups": [], "user": None, "environment": {},
             "workdir": None, "terminal": False, "unpack": False, "pack": False, "kill": False, "rlimits": {},
-            "refused": [], "listens": 0, "joins": None, "send": None, "files": None, **request,
+            "refused": [], "listens": 0, "shows": "", "joins": None, "send": None, "files": None, **request,
         }  # fmt: skip
         body = json.dumps(asked).encode()
         if len(body) > _LONGEST_REQUEST:
