@@ -163,6 +163,15 @@ def mistyped(word: str, rng: random.Random) -> str:
             return other
 
 
+_USAGE = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+used = os.wait4(process.pid, 0)[2]
+print((used.ru_utime + used.ru_stime) * 1000, used.ru_maxrss)
+"""
+"""Runs a command, and prints the CPU milliseconds that it has used and its most kB in memory."""
+
+
 @dataclass
 class FolderHub:
     """A hub's root and catalogue, written by the simplest code that follows the format."""
@@ -285,12 +294,14 @@ def cpu_of_command(command: list[str], environment: dict[str, str]) -> float:
 
 
 def usage_of_command(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
-    """Return the CPU milliseconds of a whole process, and the most bytes that it had in memory."""
-    with Path(os.devnull).open("wb") as nowhere:
-        process = subprocess.Popen(command, env=environment, stdout=nowhere, stderr=nowhere)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    return (used.ru_utime + used.ru_stime) * 1000, used.ru_maxrss * 1024
+    """Return the CPU milliseconds of a whole process, and the most bytes that it had in memory.
+
+    A small process starts it: what this one has in memory would count as its own from before it ran anything.
+    """
+    measured = [sys.executable, "-c", _USAGE, *command]
+    told = subprocess.run(measured, env=environment, capture_output=True, text=True, check=True).stdout
+    milliseconds, kilobytes = told.split()
+    return float(milliseconds), float(kilobytes) * 1024
 
 
 def percentile(values: list[float], share: float) -> float:
