@@ -101,7 +101,9 @@ def _misplaced(event: Result, record: ResultRecord, package: WheelPackage) -> st
         return f"is signed as that of {record.publisher!r}, and {event.by!r} publishes it"
     if (record.package, record.version) != (event.name, event.version):
         return f"is about {record.package} {record.version}, and is published for {event.name} {event.version}"
-    if _moment(record.created) > _moment(event.created) + _CLOCKS_DIFFER:
+    published = datetime.fromisoformat(event.created.replace("Z", "+00:00"))
+    # As texts: a record may also name a leap second, which a datetime cannot.
+    if record.created > (published + _CLOCKS_DIFFER).strftime("%Y-%m-%dT%H:%M:%SZ"):
         return f"says that it was made at {record.created}, which is yet to come; is the clock of that machine right?"
     release = _release(package, event.version)
     if release is None:
@@ -178,10 +180,6 @@ def _misreckoned(record: ResultRecord, packed: bytes | None) -> str:
     except HubError as error:
         return str(error)
     return difference or ("" if packed is None else raw_difference(record, unpacked_episodes(packed)))
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def _release(package: WheelPackage, version: str) -> Release | None:
