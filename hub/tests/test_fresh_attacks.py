@@ -119,7 +119,7 @@ def test_an_odd_mark_of_a_version_is_not_sent_back(etag: str, tmp_path: Path) ->
 
     class Handler(SimpleHTTPRequestHandler):
         def end_headers(self) -> None:
-            self._headers_buffer.append(f"ETag: {etag}\r\n".encode("latin-1"))
+            self.send_header("ETag", etag)
             super().end_headers()
 
         def log_message(self, *arguments: object) -> None:
