@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import random
-import resource
 import shlex
 import statistics
 import subprocess
@@ -164,6 +163,15 @@ def mistyped(word: str, rng: random.Random) -> str:
             return other
 
 
+_USAGE = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+used = os.wait4(process.pid, 0)[2]
+print((used.ru_utime + used.ru_stime) * 1000, used.ru_maxrss)
+"""
+"""Runs a command, and prints the CPU milliseconds that it has used and its most kB in memory."""
+
+
 @dataclass
 class FolderHub:
     """A hub's root and catalogue, written by the simplest code that follows the format."""
@@ -282,10 +290,18 @@ def cpu_of(call: Callable[[], Any]) -> float:
 
 def cpu_of_command(command: list[str], environment: dict[str, str]) -> float:
     """Return the CPU milliseconds of a whole process."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime) * 1000
+    return usage_of_command(command, environment)[0]
+
+
+def usage_of_command(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Return the CPU milliseconds of a whole process, and the most bytes that it had in memory.
+
+    A small process starts it: what this one has in memory would count as its own from before it ran anything.
+    """
+    measured = [sys.executable, "-c", _USAGE, *command]
+    told = subprocess.run(measured, env=environment, capture_output=True, text=True, check=True).stdout
+    milliseconds, kilobytes = told.split()
+    return float(milliseconds), float(kilobytes) * 1024
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -376,16 +392,17 @@ def measure_cold(command: list[str], world: World, environment: dict[str, str]) 
         "a topic": "sudoku",
         "two words, one mistyped": f"{mistyped(name.rpartition('-')[2], random.Random(1))} puzzle",
     }
+    commands = {
+        f"search: {kind} ({query!r})": [*command, "hub", "search", *query.split()] for kind, query in asked.items()
+    }
+    of_which = {"Python alone": "pass", "and click": "import click", "and the command table": "import gem_cli.main"}
     worst = 0.0
-    for kind, query in asked.items():
-        times = [cpu_of_command([*command, "hub", "search", *query.split()], environment) for _ in range(15)]
-        print(f"cold, {kind} ({query!r}): median {statistics.median(times):.0f}, worst {max(times):.0f} CPU ms")
+    print("\n| a new process | CPU ms, median of 15 | smallest | largest |\n|---|---|---|---|")
+    for kind, whole in {**commands, **{kind: [sys.executable, "-c", code] for kind, code in of_which.items()}}.items():
+        cpu_of_command(whole, environment)  # which writes the bytecode of what it imports
+        times = [cpu_of_command(whole, environment) for _ in range(15)]
+        print(f"| {kind} | {statistics.median(times):.0f} | {min(times):.0f} | {max(times):.0f} |", flush=True)
         worst = max(worst, statistics.median(times))
-    bare = [cpu_of_command([sys.executable, "-c", "pass"], environment) for _ in range(15)]
-    click = [cpu_of_command([sys.executable, "-c", "import click"], environment) for _ in range(15)]
-    main = [cpu_of_command([sys.executable, "-c", "import gem_cli.main"], environment) for _ in range(15)]
-    parts = [f"{statistics.median(times):.0f}" for times in (bare, click, main)]
-    print(f"of which: Python alone {parts[0]}, and click {parts[1]}, and the command table {parts[2]} CPU ms")
     verdict("cold search, CPU ms", worst, 150)
 
 
@@ -413,12 +430,14 @@ def main() -> None:
         print(f"made {len(world.lines):,} packages in {time.process_time() - began:.0f} CPU s")
         with serving(hub.folder) as (address, counts, answers):
             os.environ["GEM_HUB"] = address
-            measure_sync(world, hub, counts, answers)
-            measure_cold(shlex.split(options.gem), world, dict(os.environ))
+            command = shlex.split(options.gem)
+            measure_sync(command, world, hub, counts, answers)
+            kept = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+            measure_cold(command, world, kept)
             measure_searches(world, options.queries)
 
 
-def measure_sync(world: World, hub: FolderHub, counts: list[int], answers: list[int]) -> None:
+def measure_sync(command: list[str], world: World, hub: FolderHub, counts: list[int], answers: list[int]) -> None:
     """Print the cost of the first load, of no change and of a day's changes."""
     from gem_hub.plan import plan
     from gem_hub_client.config import hubs
@@ -430,17 +449,20 @@ def measure_sync(world: World, hub: FolderHub, counts: list[int], answers: list[
         counts[0] = 0
         answers.clear()
         outcome: list[Any] = []
-        cpu = cpu_of(lambda: outcome.append(update(client, reset=what == "first load")))
-        print(
-            f"{what}: {outcome[0].changed:,} lines, {len(answers)} requests {sorted(set(answers))}, "
-            f"{counts[0] / 1000:,.1f} kB on the wire, {cpu / 1000:.2f} CPU s",
-            flush=True,
-        )
+        cpu = cpu_of(lambda: outcome.append(update(client)))
+        row(what, outcome[0].changed, cpu, "")
         return counts[0]
 
-    timed("first load")
+    def row(what: str, lines: int, cpu: float, megabytes: str) -> None:
+        asked = f"{len(answers)} ({', '.join(map(str, sorted(set(answers))))})"
+        wire = f"{counts[0] / 1000:,.1f}"
+        print(f"| {what} | {lines:,} | {asked} | {wire} | {cpu / 1000:.2f} | {megabytes} |", flush=True)
+
+    print("\n| sync | lines | requests | kB on the wire | CPU s | MB |\n|---|---|---|---|---|---|")
+    cpu, resident = usage_of_command([*command, "hub", "update"], dict(os.environ))
     size = sum(path.stat().st_size for path in client.cache.glob("*.sqlite"))
-    print(f"the database has {size / 1e6:.0f} MB")
+    memory = f"memory {resident / 1e6:.0f}, database {size / 1e6:.0f}"
+    row("first load, a process of its own", len(world.lines), cpu, memory)
     timed("no change")
     assert answers == [304], answers
     rng = random.Random(3)

@@ -40,7 +40,7 @@ def code_record(release: Release) -> Conformance:
     return Conformance(
         name=release.name,
         version=release.version,
-        by=OWNER,
+        by=release.publisher,
         record={"gem_core": "0.1.0", "packages": packages},
         sha256=release.sha256,
     )

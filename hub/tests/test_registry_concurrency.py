@@ -91,16 +91,18 @@ def test_many_uploads_at_once_lose_nothing(tmp_path: Path, versions: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("database_url", "acts"),
+    ("database_url", "acts", "versions"),
     [
-        pytest.param("sqlite", 8, marks=pytest.mark.nightly),
-        pytest.param("sqlite", 50, marks=pytest.mark.nightly),
-        pytest.param("postgresql", 50, marks=pytest.mark.nightly),
+        pytest.param("sqlite", 8, 1, marks=pytest.mark.nightly),
+        pytest.param("sqlite", 50, 5, marks=pytest.mark.nightly),
+        pytest.param("postgresql", 50, 5, marks=pytest.mark.nightly),
     ],
     indirect=["database_url"],
 )
-def test_results_and_organisations_beside_uploads_lose_nothing(tmp_path: Path, database_url: str, acts: int) -> None:
-    """While 8 users upload 40 wheels, others publish results, found organisations, join them and publish there."""
+def test_results_and_organisations_beside_uploads_lose_nothing(
+    tmp_path: Path, database_url: str, acts: int, versions: int
+) -> None:
+    """While 8 users upload 40 or 200 wheels, others publish results, found organisations, join and publish there."""
     settings = RegistrySettings(database=database_url, conformance=False, registration="open", quotas=GENEROUS)
     with running_registry(tmp_path / "hub", settings) as registry:
         store, log = registry.services.store, tmp_path / "clerk.jsonl"
@@ -108,7 +110,7 @@ def test_results_and_organisations_beside_uploads_lose_nothing(tmp_path: Path, d
         clerk = Clerk(registry.port, {name: registry.account(name).token for name in (OWNER, MEMBER)}, log)
         bodies, private = result_bodies(tmp_path, OWNER, acts), toy_wheel(tmp_path / "private", "secret-envs")
         with ThreadPoolExecutor(1 + min(acts, 8)) as pool:
-            uploads = pool.submit(upload_all, [registry], tmp_path / "dist", 1)
+            uploads = pool.submit(upload_all, [registry], tmp_path / "dist", versions)
             list(pool.map(lambda number: clerk.work(number, bodies[number], private), range(acts)))
             expected = uploads.result()
         assert lost(registry.services, log) == []

@@ -208,7 +208,7 @@ async def _read_json(request: Request, services: RegistryServices, most: int) ->
     if not content:
         return {}
     try:
-        value = json.loads(content)
+        value = json.loads(content.decode())  # json would guess other encodings, which proxies in front do not read
     except (ValueError, RecursionError) as error:
         raise Problem(HTTPStatus.BAD_REQUEST, "the body must be JSON") from error
     if not isinstance(value, dict):

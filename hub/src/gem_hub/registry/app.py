@@ -71,7 +71,7 @@ def registry_app(
 
 def _private_app(services: PrivateServices) -> Starlette:
     """Return the application of an organisation's private hub."""
-    routes = [*upload_routes(services), *package_routes(services, private=True)]
+    routes = [*upload_routes(services), *package_routes(services, private=True), *result_routes(services)]
     return _application(routes, StaticAnswers(services.store.files))
 
 

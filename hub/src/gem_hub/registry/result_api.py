@@ -1,4 +1,8 @@
-"""The API for results: publishing one, and decisions on it."""
+"""The API for results: publishing one, and decisions on it.
+
+A result is its publisher's own, also where that is a member of the organisation that owns the package: the person's key
+signs it. Decisions are made in the name of the organisation. A private package has the same routes in its private hub.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,11 @@ class _Decision(Strict):
 
 
 def result_routes(services: RegistryServices) -> list[Route]:
-    """Return the routes of results."""
+    """Return the routes of results.
+
+    Args:
+        services: the registry, or the private hub of an organisation.
+    """
     results = "/api/v1/packages/{name}/results"
     return [
         api_route(services, results, "POST", _publish, HTTPStatus.CREATED, most_body=_MOST_BODY),
@@ -53,12 +61,12 @@ def result_routes(services: RegistryServices) -> list[Route]:
 def _publish(call: ApiCall) -> dict[str, Any]:
     # Anybody's result may stand on a package, so the token need not cover it.
     credential, package, sent = call.needs("publish"), call.existing(), call.read(_Publication)
-    call.services.counters.spend("result", credential.account, _MOST_A_DAY, DAY, "results a day")
+    call.services.counters.spend("result", credential.person, _MOST_A_DAY, DAY, "results a day")
     try:
         packed = base64.b64decode(sent.episodes, validate=True) if sent.episodes else None
         event = Result(
             name=package.name,
-            by=_acting(call, credential.account, package),
+            by=credential.person,
             version=sent.version,
             sha256=sent.sha256,
             envelope=sent.envelope,
@@ -78,5 +86,5 @@ def _decide(call: ApiCall, action: str) -> dict[str, Any]:
 
 
 def _acting(call: ApiCall, account: str, package: WheelPackage) -> str:
-    """Return the account, or the organisation that owns the package if the account speaks for it on results."""
+    """Return the organisation that owns the package if the account may decide on results for it, or the account."""
     return call.services.organisations.acting_for(account, package.owners, "results") or account

@@ -9,6 +9,7 @@ episodes happened, no rule here can tell: that needs ``gem hub results check``.
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime, timedelta
 from typing import Any
 
 from gem_hub.errors import HubRefusal
@@ -27,6 +28,7 @@ MOST_RESULTS = 500
 """Results of a package that are not withdrawn; the page of a package lists each."""
 MOST_UNREVIEWED = 20
 """Results of one publisher that no owner has looked at."""
+_CLOCKS_DIFFER = timedelta(hours=1)
 _CLOSE = 1e-6
 """Tolerance for sums of rewards, which floating point rounds."""
 
@@ -99,6 +101,10 @@ def _misplaced(event: Result, record: ResultRecord, package: WheelPackage) -> st
         return f"is signed as that of {record.publisher!r}, and {event.by!r} publishes it"
     if (record.package, record.version) != (event.name, event.version):
         return f"is about {record.package} {record.version}, and is published for {event.name} {event.version}"
+    published = datetime.fromisoformat(event.created.replace("Z", "+00:00"))
+    # As texts: a record may also name a leap second, which a datetime cannot.
+    if record.created > (published + _CLOCKS_DIFFER).strftime("%Y-%m-%dT%H:%M:%SZ"):
+        return f"says that it was made at {record.created}, which is yet to come; is the clock of that machine right?"
     release = _release(package, event.version)
     if release is None:
         known = ", ".join(one.version for one in package.releases[:10])

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
-from zlib import compress, decompress
 
 from gem_hub_client.ids import base_id, parse_id
 from gem_hub_client.lexicon import controlled_words, tag_token
@@ -25,7 +24,7 @@ from gem_hub_client.typo import DELETES, file_words
 
 __all__ = ["SCHEMA", "Catalogue", "Fields", "always", "fields_of", "searchable", "tag_words"]
 
-SCHEMA = 3
+SCHEMA = 4
 """Goes up with every change of the tables, of :func:`fields_of`, of :func:`gem_hub_client.tokenize.tokenize`
 or of :func:`gem_hub_client.stem.stem`."""
 
@@ -51,6 +50,7 @@ _FIELDS = "names, ids, tags, summary, descriptions"
 
 _BUSY = 10.0
 """The time limit in seconds for waiting on another writing process."""
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _LARGEST = 4 << 30
 """The size limit of the database in bytes, so that a hub cannot fill the disk."""
 
@@ -121,16 +121,16 @@ class Catalogue:
     def record(self, name: str) -> dict[str, Any] | None:
         """Return the catalogue's line on a package, quarantined and removed ones included; None if it has none."""
         row = self.connection.execute("SELECT record FROM package WHERE name = ?", (name,)).fetchone()
-        return None if row is None else _unpacked(row[0])
+        return None if row is None else _read(row[0])
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Return all lines, sorted by name, quarantined and removed packages included."""
-        for (packed,) in self.connection.execute("SELECT record FROM package ORDER BY name"):
-            yield _unpacked(packed)
+        for (record,) in self.connection.execute("SELECT record FROM package ORDER BY name"):
+            yield _read(record)
 
     def record_at(self, row: int) -> dict[str, Any]:
         """Return the line in a row that a search has found."""
-        return _unpacked(self.connection.execute("SELECT record FROM package WHERE id = ?", (row,)).fetchone()[0])
+        return _read(self.connection.execute("SELECT record FROM package WHERE id = ?", (row,)).fetchone()[0])
 
     def providers(self, environment: str) -> list[str]:
         """Return the packages that offer an environment, by its id without variant, capitals aside."""
@@ -146,35 +146,41 @@ class Catalogue:
         counts: Counter[str] = Counter()
         with self._transaction():
             for line in lines:
-                self._remove(line["name"], counts)
-                self._add(line, counts)
+                if not self._add(line, counts):
+                    self._remove(line["name"], counts)
+                    self._add(line, counts)
                 number += 1
             self._count_words(counts)
             self.connection.execute("UPDATE meta SET value = ? WHERE key = 'serial'", (serial,))
         return number
 
-    def _add(self, line: dict[str, Any], counts: Counter[str]) -> None:
+    def _add(self, line: dict[str, Any], counts: Counter[str]) -> bool:
+        """Add a line, and return whether there was none of its package."""
         name = line["name"]
-        packed = compress(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"), 1)
+        record = _encode(line).encode("utf-8", "replace")
         execute = self.connection.execute
-        row = execute(
-            "INSERT INTO package (name, short, record) VALUES (?, ?, ?)", (name, short_name(name), packed)
-        ).lastrowid
+        inserted = execute(
+            "INSERT OR IGNORE INTO package (name, short, record) VALUES (?, ?, ?)", (name, short_name(name), record)
+        )
+        if not inserted.rowcount:
+            return False
+        row = inserted.lastrowid
         if not searchable(line):
-            return
+            return True
         fields = fields_of(line)
         execute(f"INSERT INTO texts (rowid, {_FIELDS}) VALUES (?, ?, ?, ?, ?, ?)", (row, *fields))  # noqa: S608
         self.connection.executemany(
             "INSERT OR IGNORE INTO environment VALUES (?, ?)", [(identity, row) for identity in _ids_of(line)]
         )
         counts.update(_vocabulary(fields))
+        return True
 
     def _remove(self, name: str, counts: Counter[str]) -> None:
         execute = self.connection.execute
         found = execute("SELECT id, record FROM package WHERE name = ?", (name,)).fetchone()
         if found is None:
             return
-        row, line = found[0], _unpacked(found[1])
+        row, line = found[0], _read(found[1])
         execute("DELETE FROM package WHERE id = ?", (row,))
         if not searchable(line):
             return
@@ -276,7 +282,7 @@ def _words_of_tag(tag: str) -> tuple[str, ...]:
 
 def _needs_of_all(environments: Iterable[dict[str, Any]]) -> list[str]:
     needs = [set(environment.get("requires", ())) for environment in environments]
-    return sorted(set.intersection(*needs)) if needs else []
+    return sorted(set.intersection(*needs)) if needs and all(needs) else []
 
 
 def _joined(parts: list[str]) -> list[str]:
@@ -288,12 +294,12 @@ def _ids_of(line: dict[str, Any]) -> set[str]:
 
 
 def _vocabulary(fields: Fields) -> set[str]:
-    return {word for field in fields for word in field.split()}
+    return set(" ".join(fields).split())
 
 
-def _unpacked(packed: bytes) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads(decompress(packed))
-    return record
+def _read(record: bytes) -> dict[str, Any]:
+    line: dict[str, Any] = json.loads(record)
+    return line
 
 
 def _has_fts(connection: sqlite3.Connection) -> bool:

@@ -24,6 +24,7 @@ _BLOCK = 1 << 16
 
 _TEXTS = ("version", "summary", "requires_python", "requires_gem_core", "licence", "published", "status", "reason")
 _LISTS_OF_TEXT = ("tags", "requires", "variants", "modality")
+_ONLY_TEXTS = frozenset((str,))
 
 
 def read_lines(file: BinaryIO, size: int, name: str) -> Iterator[dict[str, Any]]:
@@ -116,5 +117,5 @@ def _check(line: Any) -> None:
 def _check_lists(entry: dict[str, Any]) -> None:
     for key in _LISTS_OF_TEXT:
         value = entry.setdefault(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        if type(value) is not list or not _ONLY_TEXTS.issuperset(map(type, value)):
             raise TypeError(f"{key!r} must be a list of texts")

@@ -15,17 +15,23 @@ _UNFIT = re.compile(
 )
 
 
+_LEVELS = 50
+"""The deepest nesting that is shown; a page has 8 levels, and one of some hundreds would exhaust the stack."""
+
+
 def sanitize(text: str) -> str:
     """Return a text on one line, with runs of control and direction characters as one space each."""
     return _UNFIT.sub(" ", text)
 
 
-def sanitize_values(value: Any) -> Any:
-    """Sanitize every text in a JSON value, including the keys."""
+def sanitize_values(value: Any, levels: int = _LEVELS) -> Any:
+    """Sanitize every text in a JSON value, including the keys; what lies more than so many levels deep is left out."""
     if isinstance(value, str):
         return sanitize(value)
+    if not isinstance(value, list | dict):
+        return value
+    if not levels:
+        return "…"
     if isinstance(value, list):
-        return [sanitize_values(item) for item in value]
-    if isinstance(value, dict):
-        return {sanitize(name): sanitize_values(item) for name, item in value.items()}
-    return value
+        return [sanitize_values(item, levels - 1) for item in value]
+    return {sanitize(name): sanitize_values(item, levels - 1) for name, item in value.items()}

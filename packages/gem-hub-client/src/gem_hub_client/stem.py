@@ -21,11 +21,18 @@ _MEASURED_TWICE = re.compile("c*(?:v+c+){2}")
 _MEASURED_ONCE = re.compile("c*v+c+v*$")
 
 
-def _longest_first(endings: dict[str, str]) -> dict[str, str]:
-    return dict(sorted(endings.items(), key=lambda pair: -len(pair[0])))
+_Endings = dict[str, list[tuple[str, str]]]
+"""The last two letters of endings → these endings and their replacements, the longest first."""
 
 
-_SECOND = _longest_first(
+def _by_last_letters(endings: dict[str, str]) -> _Endings:
+    table: _Endings = {}
+    for pair in sorted(endings.items(), key=lambda pair: -len(pair[0])):
+        table.setdefault(pair[0][-2:], []).append(pair)
+    return table
+
+
+_SECOND = _by_last_letters(
     {
         "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "bli": "ble", "alli": "al",
         "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate", "alism": "al",
@@ -33,8 +40,10 @@ _SECOND = _longest_first(
         "logi": "log",
     }
 )  # fmt: skip
-_THIRD = _longest_first({"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""})
-_FOURTH = _longest_first(
+_THIRD = _by_last_letters(
+    {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
+)
+_FOURTH = _by_last_letters(
     dict.fromkeys(
         "al ance ence er ic able ible ant ement ment ent ion ou ism ate iti ous ive ize".split(),  # noqa: SIM905
         "",
@@ -96,9 +105,9 @@ def _shape(word: str) -> str:
     return shape
 
 
-def _replaced(word: str, endings: dict[str, str], condition: re.Pattern[str]) -> str:
+def _replaced(word: str, endings: _Endings, condition: re.Pattern[str]) -> str:
     """Replace the longest ending of a table if what stands before it meets the condition."""
-    for ending, replacement in endings.items():
+    for ending, replacement in endings.get(word[-2:], ()):
         if word.endswith(ending):
             base = word[: -len(ending)]
             if condition.match(_shape(base)) and (ending != "ion" or base.endswith(("s", "t"))):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import chain
 
 __all__ = ["LONGEST", "tokenize"]
 
@@ -23,10 +24,10 @@ def tokenize(text: str) -> list[str]:
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text)
         text = "".join(character for character in decomposed if not unicodedata.combining(character))
-    found: list[str] = []
-    for run in _WORD.findall(text):
-        found += _known(run) if len(run) <= _REPEATED else _words(run)
-    return found
+    runs = _WORD.findall(text)
+    if len(text) > _REPEATED and any(len(run) > _REPEATED for run in runs):
+        return [word for run in runs for word in (_known(run) if len(run) <= _REPEATED else _words(run))]
+    return list(chain.from_iterable(map(_known, runs)))
 
 
 def _words(run: str) -> tuple[str, ...]:

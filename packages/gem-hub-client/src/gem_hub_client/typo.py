@@ -15,7 +15,11 @@ from __future__ import annotations
 
 import sqlite3
 import struct
+import sys
+from array import array
+from collections import defaultdict
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 from zlib import crc32
 
@@ -25,6 +29,7 @@ DELETES = "CREATE TABLE deletes (upper INTEGER PRIMARY KEY, entries BLOB NOT NUL
 """``upper``: the upper 16 of a key's 32 bits; ``entries``: each key with these bits, and the id of a word, packed."""
 
 _ENTRY = struct.Struct("<II")
+_no_entries = partial(array, "Q")
 
 _SHORTEST = 3
 """Characters; shorter words have too many neighbours for a guess."""
@@ -47,25 +52,31 @@ def delete_keys(word: str) -> set[int]:
     """
     if not _SHORTEST <= len(word) <= _LONGEST or word[:1] == "0" or word.isdigit():
         return set()
-    keys = {crc32(word.encode())}
+    whole = word.encode()
+    keys = {crc32(whole)}
     if len(word) > _SHORTEST:
-        keys.update([crc32((word[:place] + word[place + 1 :]).encode()) for place in range(len(word))])
+        if len(whole) == len(word):  # a byte for each character
+            keys.update([crc32(whole[:place] + whole[place + 1 :]) for place in range(len(whole))])
+        else:
+            keys.update([crc32((word[:place] + word[place + 1 :]).encode()) for place in range(len(word))])
     return keys
 
 
 def file_words(connection: sqlite3.Connection, words: Iterable[tuple[int, str]]) -> None:
     """File new words under their keys. Each comes with its id, which is below 2**32."""
-    groups: dict[int, bytearray] = {}
+    groups: dict[int, array[int]] = defaultdict(_no_entries)
     for identity, word in words:
+        upper_half = identity << 32  # of an entry, whose bytes begin with the lower half
         for key in delete_keys(word):
-            group = groups.get(key >> 16)
-            if group is None:
-                group = groups[key >> 16] = bytearray()
-            group += _ENTRY.pack(key, identity)
-    for upper in sorted(groups):  # in the table's own order it is written once, page by page
-        row = connection.execute("SELECT entries FROM deletes WHERE upper = ?", (upper,)).fetchone()
-        entries = groups[upper] if row is None else row[0] + groups[upper]
-        connection.execute("INSERT OR REPLACE INTO deletes VALUES (?, ?)", (upper, entries))
+            groups[key >> 16].append(upper_half | key)
+    if sys.byteorder == "big":
+        for entries in groups.values():
+            entries.byteswap()
+    # In the table's own order it is written once, page by page.
+    connection.executemany(
+        "INSERT INTO deletes VALUES (?1, ?2) ON CONFLICT (upper) DO UPDATE SET entries = CAST(entries || ?2 AS BLOB)",
+        sorted(groups.items()),
+    )
 
 
 def corrections(connection: sqlite3.Connection, word: str, limit: int = 5) -> list[Correction]:
