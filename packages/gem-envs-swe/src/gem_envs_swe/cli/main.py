@@ -1,0 +1,23 @@
+"""``gem swe``."""
+
+from __future__ import annotations
+
+import click
+
+from gem_cli.command_table import CommandTable
+
+__all__ = ["swe_command"]
+
+COMMANDS: dict[str, str] = {}
+
+
+class SweCommands(CommandTable):
+    """The commands of ``gem swe``."""
+
+    table = COMMANDS
+    prefix = "swe "
+
+
+@click.group("swe", cls=SweCommands)
+def swe_command() -> None:
+    """Tasks of software engineering: make them from a package, check published ones."""
