@@ -19,6 +19,8 @@ from gem_envs_swe.making.suites import SuiteRun, SuiteRunner
 
 __all__ = ["Proof", "Rejected", "prove"]
 
+_PATIENCE = 300.0
+"""Seconds by the clock that a run may take beside its tests: CPU time ends a loop, this ends what sleeps."""
 _SAMPLE_SECONDS = 1.0
 """How long the sample of the tests that do not run the change may take, by the clock of the baseline."""
 
@@ -115,7 +117,7 @@ def _run(
     write = {**candidate.write, **candidate.hidden}
     run = runner.run(
         tests=tests, files=files, write=write, hash_seed=hash_seed, order=order,
-        seconds=20.0 + 10.0 * baseline.seconds(tests),
+        cpu_seconds=5.0 + 5.0 * baseline.seconds(tests), seconds=_PATIENCE + 10.0 * baseline.seconds(tests),
     )  # fmt: skip
     if not run.ended:
         raise Rejected("the tests do not end")
