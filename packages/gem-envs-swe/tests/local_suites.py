@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Collection
 from pathlib import Path
-from types import TracebackType
 from typing import Any, cast
 
 from gem_envs_swe.making import suites
@@ -32,8 +31,8 @@ class LocalSuites(SuiteRunner):
     def __enter__(self) -> LocalSuites:
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        for _, program in self._programs.values():
+    def __exit__(self, *_: object) -> None:
+        for _tree, program in self._programs.values():
             with program:
                 program.kill()
 

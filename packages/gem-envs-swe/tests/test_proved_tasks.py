@@ -16,7 +16,7 @@ from gem_envs_swe.errors import SweError
 from gem_envs_swe.making.baseline import Baseline, PackageTree, measure_baseline
 from gem_envs_swe.making.candidates import Candidate
 from gem_envs_swe.making.kinds import MAKERS
-from gem_envs_swe.making.proving import Proof, Rejected, prove
+from gem_envs_swe.making.proving import RejectedCandidate, TaskProof, prove
 from gem_envs_swe.making.statements import gives_away, statement_of
 from gem_envs_swe.row import KINDS
 
@@ -92,7 +92,7 @@ def bug(baseline: Baseline, before: str, after: str, path: str = "shelfmark/shel
 
 
 @pytest.fixture(scope="module")
-def proof(package: Package) -> Proof:
+def proof(package: Package) -> TaskProof:
     """The proof of a wrong boundary."""
     return prove(bug(package[0], "if used >= length:", "if used > length + 1:"), *package, seed=0)
 
@@ -108,7 +108,7 @@ def test_the_baseline_knows_what_each_test_runs(package: Package) -> None:
     assert baseline.covering(bug(baseline, "def free_places(widths, length)", "def x()").lines) == baseline.stable
 
 
-def test_a_bug_is_proved(proof: Proof) -> None:
+def test_a_bug_is_proved(proof: TaskProof) -> None:
     """Exactly the tests fail that the change breaks; the others are to pass; the patches lead there and back."""
     assert proof.failing == ("tests/test_shelves.py::test_overfull_shelf",)
     assert len(proof.passing) == 14
@@ -132,7 +132,7 @@ def test_other_changes_are_rejected(before: str, after: str, why: str, package: 
     candidate = bug(package[0], "used += width", "used += width")
     text = package[0].tree.files["shelfmark/shelves.py"]
     candidate = replace(candidate, write={"shelfmark/shelves.py": text.replace(before, after, 1)})
-    with pytest.raises(Rejected, match=why):
+    with pytest.raises(RejectedCandidate, match=why):
         prove(candidate, *package, seed=0)
 
 
@@ -141,7 +141,7 @@ def test_changes_that_hide_each_other_are_rejected(package: Package) -> None:
     """Two changes of which one fails no test of its own are no task of two changes."""
     first = bug(package[0], "if used >= length:", "if used > length + 1:")
     both = replace(first, parts=(first.write, first.write))
-    with pytest.raises(Rejected, match="cannot be told"):
+    with pytest.raises(RejectedCandidate, match="cannot be told"):
         prove(both, *package, seed=0)
 
 
@@ -155,11 +155,11 @@ def test_a_change_that_a_test_of_other_code_notices_is_rejected(package: Package
         bug(package[0], "if used >= length:", "if used > length + 1:"),
         lines=lines, hidden=hidden, hidden_tests=("tests/test_x.py::test_x",),
     )  # fmt: skip
-    with pytest.raises(Rejected, match="does not run the code"):
+    with pytest.raises(RejectedCandidate, match="does not run the code"):
         prove(candidate, *package, seed=0)
 
 
-def test_the_statement_says_what_the_tests_show(package: Package, proof: Proof) -> None:
+def test_the_statement_says_what_the_tests_show(package: Package, proof: TaskProof) -> None:
     """It has the call, the value and the expectation, none of the diff, and other words for other seeds."""
     texts = [statement_of(proof, package[0], seed) for seed in range(6)]
     for text in texts:
@@ -170,7 +170,7 @@ def test_the_statement_says_what_the_tests_show(package: Package, proof: Proof) 
     assert len(set(texts)) > 3
 
 
-def test_a_statement_with_the_solution_is_found(package: Package, proof: Proof) -> None:
+def test_a_statement_with_the_solution_is_found(package: Package, proof: TaskProof) -> None:
     """A line of the solution that the agent's tree has not is found in a statement."""
     assert gives_away("Write\n\n    if used >= length:\n", proof, package[0])
     assert not gives_away("Write\n\n    return length - used\n", proof, package[0])
@@ -184,7 +184,7 @@ def test_every_kind_gives_tasks(kind: str, package: Package) -> None:
     for candidate in MAKERS[kind](package[0], random.Random(1)):
         try:
             proof = prove(candidate, *package, seed=1, whole=True)
-        except Rejected:
+        except RejectedCandidate:
             continue
         statement = statement_of(proof, package[0], 1)
         assert not gives_away(statement, proof, package[0])

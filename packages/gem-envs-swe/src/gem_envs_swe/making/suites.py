@@ -23,7 +23,7 @@ from gem_terminal.task import ResourceLimits
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["TEST_ARGUMENTS", "Failure", "SuiteRun", "SuiteRunner"]
+__all__ = ["TEST_ARGUMENTS", "FailedTest", "SuiteRun", "SuiteRunner"]
 
 TEST_ARGUMENTS = ("-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:doctest", "-q")
 """What pytest gets: the package's own options may ask for plugins that are not here, or leave tests out."""
@@ -34,7 +34,7 @@ _CALM = 20.0
 """Seconds that an answer may come late, beyond the time limit of its run."""
 
 
-class Failure(BaseModel):
+class FailedTest(BaseModel):
     """Why a test failed."""
 
     model_config = ConfigDict(frozen=True)
@@ -57,7 +57,7 @@ class SuiteRun(BaseModel):
     """That of pytest, after which 2 and more are no verdict on tests."""
     outcomes: dict[str, str] = Field(default_factory=dict)
     """Test → passed, failed, skipped."""
-    failures: dict[str, Failure] = Field(default_factory=dict)
+    failures: dict[str, FailedTest] = Field(default_factory=dict)
     places: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
     """Test → file, first line and dotted name of its function; empty where it has none."""
     broken_files: dict[str, str] = Field(default_factory=dict)
