@@ -105,8 +105,9 @@ class MalformedAction:
     why: str
 
 
+@dataclass(frozen=True)
 class OtherAction(ABC):
-    """An action of another environment, which carries it out itself; subclasses are frozen dataclasses."""
+    """An action of another environment, which carries it out itself."""
 
     @property
     @abstractmethod
@@ -136,8 +137,8 @@ class ActionKinds:
     """The name of an action in records → its class."""
     readers: Mapping[str, Callable[[Mapping[str, Any]], TerminalAction]]
     """The name of a tool → what reads the arguments of a call; it raises TypeError for invalid ones."""
-    listed: tuple[str, ...]
-    """The names of the tools that an agent is told of when it calls another."""
+    schemas: tuple[dict[str, Any], ...]
+    """The tools that an agent is told of, in the format of the ``tools`` argument of chat APIs."""
     last: str = "finish"
     """The tag of the last action in text: ``<finish/>``."""
 
@@ -235,7 +236,7 @@ def dump_action(action: CarriedAction | Finish, kinds: ActionKinds | None = None
     """Return an action as a JSON object that :func:`load_action` reads."""
     known = (kinds or TERMINAL_ACTIONS).kinds
     name = next(name for name, kind in known.items() if kind is type(action))
-    return {"action": name, **asdict(action)}  # type: ignore[call-overload]  # other actions are dataclasses too
+    return {"action": name, **asdict(action)}
 
 
 def load_action(record: Mapping[str, Any], kinds: ActionKinds | None = None) -> CarriedAction | Finish:
@@ -276,7 +277,7 @@ def _of_call(call: ToolCall, kinds: ActionKinds) -> TerminalAction:
         return MalformedAction(call.error)
     read = kinds.readers.get(call.name) if isinstance(call.name, str) else None
     if read is None:
-        names = ", ".join(kinds.listed)
+        names = ", ".join(schema["function"]["name"] for schema in kinds.schemas)
         return MalformedAction(f"There is no tool called {str(call.name)[:64]!r}. The tools are: {names}.")
     try:
         return read(call.arguments)
@@ -330,7 +331,7 @@ TERMINAL_ACTIONS = ActionKinds(
         "mcp_call": _mcp_call,
         "finish": lambda _: Finish(),
     },
-    listed=tuple(schema["function"]["name"] for schema in TOOL_SCHEMAS),
+    schemas=TOOL_SCHEMAS,
 )
 """The actions of :class:`~gem_terminal.TerminalEnv`."""
 

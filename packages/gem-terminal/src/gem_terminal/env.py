@@ -16,7 +16,6 @@ from gem.text import TERMINAL_STATE
 from gem_terminal.actions import (
     MCP_SCHEMA,
     TERMINAL_ACTIONS,
-    TOOL_SCHEMAS,
     ActionKinds,
     Finish,
     MalformedAction,
@@ -207,7 +206,7 @@ class TerminalEnv(Env[str, Action]):
     def tool_schemas(self) -> list[dict[str, Any]]:
         """The actions in the format of the ``tools`` argument of chat APIs."""
         further = [MCP_SCHEMA] if self._has_mcp_tools else []
-        return [dict(schema) for schema in (*TOOL_SCHEMAS, *further)]
+        return [dict(schema) for schema in (*self.actions.schemas, *further)]
 
     @property
     def engine(self) -> Engine:

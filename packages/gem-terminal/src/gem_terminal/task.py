@@ -238,9 +238,9 @@ class Task:
     user: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     healthcheck: Healthcheck | None = None
-    setup: str | None = None
-    """Run by ``sh -c`` as root in the working folder before the agent begins, and not where a fresh container is made
-    for the tests."""
+    setup: tuple[str, ...] = ()
+    """A script of ``sh`` and its arguments, run as the agent before it begins, and not in a fresh container of the
+    tests."""
     folders: tuple[CopiedFolder, ...] = ()
     side_cars: tuple[SideCar, ...] = ()
     """The other containers of the task, in the order in which they start."""

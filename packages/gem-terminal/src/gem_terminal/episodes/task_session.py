@@ -135,8 +135,8 @@ class TaskSession:
         if restored is None:
             if task.tests.separate is not None:
                 container.put(folders("logs/artifacts", "logs/agent"), "/")
-            if task.setup is not None:
-                self._set_up(task.setup)
+            if task.setup:
+                self._set_up(*task.setup)
             if task.healthcheck is not None:
                 await_health(container, task.healthcheck, task.workdir)
             if problem := self._prepare_step():
@@ -223,10 +223,13 @@ class TaskSession:
 
     def write_file(self, action: WriteFile) -> ActionResult:
         """Write a file, and the folders that it is in, with the rights of the agent's user."""
-        content = action.content.encode(errors="replace")
-        done = self._with_file(_WRITE, action.path, str(len(content)), stdin=content)
-        told = (done.output or _silence(done, action.path)).decode(errors="replace").strip()
-        return ActionResult(told or f"Written to {action.path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
+        return self.write_bytes(action.path, action.content.encode(errors="replace"))
+
+    def write_bytes(self, path: str, content: bytes) -> ActionResult:
+        """Write a file like :meth:`write_file`; one that exists keeps its mode and its owner."""
+        done = self._with_file(_WRITE, path, str(len(content)), stdin=content)
+        told = (done.output or _silence(done, path)).decode(errors="replace").strip()
+        return ActionResult(told or f"Written to {path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
 
     def call_mcp_tool(self, action: CallMcpTool) -> ActionResult:
         """Call a tool of an MCP server of the task."""
@@ -282,9 +285,7 @@ class TaskSession:
         done = run(self.task.workdir)
         return run("/") if done.exit_code in _NOT_RUN and path.startswith("/") else done
 
-    def verify(
-        self, verifier: Callable[[Task, Container, Engine | None], VerifierResult] = verify
-    ) -> VerifierResult:
+    def verify(self, verifier: Callable[[Task, Container, Engine | None], VerifierResult] = verify) -> VerifierResult:
         """Run the tests.
 
         Args:
@@ -336,9 +337,8 @@ class TaskSession:
             self.begin()
         return None
 
-    def _set_up(self, script: str) -> None:
-        place = {"user": "root", "workdir": self.task.workdir}
-        done = self._container.run(("sh", "-c", script), seconds=_SETUP_SECONDS, **place)
+    def _set_up(self, script: str, *arguments: str) -> None:
+        done = self._container.run(("sh", "-c", script, "sh", *arguments), seconds=_SETUP_SECONDS, **self._place)
         if done.exit_code != 0:
             said = done.output[-500:].decode(errors="replace").strip()
             raise EngineError(f"the task {self.task.name} cannot be set up: exit code {done.exit_code}: {said}")
