@@ -85,7 +85,10 @@ def test_tools_take_hostile_words_as_words(env: SweEnv) -> None:
     env.step(call("search", pattern="$(touch /tmp/pwned)", path="."))
     env.step(call("search", pattern="-r", path="--help"))
     env.step(call("run_tests", tests=["; touch /tmp/pwned", "$(touch /tmp/pwned)"]))
-    assert "there is no such file" in env.step(call("view", path="no\0where\ud800"))[0]
+    assert "there is no such file" in env.step(call("view", path="no\0where"))[0]
+    for path in ("\ud800", "a" * 5000, ""):
+        *_, info = env.step(call("view", path=path))
+        assert not info["tool_results"][0]["ok"]
     assert "No such file" in env.step("<bash>ls /tmp/pwned</bash>")[0]
     assert "no tool called 'send_keys'. The tools are: bash, view, edit, search, run_tests, submit." in env.step(
         call("send_keys", keys=["a"])
@@ -99,7 +102,8 @@ def test_the_solution_is_nowhere_in_the_container(env: SweEnv) -> None:
     """Neither the tree, nor its history, nor byte code holds the line that was broken, or the hidden tests."""
     env.reset(options={"task": "tally-chunks"})
     for line in ("range(0, len(items), size)", "test_chunk_sizes"):
-        assert env.step(f"<bash>grep -rlsF '{line}' /work /home /tmp /opt /root /var/tmp</bash>")[0] == "[exit code 1]"
+        search = f"grep -rlsF '{line}' /work /home /tmp /opt /root /var/tmp | wc -l"
+        assert env.step(f"<bash>{search}</bash>")[0] == "0\n[exit code 0]"
         history = "git log --all -p | cat; git cat-file --batch-all-objects --batch"
         assert env.step(f"<bash>{{ {history}; }} | grep -cF '{line}'</bash>")[0] == "0\n[exit code 1]"
     assert env.step("<bash>git log --all --format=%s | cat</bash>")[0] == "The package\n[exit code 0]"

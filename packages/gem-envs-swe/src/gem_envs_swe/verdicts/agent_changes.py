@@ -74,7 +74,7 @@ def countable_changes(task: SweTask, changes: FileChanges, engine: Engine, refer
     rules = replace(
         _rules_of_image(engine, reference),
         declared=(_ROOT,),
-        author=Declarations(stated=tuple(_ROOT / name for name in {*task.solved, *task.begun})),
+        author=Declarations(stated=tuple(_ROOT / name for name in sorted(task.solved))),
     )
     carried = rules.carried(changes, lambda paths: _existing(task, paths))
     return carried._replace(removed=tuple(path for path in carried.removed if not _holds_tests(task, path)))

@@ -23,7 +23,7 @@ import json
 import os
 import sys
 import unittest
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -65,7 +65,7 @@ class Guard:
 
     def __init__(self, changed_files: list[str]) -> None:
         self._changed = frozenset(changed_files)
-        self._known: dict[tuple[str, str], object] = {}
+        self._known: list[tuple[str, Mapping[str, object], str, object, object]] = []
         self._hooks: dict[int, object] = {}
         self._tests: list[tuple[str, FunctionType, object]] = []
         self._sentinel = object()
@@ -74,17 +74,15 @@ class Guard:
 
     def begin(self) -> None:
         """Remember the guarded functions as they are now."""
-        self._known = dict(self._state())
+        self._known = list(_guarded())
 
     def check(self) -> None:
         """Note whether a guarded function is another one."""
-        if self.found:
-            return
-        known = self._known
-        for name, value in self._state():
-            if known.get(name, value) is not value:
-                self.found = f"{name[0]}.{name[1]} was replaced"
-                return
+        for where, namespace, name, value, code in self._known:
+            now = namespace.get(name)
+            function = getattr(now, "__func__", now)
+            if now is not value or (code is not None and getattr(function, "__code__", None) is not code):
+                self.found = self.found or f"{where} was replaced"
 
     def check_hooks(self, plugins: pytest.PytestPluginManager) -> None:
         """Note whether a hook of pytest comes from a changed file, or from none."""
@@ -131,23 +129,22 @@ class Guard:
         module = sys.modules.get(kind.__module__)
         return equals and getattr(module, "__file__", None) in self._changed
 
-    def _state(self) -> Iterator[tuple[tuple[str, str], object]]:
-        """Yield what is guarded: module or class, and name → its function, or the code of it."""
-        for module_name, module in list(sys.modules.items()):
-            if module_name.partition(".")[0] not in _GUARDED or module_name.startswith("unittest.mock"):
-                continue
-            for name, value in list(vars(module).items()):
-                if isinstance(value, FunctionType):
-                    yield (module_name, name), value.__code__
-                elif isinstance(value, type):
-                    yield (module_name, name), value
-                    if value.__module__ == module_name:
-                        for inner, member in list(vars(value).items()):
-                            function = getattr(member, "__func__", member)
-                            if isinstance(function, FunctionType):
-                                yield (f"{module_name}.{name}", inner), function.__code__
-                elif module_name == "builtins" and callable(value):
-                    yield (module_name, name), value
+
+def _guarded() -> Iterator[tuple[str, Mapping[str, object], str, object, object]]:
+    """Yield the functions, methods and classes of the guarded modules: their place, namespace and name, themselves, and
+    the code that they had.
+    """
+    for module_name, module in list(sys.modules.items()):
+        if module_name.partition(".")[0] not in _GUARDED or module_name.startswith("unittest.mock"):
+            continue
+        for name, value in list(vars(module).items()):
+            if isinstance(value, (FunctionType, type)) or (module_name == "builtins" and callable(value)):
+                yield f"{module_name}.{name}", vars(module), name, value, getattr(value, "__code__", None)
+            if isinstance(value, type) and value.__module__ == module_name:
+                for inner, member in list(vars(value).items()):
+                    function = getattr(member, "__func__", member)
+                    if isinstance(function, FunctionType):
+                        yield f"{module_name}.{name}.{inner}", vars(value), inner, member, function.__code__
 
 
 def _function(item: pytest.Item) -> FunctionType | None:
@@ -237,10 +234,6 @@ class Plugin:
         self._guard.check()
         self._guard.check_hooks(self._plugins)
         self._guard.check_tests()
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            self._report.add(broken=report.nodeid, why=str(report.longrepr)[-2000:])
 
 
 def _install_probe(guard: Guard) -> None:
