@@ -18,7 +18,7 @@ RUN apt-get update \\
  && rm -rf /var/lib/apt/lists/* \\
  && useradd --create-home --shell /bin/bash agent
 COPY pytest /usr/local/lib/python3.11/dist-packages
-RUN python3 -m compileall -q /usr/local/lib/python3.11/dist-packages
+RUN cd /usr/local/lib/python3.11/dist-packages && python3 -m compileall -q pytest _pytest pluggy iniconfig packaging
 COPY repo {REPOSITORY}
 RUN chown -R agent:agent {REPOSITORY}
 WORKDIR {REPOSITORY}

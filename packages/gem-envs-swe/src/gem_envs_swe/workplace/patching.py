@@ -12,6 +12,8 @@ __all__ = ["apply_patch"]
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NOWHERE = "/dev/null"
+_HEAD = re.compile(r"diff --git a/(.+) b/\1\n?")
+_EMPTY = re.compile(r"(new|deleted) file mode \d+\n?")
 
 
 @dataclass
@@ -67,6 +69,12 @@ def _parts(patch: str) -> Iterator[_FilePatch]:
                 yield part
             part = _FilePatch(line[4:], lines[at + 1][4:])
             at += 2
+        elif (head := _HEAD.fullmatch(line)) is not None and (made := _without_lines(lines, at, head[1])) is not None:
+            if part.hunks:
+                yield part
+            part = _FilePatch()
+            yield made
+            at += 2
         elif (found := _HUNK.match(line)) is not None and part.new:
             at, hunk = _hunk(lines, at, found)
             part.hunks.append(hunk)
@@ -74,6 +82,16 @@ def _parts(patch: str) -> Iterator[_FilePatch]:
             at += 1
     if part.hunks:
         yield part
+
+
+def _without_lines(lines: list[str], at: int, path: str) -> _FilePatch | None:
+    """Return the part about a new or removed file without a line, whose head is at a line; None for another part."""
+    found = _EMPTY.fullmatch(lines[at + 1]) if at + 1 < len(lines) else None
+    after = next((line for line in lines[at + 2 : at + 4] if not line.startswith("index ")), "diff ")
+    if found is None or not after.startswith("diff "):
+        return None
+    old, new = (_NOWHERE, f"b/{path}") if found[1] == "new" else (f"a/{path}", _NOWHERE)
+    return _FilePatch(old, new)
 
 
 def _hunk(lines: list[str], at: int, found: re.Match[str]) -> tuple[int, tuple[int, list[str], list[str]]]:
