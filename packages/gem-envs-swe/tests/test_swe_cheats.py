@@ -48,8 +48,7 @@ def test_lazy_policies_earn_nothing(tally: Path, engine: Engine) -> None:
         for name in cheats("files"):
             env.step(bash_call(cheat_command(name, env.swe_task)))
         *_, info = env.step("<submit/>")
-        assert not info["success"]
-        assert info["verdict_repeated"], "nothing of it counted, so the changes are those of silence"
+        assert (info["success"], info["tests_mended"], info["tests_broken"]) == (False, 0, [])
         assert {"conftest.py", "pytest.ini", "sitecustomize.py"} <= set(info["diff_ignored"])
         for name in IN_SOURCES:
             reward, info = played(env, SweCheatPolicy(env, name), "tally-most")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,7 @@ import pytest
 
 from gem.text import TERMINAL_STATE
 from gem_envs_swe import SweEnv
+from gem_envs_swe.policies.reference import SweReferencePolicy
 from gem_terminal.engines import Engine
 
 
@@ -107,3 +112,41 @@ def test_the_solution_is_nowhere_in_the_container(env: SweEnv) -> None:
         history = "git log --all -p | cat; git cat-file --batch-all-objects --batch"
         assert env.step(f"<bash>{{ {history}; }} | grep -cF '{line}'</bash>")[0] == "0\n[exit code 1]"
     assert env.step("<bash>git log --all --format=%s | cat</bash>")[0] == "The package\n[exit code 0]"
+
+
+@pytest.mark.only_engine("namespace")
+def test_an_episode_goes_on_elsewhere(env: SweEnv) -> None:
+    """A pickled copy repeats the tools in a container of its own, and the state survives JSON."""
+    env.reset(options={"task": "tally-most"})
+    env.step(call("edit", path="note.txt", old="", new="a\n"))
+    env.step(call("edit", path="note.txt", old="a", new="b"))
+    copied = pickle.loads(pickle.dumps(env))
+    state = json.loads(json.dumps(env.get_state()))
+    assert [action["action"] for action in state["actions"]] == ["edit", "edit"]
+    assert "b" in env.step(call("view", path="note.txt"))[0]
+    with copied:
+        copied.set_state({**state, "snapshot": None})
+        assert copied.step(call("search", pattern="^b$", path="note.txt"))[0] == "note.txt:1:b"
+
+
+@pytest.mark.nightly
+@pytest.mark.only_engine("namespace", "docker")
+def test_episodes_at_once_know_nothing_of_each_other(tally: Path, engine: Engine) -> None:
+    """Of 32, each has its own file alone in its diff, and the half that mends the code earns 1.0."""
+    envs = [SweEnv(tally, tasks=["tally-most"], engine=engine, warm=0) for _ in range(32)]
+
+    def play(number: int) -> tuple[float, str]:
+        env = envs[number]
+        with env:
+            env.reset()
+            env.step(call("edit", path=f"n{number}.txt", old="", new="x\n"))
+            if number % 2:
+                env.step(SweReferencePolicy(env).act("", {}))
+            _, reward, *_, info = env.step("<submit/>")
+            return float(reward), str(info["diff"])
+
+    with ThreadPoolExecutor(32) as pool:
+        ended = list(pool.map(play, range(32)))
+    assert [reward for reward, _ in ended] == [0.0, 1.0] * 16
+    for number, (_, diff) in enumerate(ended):
+        assert re.findall(r"^\+\+\+ b/(n\d+\.txt)$", diff, re.MULTILINE) == [f"n{number}.txt"]
