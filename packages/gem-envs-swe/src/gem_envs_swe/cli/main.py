@@ -8,7 +8,9 @@ from gem_cli.command_table import CommandTable
 
 __all__ = ["swe_command"]
 
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "make": "gem_envs_swe.cli.make:make_command",
+}
 
 
 class SweCommands(CommandTable):

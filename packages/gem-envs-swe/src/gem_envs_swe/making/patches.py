@@ -9,7 +9,7 @@ __all__ = ["diff_of"]
 
 
 def diff_of(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Return the diff between files by path, for ``git apply``; a file in one of them alone is new or removed."""
+    """Return the diff between files by path, for ``git apply``; a file of one of them alone is new or removed."""
     parts = []
     for path in sorted(before.keys() | after.keys()):
         old, new = before.get(path), after.get(path)
