@@ -6,6 +6,7 @@ import hmac
 import io
 import json
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def task(tally: Path) -> SweTask:
     return load_tasks(tally)[0]
 
 
-def changes(files: dict[str, bytes | str], removed: tuple[str, ...] = ()) -> FileChanges:
+def changes(files: Mapping[str, bytes | str], removed: tuple[str, ...] = ()) -> FileChanges:
     """Return changes of a tree; text stands for the target of a link."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:

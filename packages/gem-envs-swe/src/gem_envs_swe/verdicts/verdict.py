@@ -123,7 +123,9 @@ def _judged(
     task: SweTask, carried: CarriedFiles, engine: Engine, reference: str, options: VerdictOptions, digest: str
 ) -> SweVerdict:
     row, container_task = task.row, task.container_task
-    sample = list(row.PASS_TO_PASS)
+    # Where the agent is to write tests, those in its own file prove nothing, and the hidden ones run that file.
+    written_by_agent = task.solved.keys() - task.hidden.keys()
+    sample = [test for test in row.PASS_TO_PASS if test.partition("::")[0] not in written_by_agent]
     if options.sample is not None and len(sample) > options.sample:
         sample = random.Random(digest).sample(sorted(sample), options.sample)
     listed = {*row.FAIL_TO_PASS, *sample}
