@@ -114,16 +114,17 @@ def test_the_solution_is_nowhere_in_the_container(env: SweEnv) -> None:
     assert env.step("<bash>git log --all --format=%s | cat</bash>")[0] == "The package\n[exit code 0]"
 
 
-@pytest.mark.only_engine("namespace")
-def test_an_episode_goes_on_elsewhere(env: SweEnv) -> None:
+@pytest.mark.usefixtures("engine_variables")
+def test_an_episode_goes_on_elsewhere(tally: Path) -> None:
     """A pickled copy repeats the tools in a container of its own, and the state survives JSON."""
-    env.reset(options={"task": "tally-most"})
-    env.step(call("edit", path="note.txt", old="", new="a\n"))
-    env.step(call("edit", path="note.txt", old="a", new="b"))
-    copied = pickle.loads(pickle.dumps(env))
-    state = json.loads(json.dumps(env.get_state()))
-    assert [action["action"] for action in state["actions"]] == ["edit", "edit"]
-    assert "b" in env.step(call("view", path="note.txt"))[0]
+    with SweEnv(tally) as env:
+        env.reset(options={"task": "tally-most"})
+        env.step(call("edit", path="note.txt", old="", new="a\n"))
+        env.step(call("edit", path="note.txt", old="a", new="b"))
+        copied = pickle.loads(pickle.dumps(env))
+        state = json.loads(json.dumps(env.get_state()))
+        assert [action["action"] for action in state["actions"]] == ["edit", "edit"]
+        assert "b" in env.step(call("view", path="note.txt"))[0]
     with copied:
         copied.set_state({**state, "snapshot": None})
         assert copied.step(call("search", pattern="^b$", path="note.txt"))[0] == "note.txt:1:b"

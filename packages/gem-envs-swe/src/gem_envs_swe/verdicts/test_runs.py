@@ -72,17 +72,19 @@ def run_tests(
     controls: Mapping[str, Sequence[str]],
     *,
     arguments: Sequence[str],
+    user: str | None,
     workdir: str,
     changed: Sequence[str],
     seconds: float,
 ) -> TestRun:
-    """Run tests as the user of the image.
+    """Run tests.
 
     Args:
         container: a fresh one, with the agent's changes.
         tests: their node ids.
         controls: test file → the names of its controls; the files are those that are collected.
         arguments: of pytest.
+        user: who runs them.
         workdir: the root of the tree.
         changed: the absolute paths of the files that the agent changed.
         seconds: the time limit.
@@ -103,6 +105,7 @@ def run_tests(
         seconds=seconds,
         stdin=json.dumps(request).encode() + b"\n",
         environment={"PYTHONHASHSEED": "0", "PYTHONPATH": ""},  # as where the tasks are proved
+        user=user,
         workdir=workdir,
     )
     log = done.output[-4 * _MOST_LOG :].decode(errors="replace")[-_MOST_LOG:]

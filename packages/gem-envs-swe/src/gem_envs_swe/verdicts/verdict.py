@@ -143,6 +143,7 @@ def _judged(
             listed,
             controls,
             arguments=_arguments(task.described.test_command),
+            user=container_task.user,
             workdir=REPOSITORY,
             changed=[path for path in carried.others if path.endswith(".py")],
             seconds=options.seconds,

@@ -15,6 +15,7 @@ from gem_envs_swe.workplace.patching import apply_patch
 from gem_envs_swe.workplace.source_tree import SourceTree, text_of
 from gem_terminal.engines.contexts import digest_of
 from gem_terminal.task import CopiedFolder, Image, ResourceLimits, Task, Tests
+from gem_terminal.verdicts.verdict_worth import user_of_image
 
 __all__ = ["SweTask", "load_tasks"]
 
@@ -92,6 +93,7 @@ class SweTask:
             limits=_LIMITS,
             pristine=True,
             workdir=REPOSITORY,
+            user=user_of_image(self.image),  # what engines run as without a word differs
             setup=(_SETUP, *sorted(path for path, text in self.begun.items() if text is not None)),
             folders=(CopiedFolder(None, REPOSITORY, self.files(self.begun)),),
             metadata={"kind": self.row.kind, "level": self.row.level, "repo": self.row.repo},

@@ -47,7 +47,7 @@ if [ -e "$1" ] || [ -L "$1" ]; then echo "$1: exists; an empty old text makes ne
 # $2: the pattern
 _SEARCH = r"""
 if [ ! -e "$1" ]; then echo "$1: there is no such file or folder"; exit 1; fi
-timeout 20 grep -rnIE --exclude-dir=.git --exclude-dir=__pycache__ -e "$2" -- "$1" | cut -b -500 | head -n 500
+timeout 20 grep -HrnIE --exclude-dir=.git --exclude-dir=__pycache__ -e "$2" -- "$1" | cut -b -500 | head -n 500
 """
 
 
