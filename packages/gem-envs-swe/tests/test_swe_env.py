@@ -114,6 +114,7 @@ def test_the_solution_is_nowhere_in_the_container(env: SweEnv) -> None:
     assert env.step("<bash>git log --all --format=%s | cat</bash>")[0] == "The package\n[exit code 0]"
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("engine_variables")
 def test_an_episode_goes_on_elsewhere(tally: Path) -> None:
     """A pickled copy repeats the tools in a container of its own, and the state survives JSON."""

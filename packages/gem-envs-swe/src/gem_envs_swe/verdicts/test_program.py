@@ -24,6 +24,7 @@ import os
 import sys
 import unittest
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -60,7 +61,7 @@ class SignedReport:
         self.add = add
 
 
-class Guard:
+class TamperGuard:
     """What the code under test must not change, and what it must not return."""
 
     def __init__(self, changed_files: list[str]) -> None:
@@ -91,9 +92,7 @@ class Guard:
                 if id(implementation) in self._hooks:
                     continue
                 self._hooks[id(implementation)] = implementation
-                code = getattr(inspect.unwrap(implementation.function), "__code__", None)
-                file = getattr(code, "co_filename", "")
-                if not self.found and (file in self._changed or not file.startswith("/")):
+                if not self.found and self._is_changed(inspect.unwrap(implementation.function)):
                     self.found = f"the hook {caller.name} of pytest was added"
 
     def remember_tests(self, items: list[pytest.Item]) -> None:
@@ -117,8 +116,8 @@ class Guard:
         if kind in (list, tuple, set, frozenset, dict):
             if depth >= _DEEPEST:
                 return False
-            items = list(value.values()) + list(value) if kind is dict else list(value)
-            return any(self._equals_everything(item, depth + 1) for item in items[:_MOST_ITEMS])
+            items = chain(value, value.values()) if kind is dict else value
+            return any(self._equals_everything(item, depth + 1) for item in islice(items, _MOST_ITEMS))
         if kind.__eq__ in _ORDINARY:
             return False
         try:
@@ -127,7 +126,12 @@ class Guard:
             return False
         # The package's own classes may be like that, and those of a library for tests, such as unittest.mock.ANY.
         module = sys.modules.get(kind.__module__)
-        return equals and getattr(module, "__file__", None) in self._changed
+        return equals and (getattr(module, "__file__", None) in self._changed or self._is_changed(kind.__eq__))
+
+    def _is_changed(self, function: object) -> bool:
+        """Return whether a function stands in a changed file, or was made without one."""
+        code = getattr(function, "__code__", None)
+        return code is not None and (code.co_filename in self._changed or not code.co_filename.startswith("/"))
 
 
 def _guarded() -> Iterator[tuple[str, Mapping[str, object], str, object, object]]:
@@ -179,10 +183,10 @@ class _Probing(ast.NodeTransformer):
         return ast.copy_location(ast.Call(ast.Name(_PROBE, ast.Load()), [operand], []), operand)
 
 
-class Plugin:
+class TestSelection:
     """Selects the tests, adds the controls, and reports outcomes."""
 
-    def __init__(self, request: dict[str, Any], report: SignedReport, guard: Guard) -> None:
+    def __init__(self, request: dict[str, Any], report: SignedReport, guard: TamperGuard) -> None:
         self._wanted = frozenset(request["tests"])
         self._controls: dict[str, list[str]] = request["controls"]
         self._control_ids = frozenset(f"{file}::{name}" for file, names in self._controls.items() for name in names)
@@ -236,7 +240,7 @@ class Plugin:
         self._guard.check_tests()
 
 
-def _install_probe(guard: Guard) -> None:
+def _install_probe(guard: TamperGuard) -> None:
     setattr(builtins, _PROBE, guard.probe)
     original: Callable[..., None] = rewrite.rewrite_asserts
 
@@ -249,7 +253,7 @@ def _install_probe(guard: Guard) -> None:
         _probe_method(unittest.TestCase, name, guard)
 
 
-def _probe_method(kind: type, name: str, guard: Guard) -> None:
+def _probe_method(kind: type, name: str, guard: TamperGuard) -> None:
     original = getattr(kind, name)
 
     def probing(self: Any, first: Any, second: Any, *arguments: Any, **options: Any) -> Any:
@@ -267,9 +271,9 @@ def main() -> None:
     sys.argv[1:] = []
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(Path.cwd()))
-    guard = Guard(request["changed"])
+    guard = TamperGuard(request["changed"])
     _install_probe(guard)
-    plugin = Plugin(request, report, guard)
+    plugin = TestSelection(request, report, guard)
     arguments, files = request["arguments"], request["files"]
     request.clear()
     code = int(pytest.main([*arguments, *files], plugins=[plugin]))

@@ -21,7 +21,7 @@ from gem_terminal.actions import (
     tool_schema,
 )
 
-__all__ = ["SWE_ACTIONS", "SWE_SCHEMAS", "Edit", "RunTests", "Search", "View", "actions_without_tests"]
+__all__ = ["SWE_ACTIONS", "SWE_SCHEMAS", "EditFile", "RunTests", "SearchFiles", "ViewFile", "actions_without_tests"]
 
 _MOST_TESTS = 200
 """Names in one call of ``run_tests``."""
@@ -29,7 +29,7 @@ _TOO_LARGE = 1 << 31
 
 
 @dataclass(frozen=True)
-class View(OtherAction):
+class ViewFile(OtherAction):
     """Show the lines of a file with their numbers, or the names in a folder."""
 
     path: str
@@ -43,7 +43,7 @@ class View(OtherAction):
 
 
 @dataclass(frozen=True)
-class Edit(OtherAction):
+class EditFile(OtherAction):
     """Replace a text that a file has exactly once; an empty one makes a new file."""
 
     path: str
@@ -57,7 +57,7 @@ class Edit(OtherAction):
 
 
 @dataclass(frozen=True)
-class Search(OtherAction):
+class SearchFiles(OtherAction):
     """Find the lines that a regular expression fits."""
 
     pattern: str
@@ -130,16 +130,16 @@ def _line(arguments: Mapping[str, Any], name: str) -> int | None:
 
 
 def _view(arguments: Mapping[str, Any]) -> TerminalAction:
-    return View(text_argument(arguments, "path"), _line(arguments, "first"), _line(arguments, "last"))
+    return ViewFile(text_argument(arguments, "path"), _line(arguments, "first"), _line(arguments, "last"))
 
 
 def _edit(arguments: Mapping[str, Any]) -> TerminalAction:
     path, old, new = (text_argument(arguments, name) for name in ("path", "old", "new"))
-    return MalformedAction("old and new of edit are the same text.") if old == new else Edit(path, old, new)
+    return MalformedAction("old and new of edit are the same text.") if old == new else EditFile(path, old, new)
 
 
 def _search(arguments: Mapping[str, Any]) -> TerminalAction:
-    return Search(text_argument(arguments, "pattern"), text_argument({"path": ".", **arguments}, "path"))
+    return SearchFiles(text_argument(arguments, "pattern"), text_argument({"path": ".", **arguments}, "path"))
 
 
 def _run_tests(arguments: Mapping[str, Any]) -> TerminalAction:
@@ -153,7 +153,14 @@ def _run_tests(arguments: Mapping[str, Any]) -> TerminalAction:
 
 
 SWE_ACTIONS = ActionKinds(
-    kinds={"bash": Bash, "view": View, "edit": Edit, "search": Search, "run_tests": RunTests, "submit": Finish},
+    kinds={
+        "bash": Bash,
+        "view": ViewFile,
+        "edit": EditFile,
+        "search": SearchFiles,
+        "run_tests": RunTests,
+        "submit": Finish,
+    },
     readers={
         "bash": read_bash,
         "view": _view,

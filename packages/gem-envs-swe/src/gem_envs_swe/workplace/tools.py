@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from gem_envs_swe.workplace.actions import Edit, RunTests, Search, View
+from gem_envs_swe.workplace.actions import EditFile, RunTests, SearchFiles, ViewFile
 from gem_terminal.actions import Bash, OtherAction, WriteFile
 from gem_terminal.bounded_output import BoundedOutput
 from gem_terminal.episodes.task_session import ActionResult, TaskSession
@@ -63,15 +63,15 @@ def use_tool(action: OtherAction, session: TaskSession, test_command: Sequence[s
     Raises:
         EngineError: if the container or the engine died.
     """
-    if isinstance(action, View):
+    if isinstance(action, ViewFile):
         return _shown(session, output, _VIEW, action.path, str(action.first or 1), str(action.last or 0))
-    if isinstance(action, Search):
+    if isinstance(action, SearchFiles):
         found = _shown(session, output, _SEARCH, action.path, action.pattern.replace("\0", ""))
         return found if found.text else ActionResult("Nothing fits.", found.info)
     if isinstance(action, RunTests):
         command = " ".join(map(shlex.quote, (*test_command, *action.tests)))
         return session.bash(Bash(command, _TESTS_TAKE))
-    assert isinstance(action, Edit)
+    assert isinstance(action, EditFile)
     return _edited(action, session)
 
 
@@ -82,7 +82,7 @@ def _shown(session: TaskSession, output: int, script: str, path: str, *arguments
     return ActionResult(kept.text(), {"exit_code": done.exit_code}, done.exit_code == 0)
 
 
-def _edited(action: Edit, session: TaskSession) -> ActionResult:
+def _edited(action: EditFile, session: TaskSession) -> ActionResult:
     if not action.old:
         made = session.run_script(_IS_NEW, action.path)
         if made.exit_code != 0:
