@@ -28,6 +28,7 @@ pytestmark = [
 ]
 
 Package = tuple[Baseline, LocalSuites]
+UNSTEADY_SUM = "import os; used += width * (os.environ['PYTHONHASHSEED'] == '1')"
 UNSTEADY = """
 import os
 from pathlib import Path
@@ -127,10 +128,11 @@ def test_a_bug_is_proved(proof: TaskProof) -> None:
         ('"""Shelves with places."""', "import no_such_module", "cannot be collected"),
         pytest.param("used += width", "while True: pass", "do not end", marks=pytest.mark.nightly),
         pytest.param("used += width", "import os; os._exit(0)", "do not end", marks=pytest.mark.nightly),
+        pytest.param("used += width", UNSTEADY_SUM, "flaky", marks=pytest.mark.nightly),
     ],
 )
 def test_other_changes_are_rejected(before: str, after: str, why: str, package: Package) -> None:
-    """A change that nobody notices, that never ends, that ends the process or the import is no task."""
+    """A change that nobody notices, or not always, that never ends, or ends the process or the import is no task."""
     candidate = bug(package[0], "used += width", "used += width")
     text = package[0].tree.files["shelfmark/shelves.py"]
     candidate = replace(candidate, write={"shelfmark/shelves.py": text.replace(before, after, 1)})
