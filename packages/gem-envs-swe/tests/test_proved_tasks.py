@@ -29,6 +29,7 @@ pytestmark = [
 
 Package = tuple[Baseline, LocalSuites]
 UNSTEADY_SUM = "import os; used += width * (os.environ['PYTHONHASHSEED'] == '1')"
+OTHER_NAME = "from p import f\n\n\ndef test_f():\n    assert f() == 1\n"
 UNSTEADY = """
 import os
 from pathlib import Path
@@ -242,6 +243,17 @@ def test_unsteady_tests_are_left_out(tmp_path: Path) -> None:
         "tests/test_unsteady.py::test_never": "skipped",
     }
     assert "tests/test_unsteady.py::test_leaves_a_file" in baseline.stable
+
+
+@pytest.mark.nightly
+def test_tests_are_found_by_other_names(tmp_path: Path) -> None:
+    """A package whose tests are in ``tests.py`` has tests."""
+    tree = written(tmp_path / "tree", {"p.py": "def f():\n    return 1\n", "tests.py": OTHER_NAME})
+    (tmp_path / "runs").mkdir()
+    with LocalSuites(tree, tmp_path / "runs") as runner:
+        baseline = measure_baseline(PackageTree(tree), runner, 0, 120.0)
+    assert baseline.stable == {"tests.py::test_f"}
+    assert baseline.source_files == ["p.py"]
 
 
 @pytest.mark.nightly
