@@ -35,7 +35,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "gem_envs_web",
     ),
     "evaluation and training": ("gem_eval", "gem_ray", "gem_rl", "gem_testing"),
-    "services": ("gem_server", "gem_terminal", "gem_terminal_remote", "gem_gateway", "gem_hub"),
+    "services": ("gem_server", "gem_terminal", "gem_terminal_remote", "gem_envs_swe", "gem_gateway", "gem_hub"),
 }
 """Layer → its packages, from the contract upwards, as in docs/architecture.md.
 
@@ -60,6 +60,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "gem_envs_web": {"gem", "gem_tools", *LIBRARIES},
     "gem_terminal": {"gem", "gem_tools", *LIBRARIES},
     "gem_terminal_remote": {"gem", "gem_server", "gem_terminal", *LIBRARIES},
+    "gem_envs_swe": {"gem", "gem_hub_client", "gem_terminal", *LIBRARIES},
     "gem_eval": {"gem", "gem_hub_client", *LIBRARIES},
     "gem_gateway": {"gem", "gem_eval", "gem_tools", *LIBRARIES},
     "gem_hub": {"gem", "gem_eval", "gem_hub_client", "gem_testing", "gem_tools", *LIBRARIES},
