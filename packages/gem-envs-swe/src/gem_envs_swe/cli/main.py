@@ -8,7 +8,9 @@ from gem_cli.command_table import CommandTable
 
 __all__ = ["swe_command"]
 
-COMMANDS: dict[str, str] = {}
+COMMANDS = {
+    "check": "gem_envs_swe.cli.check:check_command",
+}
 
 
 class SweCommands(CommandTable):
