@@ -1,0 +1,1 @@
+"""Making tasks from a package, and proving each of them."""
