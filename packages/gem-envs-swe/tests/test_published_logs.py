@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from synthetic_logs import WRITERS, synthetic_log
 
 from gem.errors import ArgumentError
-from gem_envs_swe.published.grading import Resolution, grade, grade_log
+from gem_envs_swe.published.grading import RowResolution, grade, grade_log
 from gem_envs_swe.published.logs import LOG_FORMS, TestOutcomes, log_form, parse_log
 
 SUMMARY = "======= short test summary info =======\n"
@@ -201,19 +201,19 @@ OUTCOMES = TestOutcomes(
 @pytest.mark.parametrize(
     ("f2p", "p2p", "resolution"),
     [
-        (["p", "x"], ["s", "p"], Resolution.FULL),
-        (["p", "f"], ["p"], Resolution.PARTIAL),
-        (["p", "f"], ["e"], Resolution.NO),
-        (["f"], ["p"], Resolution.NO),
-        (["s"], [], Resolution.NO),
-        (["absent"], [], Resolution.NO),
-        (["p"], ["absent"], Resolution.NO),
-        (["q[a,"], [], Resolution.FULL),
-        (["q[a]"], [], Resolution.NO),
-        ([], [], Resolution.FULL),
+        (["p", "x"], ["s", "p"], RowResolution.FULL),
+        (["p", "f"], ["p"], RowResolution.PARTIAL),
+        (["p", "f"], ["e"], RowResolution.NO),
+        (["f"], ["p"], RowResolution.NO),
+        (["s"], [], RowResolution.NO),
+        (["absent"], [], RowResolution.NO),
+        (["p"], ["absent"], RowResolution.NO),
+        (["q[a,"], [], RowResolution.FULL),
+        (["q[a]"], [], RowResolution.NO),
+        ([], [], RowResolution.FULL),
     ],
 )
-def test_a_row_is_resolved_as_swe_bench_has_it(f2p: list[str], p2p: list[str], resolution: Resolution) -> None:
+def test_a_row_is_resolved_as_swe_bench_has_it(f2p: list[str], p2p: list[str], resolution: RowResolution) -> None:
     """What must pass passes, an expected failure included; what must be kept may be skipped; absent tests fail."""
     assert grade(OUTCOMES, f2p, p2p).resolution is resolution
 
@@ -239,7 +239,7 @@ def test_a_log_without_an_end_decides_nothing(log: str, reason: str) -> None:
     """Where the tests did not run, or the runner's exit contradicts its log, the verdict is unknown."""
     verdict = grade_log("pytest", log, ["a::x"], [])
     assert reason in verdict.unknown
-    assert verdict.resolution is Resolution.NO
+    assert verdict.resolution is RowResolution.NO
 
 
 def test_an_absent_test_passes_where_only_failures_are_named() -> None:

@@ -16,10 +16,10 @@ from enum import Enum
 from gem_envs_swe.published.logs import TestOutcomes, parse_log
 from gem_envs_swe.published.logs.outcome import ERROR, FAILED, PASSED, SKIPPED, XFAIL
 
-__all__ = ["Resolution", "SweVerdict", "grade", "grade_log"]
+__all__ = ["RowResolution", "SweVerdict", "grade", "grade_log"]
 
 
-class Resolution(Enum):
+class RowResolution(Enum):
     """How far a row is resolved."""
 
     FULL = "RESOLVED_FULL"
@@ -31,7 +31,7 @@ class Resolution(Enum):
 class SweVerdict:
     """The verdict on a change of a repository."""
 
-    resolution: Resolution
+    resolution: RowResolution
     fixed: tuple[str, ...] = ()
     """FAIL_TO_PASS that pass."""
     unfixed: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class SweVerdict:
     @property
     def resolved(self) -> bool:
         """Whether the row is resolved in full."""
-        return self.resolution is Resolution.FULL
+        return self.resolution is RowResolution.FULL
 
 
 _START, _END = ">>>>> Start Test Output", ">>>>> End Test Output"
@@ -100,9 +100,9 @@ def grade(
         (kept if ok else broken).append(test)
     if unfixed or broken:
         partly = bool(fixed) and not broken
-        resolution = Resolution.PARTIAL if partly else Resolution.NO
+        resolution = RowResolution.PARTIAL if partly else RowResolution.NO
     else:
-        resolution = Resolution.FULL
+        resolution = RowResolution.FULL
     return SweVerdict(resolution, tuple(fixed), tuple(unfixed), tuple(kept), tuple(broken), outcomes.contradiction)
 
 
@@ -151,7 +151,7 @@ def grade_log(
         fail_only: see :func:`grade`.
         exit_code: how the runner ended, as the caller saw it; None: as the log says after its end mark, if it does.
     """
-    none = SweVerdict(Resolution.NO, unfixed=tuple(fail_to_pass), broken=tuple(pass_to_pass))
+    none = SweVerdict(RowResolution.NO, unfixed=tuple(fail_to_pass), broken=tuple(pass_to_pass))
     for mark, reason in _NOT_RUN.items():
         if mark in log:
             return _unknown(none, reason)
@@ -177,4 +177,4 @@ def grade_log(
 
 
 def _unknown(verdict: SweVerdict, reason: str) -> SweVerdict:
-    return SweVerdict(Resolution.NO, verdict.fixed, verdict.unfixed, verdict.kept, verdict.broken, reason)
+    return SweVerdict(RowResolution.NO, verdict.fixed, verdict.unfixed, verdict.kept, verdict.broken, reason)
