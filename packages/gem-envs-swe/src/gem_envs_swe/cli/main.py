@@ -10,6 +10,7 @@ __all__ = ["swe_command"]
 
 COMMANDS = {
     "check": "gem_envs_swe.cli.check:check_command",
+    "make": "gem_envs_swe.cli.make:make_command",
 }
 
 

@@ -25,6 +25,14 @@ _ASSERTION = re.compile(r"(not ok|ok) \d+(?: (.*))?")
 _FIELD = re.compile(r" {4}(operator|expected|actual|at): ?(.*)")
 
 
+_SCREEN = """\
+const test = require('/work/node_modules/tape');
+for (const file of process.argv.slice(3)) {
+  test(`${process.argv[2]} ${file}`, (t) => t.end());
+  require(`${process.cwd()}/${file}`);
+}
+"""
+"""tape runs tests in the order in which they are named, so that one named before a file is loaded marks its begin."""
 _CLEAN = "set -e; git reset -q --hard; git clean -q -f -d -x"
 _APPLY = "for n in $(seq 0 {last}); do git apply --whitespace=nowarn /tmp/write/$n.diff; done"
 
@@ -110,6 +118,25 @@ class TapeSuite:
         """
         self._put(dict(write or {}))
         return self._run("cp -r /tmp/write/. .", order or self._files)
+
+    def screen(self, write: Mapping[str, str]) -> TapeRun:
+        """Run all test files in one process, in a seventh of the time of :meth:`run`.
+
+        An error outside of assertions ends all of them: this shows which changes deserve a whole run, and proves
+        nothing.
+
+        Raises:
+            SweError: if the container no longer answers.
+        """
+        token = secrets.token_hex(8)
+        self._put(dict(write))
+        self._running.put(file_archive("screen.js", _SCREEN.encode()), "/tmp")  # noqa: S108
+        script = f'{_CLEAN}; cp -r /tmp/write/. .; timeout 60 node /tmp/screen.js {token} "$@" 2>/tmp/errors || true'
+        run = TapeRun()
+        for part in self._shell(script, self._files).split(f"# {token} ")[1:]:
+            file, _, tap = part.partition("\n")
+            read_tape(file, tap, run)
+        return run
 
     def run_patched(self, patches: Sequence[str]) -> TapeRun:
         """Run the test files on the tree after patches, which git applies one after another.

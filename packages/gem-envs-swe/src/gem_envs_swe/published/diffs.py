@@ -1,11 +1,10 @@
-"""Unified diffs: reversed, and made from two texts."""
+"""The reverse of a unified diff: :func:`reversed_diff`."""
 
 from __future__ import annotations
 
-import difflib
 import re
 
-__all__ = ["diff_of", "reversed_diff"]
+__all__ = ["reversed_diff"]
 
 _HUNK = re.compile(r"@@ -(\d+(?:,\d+)?) \+(\d+(?:,\d+)?) @@(.*)", re.DOTALL)
 _SWAPPED = {"new file mode ": "deleted file mode ", "deleted file mode ": "new file mode "}
@@ -102,21 +101,3 @@ def _reverse_hunk(lines: list[str], place: int, done: list[str]) -> int:
 
 def _count(span: str) -> int:
     return int(span.partition(",")[2] or 1)
-
-
-def diff_of(path: str, old: str | None, new: str | None) -> str:
-    """Return the unified diff of a file, with git's headers; None where the file does not exist."""
-    if old == new:
-        return ""
-    header = f"diff --git a/{path} b/{path}\n"
-    if old is None:
-        header += "new file mode 100644\n"
-    elif new is None:
-        header += "deleted file mode 100644\n"
-    body = difflib.unified_diff(
-        _lines(old or ""),
-        _lines(new or ""),
-        "/dev/null" if old is None else f"a/{path}",
-        "/dev/null" if new is None else f"b/{path}",
-    )
-    return header + "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in body)

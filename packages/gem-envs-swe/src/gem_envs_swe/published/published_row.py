@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gem.errors import DatasetError
+from gem_envs_swe.errors import SweError
 from gem_envs_swe.row import SweRow
 
 __all__ = ["MalformedRowError", "PublishedRow"]
 
 
-class MalformedRowError(DatasetError):
+class MalformedRowError(SweError):
     """A row of a published set lacks a column or holds a value that cannot be used.
 
     Attributes:

@@ -16,8 +16,9 @@ from functools import lru_cache
 from typing import Any
 
 from gem.tables import read_table
+from gem_envs_swe.making.patches import diff_of
 from gem_envs_swe.published.columns import Columns
-from gem_envs_swe.published.diffs import diff_of, reversed_diff
+from gem_envs_swe.published.diffs import reversed_diff
 from gem_envs_swe.published.logs import log_form, parse_log
 from gem_envs_swe.published.logs.outcome import PASSED, without_colours
 from gem_envs_swe.published.published_row import MalformedRowError, PublishedRow
@@ -220,21 +221,24 @@ def _r2e_outcomes(log: object) -> dict[str, str]:
 
 
 def _r2e_patch(files: object) -> str:
-    parts = []
+    before: dict[str, str] = {}
+    after: dict[str, str] = {}
     for one in files if isinstance(files, list) else ():
         try:
-            path = one["header"]["file"]["path"]
-            old, new = one.get("old_file_content") or None, one.get("new_file_content") or None
-            is_test = any(part.startswith("test") for part in path.split("/"))
+            path = str(one["header"]["file"]["path"])
+            texts = one.get("old_file_content") or None, one.get("new_file_content") or None
         except (KeyError, TypeError, AttributeError):
             raise MalformedRowError(
                 "parsed_commit_content has no files", "the files of 'parsed_commit_content' have no path and content"
             ) from None
-        if not is_test and isinstance(path, str):
-            parts.append(diff_of(path, old, new))
-    if not any(parts):
+        if any(part.startswith("test") for part in path.split("/")):
+            continue
+        for tree, text in zip((before, after), texts, strict=True):
+            if text is not None:
+                tree[path] = str(text)
+    if not (patch := diff_of(before, after)):
         raise MalformedRowError("no solution", "'parsed_commit_content' changes no file that is no test")
-    return "".join(parts)
+    return patch
 
 
 def _multi_swe(columns: Columns) -> PublishedRow:

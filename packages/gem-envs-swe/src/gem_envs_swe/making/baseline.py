@@ -1,0 +1,148 @@
+"""A package's own tree and what its tests do there: :class:`PackageTree` and :class:`Baseline`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from gem_envs_swe.errors import SweError
+from gem_envs_swe.making.python_source import PythonSource
+from gem_envs_swe.making.suites import SuiteRun, SuiteRunner
+from gem_envs_swe.task_set import REPOSITORY
+
+__all__ = ["HASH_SEEDS", "Baseline", "PackageTree", "measure_baseline"]
+
+HASH_SEEDS = (0, 1, 2)
+"""``PYTHONHASHSEED`` of the three runs, each of which has another order of the tests as well."""
+_TEST_FILE = re.compile(r"(?:^|/)(?:tests?|testing|conftest\.py|test_[^/]*\.py|[^/]*_tests?\.py)(?:/|$)")
+
+
+class PackageTree:
+    """The Python files of a package's source.
+
+    Args:
+        folder: the tree.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files: dict[str, str] = {}
+        for path in sorted(folder.rglob("*.py")):
+            try:
+                with path.open(encoding="utf-8", newline="") as file:
+                    self.files[str(path.relative_to(folder))] = file.read()
+            except UnicodeDecodeError:
+                continue
+        self._sources: dict[str, PythonSource | None] = {}
+
+    def source(self, path: str) -> PythonSource | None:
+        """Return a file by its path; None if it is no Python that this Python reads."""
+        if path not in self._sources:
+            try:
+                self._sources[path] = PythonSource(path, self.files[path])
+            except (KeyError, SyntaxError, ValueError, RecursionError):
+                self._sources[path] = None
+        return self._sources[path]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What the tests of a package do in its own tree."""
+
+    tree: PackageTree
+    first: SuiteRun
+    stable: frozenset[str]
+    """The tests that passed three times, in different orders and with different hash seeds."""
+    left_out: Mapping[str, str]
+    """The other tests → why."""
+
+    @cached_property
+    def test_files(self) -> frozenset[str]:
+        """The files that have tests, or belong to them by their name."""
+        named = {test.partition("::")[0] for test in self.first.outcomes}
+        return frozenset(named | {path for path in self.tree.files if _TEST_FILE.search(path)})
+
+    @cached_property
+    def source_files(self) -> list[str]:
+        """The files of which tests run something, without the tests themselves."""
+        return sorted(
+            path for path, tests in self.first.lines.items()
+            if path not in self.test_files and path in self.tree.files and any(test in self.stable for test in tests)
+        )  # fmt: skip
+
+    @cached_property
+    def package_files(self) -> list[str]:
+        """All files that are Python and no tests."""
+        return [path for path in self.tree.files if path not in self.test_files and self.tree.source(path) is not None]
+
+    def covering(self, lines: Mapping[str, Collection[int]]) -> set[str]:
+        """Return the stable tests that run one of these lines; all of them if a line runs outside of tests."""
+        found: set[str] = set()
+        for path, wanted in lines.items():
+            for test, run in self.first.lines.get(path, {}).items():
+                if not set(wanted).isdisjoint(run):
+                    if test == "":
+                        return set(self.stable)
+                    found.add(test)
+        return found & self.stable
+
+    def seconds(self, tests: Iterable[str]) -> float:
+        """Return how long tests took, in seconds of the clock."""
+        return sum(self.first.durations.get(test, 0.0) for test in tests)
+
+    def place(self, test: str) -> tuple[str, int] | None:
+        """Return the file, relative to the tree, and the first line of a test's function, if it stands in the tree."""
+        place = self.first.places.get(test) or ()
+        if len(place) != 3:
+            return None
+        path = PurePosixPath(str(place[0]))
+        if not path.is_relative_to(REPOSITORY):
+            return None
+        return str(path.relative_to(REPOSITORY)), int(place[1])
+
+
+def measure_baseline(tree: PackageTree, runner: SuiteRunner, seed: int, seconds: float) -> Baseline:
+    """Run the tests of a package three times.
+
+    Args:
+        tree: its files.
+        runner: with its image.
+        seed: of the orders of the tests.
+        seconds: the time limit of a run.
+
+    Raises:
+        SweError: if there are no tests, or they do not end.
+    """
+    runs = [
+        runner.run(
+            hash_seed=hash_seed, order=None if hash_seed == 0 else seed + hash_seed, seconds=seconds,
+            coverage=hash_seed == 0, locate=hash_seed == 0,
+        )
+        for hash_seed in HASH_SEEDS
+    ]  # fmt: skip
+    for run in runs:
+        if run.timeout is not None:
+            raise SweError(
+                f"the package's own tests do not end within {seconds:.0f} s; give them more with --suite-seconds"
+            )
+        if run.died is not None:
+            raise SweError(f"the package's own tests end their process: {run.output[-500:] or run.died}")
+    first = runs[0]
+    if not first.outcomes:
+        why = next(iter(first.broken_files.values()), first.output).strip()[-500:]
+        raise SweError(f"pytest finds no test in the source archive: {why or 'it has none'}")
+    stable = frozenset.intersection(*(frozenset(run.named("passed")) for run in runs))
+    left_out = {}
+    for test in set().union(*(run.outcomes for run in runs)) - stable:
+        outcomes = {run.outcomes.get(test, "missing") for run in runs}
+        left_out[test] = outcomes.pop() if len(outcomes) == 1 else "flaky"
+    left_out |= dict.fromkeys(first.broken_files, "cannot be collected")
+    if not stable:
+        worst = next(iter(first.failures.values()), None)
+        raise SweError(
+            f"none of the package's own tests passes{'' if worst is None else f': {worst.type}: {worst.message[:300]}'}"
+        )
+    return Baseline(tree, first, stable, dict(sorted(left_out.items())))

@@ -1,0 +1,137 @@
+"""A Python file whose spans are replaced, its other text kept: :class:`PythonSource`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+__all__ = ["Definition", "Edit", "Function", "Node", "PythonSource", "is_other_program"]
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Node: TypeAlias = ast.expr | ast.stmt | ast.arg | ast.keyword
+
+
+class Edit(NamedTuple):
+    """A span of a text, in characters, and what takes its place."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function of a file."""
+
+    name: str
+    """Dotted, with the classes around it."""
+    node: Function
+
+    @property
+    def docstring(self) -> str | None:
+        """The docstring, without its indentation."""
+        return ast.get_docstring(self.node)
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        """The statements after the docstring."""
+        return self.node.body[1:] if self.docstring is not None else self.node.body
+
+    @property
+    def lines(self) -> set[int]:
+        """The lines of the statements after the docstring."""
+        return {line for each in self.body for line in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
+
+    @property
+    def first_line(self) -> int:
+        """That of its first decorator, or of ``def``."""
+        return min([self.node.lineno, *(each.lineno for each in self.node.decorator_list)])
+
+
+class PythonSource:
+    """A file.
+
+    Args:
+        path: relative to the tree.
+        text: its content.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError: if it is no Python.
+    """
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path, self.text = path, text
+        self.tree = ast.parse(text)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The index of the first character of each line, as the parser counts lines."""
+        starts = [0]
+        text, position = self.text, 0
+        while (position := min((at for end in ("\n", "\r") if (at := text.find(end, position)) >= 0), default=-1)) >= 0:
+            position += 2 if text.startswith("\r\n", position) else 1
+            starts.append(position)
+        return starts
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the index of a character from a line and the bytes of UTF-8 before it in that line."""
+        start = self._starts[line - 1]
+        end = self._starts[line] if line < len(self._starts) else len(self.text)
+        return start + len(self.text[start:end].encode()[:column].decode())
+
+    def span(self, node: Node) -> tuple[int, int]:
+        """Return where a node begins and ends."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset)
+
+    def of(self, node: Node) -> str:
+        """Return the text of a node."""
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def line_start(self, line: int) -> int:
+        """Return the index of the first character of a line, that of the end for the line after the last one."""
+        return self._starts[line - 1] if line <= len(self._starts) else len(self.text)
+
+    def edited(self, edits: Iterable[Edit]) -> str:
+        """Return the text with edits, which do not overlap."""
+        text = self.text
+        for edit in sorted(edits, reverse=True):
+            text = text[: edit.start] + edit.text + text[edit.end :]
+        return text
+
+    @cached_property
+    def definitions(self) -> list[Definition]:
+        """The functions at the top and in classes; those inside of functions belong to them."""
+        return list(_definitions(self.tree.body, ""))
+
+    def definition_at(self, line: int) -> Definition | None:
+        """Return the function that has a line."""
+        for each in self.definitions:
+            if each.first_line <= line <= (each.node.end_lineno or 0):
+                return each
+        return None
+
+
+def is_other_program(source: PythonSource, text: str) -> bool:
+    """Return whether a text is Python that means something else than a file."""
+    try:
+        compile(text, source.path, "exec", dont_inherit=True)
+        return ast.dump(ast.parse(text)) != ast.dump(source.tree)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+
+
+def _definitions(body: Iterable[ast.stmt], prefix: str) -> Iterator[Definition]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield Definition(f"{prefix}{node.name}", node)
+        elif isinstance(node, ast.ClassDef):
+            yield from _definitions(node.body, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.If | ast.Try):
+            for inner in (node.body, node.orelse, *(each.body for each in getattr(node, "handlers", ()))):
+                yield from _definitions(inner, prefix)

@@ -1,0 +1,209 @@
+"""What a package and its tests need: read from its tree, and fetched as wheels, which run nothing by that."""
+
+from __future__ import annotations
+
+import configparser
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from packaging.markers import InvalidMarker, Marker, UndefinedComparison
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from gem_envs_swe.errors import SweError
+from gem_envs_swe.making.archives import metadata_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["TEST_TOOLS", "Needs", "fetch_wheels", "read_needs"]
+
+TEST_TOOLS = ("pip", "setuptools", "wheel", "pytest>=8", "coverage>=7")
+"""What every image has besides: the installer, the build tools that packages expect without saying so, and our own."""
+_GROUPS = re.compile(
+    r"(?:unit[-_]?)?test(?:s|ing|ed)?|(?:run|all)[-_]?tests?|test[-_.]?(?:deps|requires|dependencies)|dev(?:el|elopment)?|pytest"
+)
+_FILES = (
+    "requirements-test*.txt", "requirements-dev*.txt", "requirements_test*.txt", "requirements_dev*.txt",
+    "test-requirements.txt", "test_requirements.txt", "dev-requirements.txt",
+    "requirements/test*.txt", "requirements/dev*.txt", "tests/requirements*.txt", "test/requirements*.txt",
+)  # fmt: skip
+_NOT_FOR_TESTS = re.compile(
+    r"(?:pytest[-_](?:cov|xdist|randomly|sugar|black|flake8|ruff|mypy|checkdocs|enabler|codspeed|benchmark|pretty|github.*)"
+    r"|tox.*|nox|mypy|ruff|black|flake8.*|isort|pylint|pre[-_]commit|sphinx.*|furo|coveralls|codecov|twine|build|bump.*"
+    r"|types[-_].*|pyright|bandit|towncrier|ipython|ipdb|jupyter.*|notebook|wheel|setuptools|pip|uv|hatch|poetry|changelist)"
+)  # fmt: skip
+"""Tools of developers that no test imports; plugins of pytest among them would change the order or the outcomes."""
+_LIBC = ("manylinux_2_34", "manylinux_2_28", "manylinux_2_17", "manylinux2014", "manylinux_2_12", "manylinux_2_5")
+
+
+class Needs:
+    """The requirements of a tree.
+
+    Args:
+        tree: a package's source.
+        python: the version of Python that will run it, such as ``3.11.2``.
+    """
+
+    def __init__(self, tree: Path, python: str) -> None:
+        self._environment = {
+            "python_version": ".".join(python.split(".")[:2]), "python_full_version": python,
+            "os_name": "posix", "sys_platform": "linux", "platform_system": "Linux",
+            "platform_machine": platform.machine(),
+            "platform_python_implementation": "CPython", "implementation_name": "cpython", "extra": "",
+        }  # fmt: skip
+        fields, project = metadata_of(tree), _pyproject(tree)
+        self.package = canonicalize_name((fields.get("name") or [tree.name])[0])
+        self.requires_python = (fields.get("requires-python") or [""])[0]
+        self.required: list[str] = []
+        """Of the package itself and its build."""
+        self.for_tests: list[str] = []
+        """Of its tests, as far as the tree says which; each may be missing."""
+        build = project.get("build-system", {})
+        self._add(self.required, build.get("requires", ()) if isinstance(build, dict) else ())
+        extras = [each for each in fields.get("provides-extra", ()) if _GROUPS.fullmatch(each.lower())]
+        for line in fields.get("requires-dist", ()):
+            self._add(self.required, [line])
+            for extra in extras:
+                self._add(self.for_tests, [line], extra)
+        groups = project.get("dependency-groups", {})
+        for name in groups if isinstance(groups, dict) else ():
+            if _GROUPS.fullmatch(str(name).lower()):
+                self._add(self.for_tests, _group(groups, name, set()))
+        for pattern in _FILES:
+            for path in sorted(tree.glob(pattern)):
+                self._add(self.for_tests, _lines(path.read_text(encoding="utf-8", errors="replace")))
+        self._add(self.for_tests, _of_tox(tree))
+        own = {canonicalize_name(Requirement(each).name) for each in self.required}
+        self.for_tests = [
+            each for each in self.for_tests
+            if not _NOT_FOR_TESTS.fullmatch(canonicalize_name(Requirement(each).name))
+            and canonicalize_name(Requirement(each).name) not in own
+        ]  # fmt: skip
+
+    def _add(self, to: list[str], lines: Iterable[object], extra: str = "") -> None:
+        for line in lines:
+            try:
+                requirement = Requirement(str(line).strip())
+            except InvalidRequirement:
+                continue
+            if requirement.url or canonicalize_name(requirement.name) == self.package:
+                continue
+            if requirement.marker is not None and not self._holds(requirement.marker, extra):
+                continue
+            requirement.marker = None
+            if str(requirement) not in to:
+                to.append(str(requirement))
+
+    def _holds(self, marker: Marker, extra: str) -> bool:
+        environment: Any = {**self._environment, "extra": extra}
+        try:
+            return marker.evaluate(environment) and (not extra or not marker.evaluate({**environment, "extra": ""}))
+        except (InvalidMarker, UndefinedComparison):
+            return False
+
+
+def read_needs(tree: Path, python: str) -> Needs:
+    """Return the requirements of a tree.
+
+    Raises:
+        SweError: if the package does not run on this version of Python.
+    """
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    needs = Needs(tree, python)
+    try:
+        fits = SpecifierSet(needs.requires_python).contains(python)
+    except InvalidSpecifier:
+        fits = True
+    if not fits:
+        raise SweError(
+            f"{needs.package} needs Python {needs.requires_python}, and the image has {python}; name an older release"
+        )
+    return needs
+
+
+def fetch_wheels(needs: Needs, python: str, folder: Path) -> list[str]:
+    """Fetch the wheels of a package's requirements, from the user's index, and return the requirements that were met.
+
+    Only wheels are fetched, for the system of the image, so that no code of a stranger runs here. A requirement of the
+    tests that cannot be met is left out: its tests fail when they are collected, and are in no task.
+
+    Raises:
+        SweError: if a requirement of the package itself cannot be met.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    needed = [*TEST_TOOLS, *needs.required]
+    if needs.for_tests and _fetched([*needed, *needs.for_tests], python, folder) is None:
+        return [*needed, *needs.for_tests]
+    if (why := _fetched(needed, python, folder)) is not None:
+        raise SweError(f"the requirements of {needs.package} cannot be had as wheels for Python {python}: {why}")
+    for each in needs.for_tests:
+        if _fetched([*needed, each], python, folder) is None:
+            needed.append(each)
+    return needed
+
+
+def _fetched(requirements: list[str], python: str, folder: Path) -> str | None:
+    """Fetch wheels; return the reason of a failure, or None."""
+    short = "".join(python.split(".")[:2])
+    machine = platform.machine()
+    command = [
+        sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--only-binary", ":all:",
+        "--dest", str(folder),
+        "--python-version", ".".join(python.split(".")[:2]), "--implementation", "cp",
+        "--abi", f"cp{short}", "--abi", "abi3", "--abi", "none",
+        *(word for libc in _LIBC for word in ("--platform", f"{libc}_{machine}")),
+        *requirements,
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603
+    if done.returncode == 0:
+        return None
+    lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")] or done.stderr.splitlines()
+    return (lines or [f"pip ended with exit code {done.returncode}"])[-1].removeprefix("ERROR:").strip()
+
+
+def _pyproject(tree: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+
+
+def _group(groups: dict[str, Any], name: str, seen: set[str]) -> list[str]:
+    """Return the lines of a dependency group with those that it includes (PEP 735)."""
+    lines: list[str] = []
+    if name in seen or not isinstance(groups.get(name), list):
+        return lines
+    seen.add(name)
+    for entry in groups[name]:
+        if isinstance(entry, str):
+            lines.append(entry)
+        elif isinstance(entry, dict):
+            lines += _group(groups, str(entry.get("include-group")), seen)
+    return lines
+
+
+def _lines(text: str) -> list[str]:
+    """Return the requirements of a requirements file; its options and the files that it includes are left out."""
+    return [line for each in text.splitlines() if (line := each.split(" #")[0].strip()) and line[0] not in "#-"]
+
+
+def _of_tox(tree: Path) -> list[str]:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read(tree / "tox.ini", encoding="utf-8")
+    except (configparser.Error, UnicodeDecodeError):
+        return []
+    lines: list[str] = []
+    for section in parser.sections():
+        if section == "testenv" or section.startswith(("testenv:py", "testenv:test")):
+            lines += [line for line in _lines(parser.get(section, "deps", fallback="")) if "{" not in line]
+    return [line.split(": ", 1)[-1] for line in lines]

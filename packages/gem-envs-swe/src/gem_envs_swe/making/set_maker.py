@@ -1,0 +1,181 @@
+"""From the name of a package to a folder of proved tasks: :func:`make_set`."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gem_envs_swe import __version__
+from gem_envs_swe.errors import SweError
+from gem_envs_swe.making.archives import SourceArchive, find_archive, metadata_of, unpack_archive
+from gem_envs_swe.making.baseline import Baseline, PackageTree, measure_baseline
+from gem_envs_swe.making.candidates import Candidate
+from gem_envs_swe.making.context import system_context, write_context
+from gem_envs_swe.making.kinds import MAKERS
+from gem_envs_swe.making.proving import Proof, Rejected, prove
+from gem_envs_swe.making.requirements import fetch_wheels, read_needs
+from gem_envs_swe.making.statements import gives_away, statement_of
+from gem_envs_swe.making.suites import TEST_ARGUMENTS, SuiteRunner
+from gem_envs_swe.row import SweRow
+from gem_envs_swe.task_set import IMAGE, SweSet, write_set
+from gem_terminal.engines import Engine
+from gem_terminal.engines.base import Progress, ProgressStage, report_stage
+from gem_terminal.task import Image, ResourceLimits
+
+__all__ = ["MakingOptions", "make_set"]
+
+_PATIENCE = 400
+"""Candidates that may be rejected one after another before a kind counts as exhausted."""
+
+
+@dataclass(frozen=True)
+class MakingOptions:
+    """What to make."""
+
+    tasks: int
+    seed: int = 0
+    kinds: tuple[str, ...] = tuple(MAKERS)
+    whole: bool = False
+    """Whether every test is run for each task; see :func:`~gem_envs_swe.making.proving.prove`."""
+    suite_seconds: float = 600.0
+    """The time limit of a run of all tests."""
+
+
+def make_set(
+    wanted: str, folder: Path, options: MakingOptions, engine: Engine, progress: Progress | None = None
+) -> SweSet:
+    """Make a set of tasks, and return its description.
+
+    Args:
+        wanted: a source archive, or a requirement such as ``more-itertools==10.8.0``.
+        folder: the set; it must not exist, or be empty.
+        options: how many tasks, and of which kinds.
+        engine: runs the package's tests.
+        progress: receives the stages.
+
+    Raises:
+        SweError: if the package cannot become tasks; the message says why.
+        EngineError: if its image cannot be built.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SweError(f"{folder} is not empty; name a new folder")
+    with tempfile.TemporaryDirectory(prefix="gem-swe-") as scratch:
+        report_stage(progress, ProgressStage(f"fetching {wanted}"))
+        archive = find_archive(wanted, Path(scratch) / "archive")
+        tree = unpack_archive(archive, Path(scratch) / "source")
+        python = _python_of_images(engine, Path(scratch) / "system", progress)
+        needs = read_needs(tree, python)
+        report_stage(progress, ProgressStage(f"fetching what {needs.package} needs"))
+        requirements = fetch_wheels(needs, python, Path(scratch) / "wheels")
+        write_context(tree, Path(scratch) / "wheels", requirements, folder / IMAGE)
+    reference = engine.prepare(Image(folder=folder / IMAGE), progress)
+    with SuiteRunner(engine, reference) as runner:
+        report_stage(progress, ProgressStage("running the package's own tests"))
+        files = PackageTree(folder / IMAGE / "repo")
+        baseline = measure_baseline(files, runner, options.seed, options.suite_seconds)
+        making = _Making(baseline, runner, options, progress)
+        rows = making.rows()
+        if not rows:
+            raise SweError(
+                f"{needs.package}: no change of it became a task; rejected: {dict(making.rejected) or 'none'}"
+            )
+        described = _described(archive, baseline, options, python, rows, making.rejected)
+        write_set(folder, described, rows)
+        return described
+
+
+class _Making:
+    """The choice and the proof of candidates."""
+
+    def __init__(
+        self, baseline: Baseline, runner: SuiteRunner, options: MakingOptions, progress: Progress | None
+    ) -> None:
+        self._baseline, self._runner, self._options, self._progress = baseline, runner, options, progress
+        self.rejected: Counter[str] = Counter()
+        self._diffs: set[str] = set()
+        fields = metadata_of(baseline.tree.folder)
+        self._package, self._version = fields["name"][0], fields["version"][0]
+
+    def rows(self) -> list[SweRow]:
+        """Return the tasks, one of each kind in turn, until there are enough or no candidates are left."""
+        waiting = {
+            kind: MAKERS[kind](self._baseline, random.Random(f"{self._options.seed} {kind}"))
+            for kind in self._options.kinds
+        }
+        rows: list[SweRow] = []
+        while waiting and len(rows) < self._options.tasks:
+            for kind in list(waiting):
+                row = self._next(kind, waiting[kind])
+                if row is None:
+                    del waiting[kind]
+                elif len(rows) < self._options.tasks:
+                    rows.append(row)
+                report_stage(self._progress, ProgressStage("proving tasks", len(rows), self._options.tasks))
+        return rows
+
+    def _next(self, kind: str, candidates: Iterator[Candidate]) -> SweRow | None:
+        """Return the next proved task of a kind; None if there is none."""
+        for number, candidate in enumerate(candidates):
+            try:
+                return self._row(candidate)
+            except Rejected as reason:
+                self.rejected[str(reason)] += 1
+            if number >= _PATIENCE:
+                break
+        return None
+
+    def _row(self, candidate: Candidate) -> SweRow:
+        digest = hashlib.sha256(
+            "\0".join(f"{path}\0{text}" for path, text in sorted(candidate.write.items())).encode()
+        ).hexdigest()
+        if digest in self._diffs:
+            raise Rejected("it is a duplicate")
+        self._diffs.add(digest)
+        seed = int(digest[:8], 16) ^ self._options.seed
+        proof = prove(candidate, self._baseline, self._runner, seed, whole=self._options.whole)
+        statement = statement_of(proof, self._baseline, seed)
+        if gives_away(statement, proof, self._baseline):
+            raise Rejected("its statement would hold the solution")
+        return self._row_of(proof, statement, seed)
+
+    def _row_of(self, proof: Proof, statement: str, seed: int) -> SweRow:
+        candidate = proof.candidate
+        tree = hashlib.sha256(proof.break_patch.encode()).hexdigest()[:40]
+        return SweRow(
+            instance_id=f"{self._package}-{self._version}.{candidate.kind}.{tree[:10]}", repo=self._package,
+            base_commit=tree, version=self._version, problem_statement=statement, patch=proof.patch,
+            test_patch=proof.test_patch, FAIL_TO_PASS=proof.failing, PASS_TO_PASS=proof.passing,
+            kind=candidate.kind, level=candidate.level, seed=seed, break_patch=proof.break_patch,
+        )  # fmt: skip
+
+
+def _python_of_images(engine: Engine, context: Path, progress: Progress | None) -> str:
+    """Return the version of Python that the packages will have."""
+    system_context(context)
+    reference = engine.prepare(Image(folder=context), progress)
+    with engine.start(reference, ResourceLimits()) as container:
+        done = container.run(("python3", "-c", "import platform; print(platform.python_version())"), seconds=60)
+    return done.output.decode(errors="replace").strip()
+
+
+def _described(
+    archive: SourceArchive,
+    baseline: Baseline,
+    options: MakingOptions,
+    python: str,
+    rows: Sequence[SweRow],
+    rejected: Counter[str],
+) -> SweSet:
+    return SweSet(
+        package=rows[0].repo, version=rows[0].version, archive_sha256=archive.sha256, python=python, seed=options.seed,
+        maker=__version__, test_command=("python3", "-m", "pytest", *TEST_ARGUMENTS),
+        test_files=tuple(sorted({test.partition("::")[0] for test in baseline.stable})), tests=len(baseline.stable),
+        left_out=dict(baseline.left_out), tasks=len(rows),
+        kinds=dict(sorted(Counter(row.kind for row in rows).items())),
+        rejected=dict(sorted(rejected.items())),
+    )  # fmt: skip

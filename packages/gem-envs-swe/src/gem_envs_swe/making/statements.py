@@ -1,0 +1,207 @@
+"""The statement of a task, written from what its failing tests show: :func:`statement_of`.
+
+It is never written from the diff. What it quotes are lines of the tests and messages of their failures;
+:func:`gives_away` finds the ones that hold a line of the solution all the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+import re
+import sys
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gem_envs_swe.making.baseline import Baseline
+from gem_envs_swe.making.hidden_tests import test_functions
+from gem_envs_swe.making.proving import Proof
+from gem_envs_swe.making.python_source import Definition, PythonSource
+from gem_envs_swe.making.suites import Failure
+from gem_envs_swe.task_set import REPOSITORY
+from gem_terminal.plain_text import plain_text
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["gives_away", "statement_of"]
+
+_MOST_LINES = 40
+"""Lines of a test that are quoted."""
+_MOST_MESSAGE = 900
+_ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+_SHORT = 12
+"""A line of a solution with fewer characters, such as ``return None``, gives nothing away."""
+
+
+@dataclass(frozen=True)
+class _Example:
+    """A failing test as it is shown."""
+
+    test: str
+    code: str
+    failure: Failure
+    called: tuple[str, ...]
+    """Functions that the test calls, those of the failing line first."""
+
+
+def statement_of(proof: Proof, baseline: Baseline, seed: int) -> str:
+    """Return the statement of a proved change.
+
+    Args:
+        proof: the failing tests and their failures.
+        baseline: the package.
+        seed: chooses wording and form.
+    """
+    generator = random.Random(seed)
+    candidate = proof.candidate
+    if "statement" in candidate.asked:
+        return candidate.asked["statement"]
+    most = 6 if candidate.kind == "feature" else 3 if candidate.level == 1 else 2
+    shown = _chosen(_examples(proof, baseline), proof.groups, most, generator)
+    first = shown[0]
+    function, place = _function(candidate.functions, first, candidate.kind)
+    words = {
+        "function": function, "place": place, "exception": first.failure.type, "count": str(len(proof.failing)),
+    }  # fmt: skip
+    wrong = "differs" if first.failure.type in ("AssertionError", "Failed") else "raises"
+    title = {"feature": "missing", "regression": "several"}.get(candidate.kind, wrong)
+    parts = [f"# {_say('titles', title, generator, words)}", _say("openings", candidate.kind, generator, words)]
+    parts += [text for key in ("signature", "documentation") if (text := candidate.asked.get(key))]
+    if candidate.kind == "bug" and candidate.level == 1 and (found := _deepest(first, baseline)) is not None:
+        parts.append(_say("texts", "hints", generator, {"function": found[0], "place": found[1]}))
+    for example in shown:
+        parts += [_say("texts", "examples", generator, words), _fenced(example.code, "python")]
+        if candidate.kind != "feature":
+            parts += [_say("texts", "results", generator, words), _fenced(_message(example.failure), "")]
+    if len(proof.failing) > len(shown) and candidate.kind != "feature":
+        parts.append(_say("texts", "more", generator, words))
+    parts.append(_say("closings", "feature" if candidate.kind == "feature" else "mend", generator, words))
+    return plain_text("\n\n".join(parts)) + "\n"
+
+
+def _chosen(
+    examples: list[_Example], groups: Iterable[frozenset[str]], most: int, generator: random.Random
+) -> list[_Example]:
+    """Return the examples that are shown: one of each group at least, then others, of short tests first."""
+    generator.shuffle(examples)
+    examples.sort(key=lambda each: each.code.count("\n") > _MOST_LINES // 2)
+    chosen: list[_Example] = []
+    for group in groups:
+        if not any(each.test in group for each in chosen):
+            chosen += [each for each in examples if each.test in group][:1]
+    return chosen + [each for each in examples if each not in chosen][: max(0, most - len(chosen))]
+
+
+def _deepest(example: _Example, baseline: Baseline) -> tuple[str, str] | None:
+    """Return the function of the package, and its file, in which the traceback ends; None if it ends in the test."""
+    if not example.failure.frames:
+        return None
+    path, line = example.failure.frames[-1]
+    source = baseline.tree.source(_relative(path))
+    definition = None if source is None or source.path in baseline.test_files else source.definition_at(line)
+    return None if source is None or definition is None else (definition.name, source.path)
+
+
+def gives_away(statement: str, proof: Proof, baseline: Baseline) -> bool:
+    """Return whether a statement holds a line of the solution that the agent's tree has not."""
+    added = {
+        line[1:].strip() for line in proof.patch.splitlines() if line.startswith("+") and not line.startswith("+++")
+    }
+    seen = "\n".join(
+        (*proof.visible.values(), *(text for path, text in baseline.tree.files.items() if path not in proof.visible))
+    )
+    lines = {line.strip() for line in statement.splitlines()}
+    return any(line in lines for line in added if len(line) >= _SHORT and line not in seen)
+
+
+def _examples(proof: Proof, baseline: Baseline) -> list[_Example]:
+    """Return the failing tests, one for each function and change."""
+    own = set(proof.failing).difference(proof.candidate.hidden_tests)
+    functions = test_functions(baseline, sorted(own)) or {}
+    found: dict[tuple[str, str, tuple[bool, ...]], _Example] = {}
+    for test, (source, definition) in functions.items():
+        key = source.path, definition.name, tuple(test in group for group in proof.groups)
+        if key not in found:
+            failure = proof.run.failures.get(test, Failure())
+            found[key] = _example(test, source, definition, failure)
+    return list(found.values())
+
+
+def _example(test: str, source: PythonSource, definition: Definition, failure: Failure) -> _Example:
+    last = max(
+        (line for path, line in failure.frames if _relative(path) == source.path
+         and definition.node.lineno <= line <= (definition.node.end_lineno or 0)),
+        default=definition.node.end_lineno or definition.node.lineno,
+    )  # fmt: skip
+    statement = _innermost(definition, last)
+    end = last if statement is None else statement.end_lineno or last
+    head = source.text[source.line_start(definition.first_line) : source.line_start(end + 1)]
+    lines = textwrap.dedent(head).rstrip().splitlines()
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[:5], "    ...", *lines[-(_MOST_LINES - 6) :]]
+    code = "\n".join(lines)
+    if "[" in test:
+        code += f"\n# with the parameters [{test.partition('[')[2]}"
+    nodes: list[ast.AST] = [] if statement is None else [statement]
+    return _Example(
+        test, code, failure, tuple(dict.fromkeys(name for node in [*nodes, definition.node] for name in _called(node)))
+    )
+
+
+def _innermost(definition: Definition, line: int) -> ast.stmt | None:
+    """Return the smallest statement of a function that has a line."""
+    found = [
+        node for node in ast.walk(definition.node)
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0) and node is not definition.node
+    ]  # fmt: skip
+    return min(found, key=lambda node: (node.end_lineno or 0) - node.lineno, default=None)
+
+
+def _called(node: ast.AST) -> Iterable[str]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call):
+            if isinstance(each.func, ast.Name):
+                yield each.func.id
+            elif isinstance(each.func, ast.Attribute):
+                yield each.func.attr
+
+
+def _function(functions: tuple[str, ...], example: _Example, kind: str) -> tuple[str, str]:
+    """Return the function to name, and its file: that of the change, or for harder tasks one that the test calls."""
+    path, _, name = functions[0].partition(":")
+    if kind == "feature":
+        return name, path
+    short = name.rpartition(".")[2]
+    called = [each for each in example.called if not each.startswith("assert")]
+    return (short if short in called or not called else called[0]), path
+
+
+def _message(failure: Failure) -> str:
+    message = failure.message if len(failure.message) <= _MOST_MESSAGE else f"{failure.message[:_MOST_MESSAGE]} ..."
+    message = _ADDRESS.sub("0x...", message.replace(f"{REPOSITORY}/", ""))
+    return f"{failure.type}: {message}" if message and failure.type != "Failed" else message or failure.type
+
+
+def _relative(path: str) -> str:
+    return path.removeprefix(f"{REPOSITORY}/")
+
+
+def _fenced(text: str, language: str) -> str:
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`{3,}", text)), default=0))
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+@cache
+def _wording() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("statements.toml").read_text(encoding="utf-8"))
+
+
+def _say(table: str, key: str, generator: random.Random, words: dict[str, str]) -> str:
+    return str(generator.choice(_wording()[table][key])).format_map(words)

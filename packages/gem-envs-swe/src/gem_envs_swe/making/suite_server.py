@@ -1,0 +1,319 @@
+"""Runs the tests of a package, many times: the program that :mod:`gem_envs_swe.making.suites` starts in a container.
+
+It imports pytest once and forks for each run. Requests and answers are JSON lines; an answer begins with the token of
+its request, so that nothing which a test prints can pass for one. It needs the standard library, pytest and coverage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import inspect
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, TextIO
+
+import pytest
+
+_MOST_TEXT = 4000
+"""Characters of a message that are kept."""
+_CLOCK = 1_000_000_000
+"""The first time of change of a file that is written: each write has its own second, so that no byte code is stale."""
+
+
+class _Reporter:
+    """The plugin that selects and orders the tests of a run, and notes their outcomes.
+
+    Args:
+        request: ``tests`` to run, None for all; ``order``, a seed, None for that of pytest; ``locate``, whether to note
+            where each test stands.
+        coverage: measures which lines each test runs; None to leave that out.
+    """
+
+    def __init__(self, request: dict[str, Any], coverage: Any) -> None:
+        self.request, self.coverage = request, coverage
+        self.outcomes: dict[str, str] = {}
+        self.durations: dict[str, float] = {}
+        self.failures: dict[str, dict[str, Any]] = {}
+        self.places: dict[str, list[Any]] = {}
+        self.broken_files: dict[str, str] = {}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        wanted = self.request["tests"]
+        if wanted is not None:
+            chosen = set(wanted)
+            items[:] = [item for item in items if item.nodeid in chosen]
+        if self.request["order"] is not None:
+            by_file: dict[str, list[pytest.Item]] = {}
+            for item in items:
+                by_file.setdefault(item.nodeid.partition("::")[0], []).append(item)
+            generator = random.Random(self.request["order"])
+            files = list(by_file.values())
+            generator.shuffle(files)
+            for file in files:
+                generator.shuffle(file)
+            items[:] = [item for file in files for item in file]
+        if self.request["locate"]:
+            for item in items:
+                self.places[item.nodeid] = _place(item)
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self.broken_files[report.nodeid] = str(report.longrepr)[-_MOST_TEXT:]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        if self.coverage is not None:
+            self.coverage.switch_context(nodeid)
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        before = self.outcomes.get(report.nodeid)
+        self.durations[report.nodeid] = self.durations.get(report.nodeid, 0.0) + report.duration
+        if report.failed:
+            self.outcomes[report.nodeid] = "failed"
+            if report.nodeid not in self.failures:
+                self.failures[report.nodeid] = _failure(report)
+        elif report.skipped and before != "failed":
+            self.outcomes[report.nodeid] = "skipped"
+        elif report.when == "call" and before is None:
+            self.outcomes[report.nodeid] = "passed"
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Any:
+        report = yield
+        if call.excinfo is not None and report.failed:
+            report.raised = [call.excinfo.type.__name__, str(_text(call.excinfo.value))[:_MOST_TEXT]]
+        return report
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)
+    except Exception as error:
+        return f"<{type(error).__name__} while it was printed>"
+
+
+def _failure(report: Any) -> dict[str, Any]:
+    """Return what a report says of a failure: its exception, its text, and the lines of its traceback."""
+    raised = getattr(report, "raised", ["", ""])
+    frames = []
+    for entry in getattr(getattr(report.longrepr, "reprtraceback", None), "reprentries", ()):
+        where = getattr(entry, "reprfileloc", None)
+        if where is not None:
+            frames.append([str(where.path), int(where.lineno)])
+    return {"type": raised[0], "message": raised[1], "frames": frames, "text": str(report.longrepr)[-_MOST_TEXT:]}
+
+
+def _place(item: pytest.Item) -> list[Any]:
+    """Return the file, the first line and the dotted name of the function of a test, as far as it has one."""
+    function = getattr(item, "function", None)
+    try:
+        function = inspect.unwrap(function)  # type: ignore[arg-type]
+        code = function.__code__
+        return [os.path.realpath(code.co_filename), code.co_firstlineno, function.__qualname__]
+    except Exception:
+        return []
+
+
+def _run(request: dict[str, Any], tree: Path, scratch: Path) -> None:
+    """Run tests in this process, which is a fork, and write the result."""
+    measured = None
+    if request["coverage"]:
+        import coverage
+
+        measured = coverage.Coverage(data_file=None, include=[f"{tree}/*"], config_file=False)
+        measured.start()
+    reporter = _Reporter(request, measured)
+    began = time.process_time()
+    exit_code = int(pytest.main([*request["arguments"], *request["files"]], plugins=[reporter]))
+    seconds = time.process_time() - began
+    result: dict[str, Any] = {
+        "exit": exit_code, "outcomes": reporter.outcomes, "failures": reporter.failures, "places": reporter.places,
+        "broken_files": reporter.broken_files, "seconds": seconds, "durations": reporter.durations,
+    }  # fmt: skip
+    if measured is not None:
+        measured.stop()
+        result["lines"] = _lines_by_test(measured.get_data(), tree)
+    (scratch / "result.json").write_text(json.dumps(result))
+
+
+def _lines_by_test(data: Any, tree: Path) -> dict[str, dict[str, list[int]]]:
+    """Return file → test → lines; the test ``""`` has the lines that ran outside of tests."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for path in data.measured_files():
+        by_test: dict[str, list[int]] = {}
+        for line, tests in data.contexts_by_lineno(path).items():
+            for test in tests:
+                by_test.setdefault(test, []).append(line)
+        found[os.path.relpath(path, tree)] = by_test
+    return found
+
+
+class _Tree:
+    """A tree that every run finds as it was, but for the files of its request.
+
+    Args:
+        folder: the tree, which is copied.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._clean = Path(tempfile.mkdtemp(prefix="clean-")) / "tree"
+        shutil.copytree(folder, self._clean, symlinks=True)
+        self._known = self._state()
+        self._writes = 0
+
+    def change(self, files: dict[str, str | None]) -> None:
+        """Write files, or remove those whose content is None."""
+        for name, text in files.items():
+            path = self.folder / name
+            if text is None:
+                path.unlink()
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("w", encoding="utf-8", newline="") as file:
+                file.write(text)
+            self._writes += 1
+            os.utime(path, (_CLOCK + self._writes, _CLOCK + self._writes))
+
+    def restore(self) -> bool:
+        """Make the tree as it was; return whether anything in it was different."""
+        state = self._state()
+        different = {path for path in state.keys() | self._known.keys() if state.get(path) != self._known.get(path)}
+        for name in sorted(different, reverse=True):
+            path, clean = self.folder / name, self._clean / name
+            if path.is_dir() and not path.is_symlink():
+                if not clean.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+            elif os.path.lexists(path):
+                path.unlink()
+        for name in sorted(different):
+            path, clean = self.folder / name, self._clean / name
+            if clean.is_dir() and not clean.is_symlink():
+                path.mkdir(exist_ok=True)
+            elif os.path.lexists(clean):
+                shutil.copy2(clean, path, follow_symlinks=False)
+        return bool(different)
+
+    def _state(self) -> dict[str, tuple[int, int]]:
+        state = {}
+        waiting = [str(self.folder)]
+        while waiting:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.name in ("__pycache__", ".git"):
+                        continue
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    found = entry.stat(follow_symlinks=False)
+                    state[os.path.relpath(entry.path, self.folder)] = (
+                        (0, 0) if is_folder else (found.st_mtime_ns, found.st_size)
+                    )
+                    if is_folder:
+                        waiting.append(entry.path)
+        return state
+
+
+def _answer(request: dict[str, Any], tree: _Tree) -> dict[str, Any]:
+    """Fork for a run, and return its result; ``{"timeout": …}`` or ``{"died": …}`` if there is none."""
+    scratch = Path(tempfile.mkdtemp(prefix="run-"))
+    try:
+        tree.change(request["write"])
+        child = os.fork()
+        if child == 0:
+            _child(request, tree.folder, scratch)
+        ended = _wait(child, request["seconds"])
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)
+        if ended is None:
+            os.waitpid(child, 0)
+            return {"timeout": request["seconds"]}
+        try:
+            result: dict[str, Any] = json.loads((scratch / "result.json").read_bytes())
+        except (OSError, ValueError):
+            return {"died": ended, "output": _end_of(scratch / "output")}
+        if request["output"] or result["exit"] not in (0, 1):
+            result["output"] = _end_of(scratch / "output")
+        return result
+    finally:
+        tree.restore()
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _child(request: dict[str, Any], folder: Path, scratch: Path) -> None:
+    try:
+        os.setsid()
+        output = os.open(scratch / "output", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        limit = int(request["seconds"]) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
+        home = scratch / "home"
+        home.mkdir()
+        os.environ["TMPDIR"] = os.environ["HOME"] = str(home)
+        tempfile.tempdir = None
+        os.chdir(folder)
+        sys.path.insert(0, str(folder))
+        _run(request, folder, scratch)
+        sys.stdout.flush()
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stderr.flush()
+        os._exit(0)
+
+
+def _wait(child: int, seconds: float) -> int | None:
+    """Return the status of a process, or None if it still runs after some seconds of the clock."""
+    descriptor = os.pidfd_open(child)
+    try:
+        import select
+
+        if not select.select([descriptor], [], [], seconds)[0]:
+            return None
+        return os.waitpid(child, 0)[1]
+    finally:
+        os.close(descriptor)
+
+
+def _end_of(path: Path) -> str:
+    try:
+        return path.read_bytes()[-_MOST_TEXT:].decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tree", type=Path)
+    tree = _Tree(parser.parse_args().tree.resolve())
+    sys.argv[1:] = []
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        _serve(tree, answers)
+
+
+def _serve(tree: _Tree, answers: TextIO) -> None:
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request.get("ends"):
+            break
+        answers.write(f"{request['token']} {json.dumps(_answer(request, tree))}\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()
