@@ -6,9 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gem_envs_swe.cli.main import swe_command
 from gem_envs_swe.errors import SweError
 from gem_envs_swe.languages.javascript import changes_of, tokens_of
 from gem_envs_swe.languages.npm import fetch_package
@@ -116,6 +118,14 @@ def test_a_name_that_is_no_package_is_refused(name: str, tmp_path: Path) -> None
     """Options, paths and addresses do not reach npm."""
     with pytest.raises(SweError, match="no package of npm"):
         fetch_package(name, tmp_path / "new")
+
+
+def test_the_command_makes_only_bugs_of_npm(tmp_path: Path) -> None:
+    """Another kind is refused before anything is fetched."""
+    asked = ["make", "npm:minimist", "--kinds", "feature", "--out", str(tmp_path / "set")]
+    done = CliRunner().invoke(swe_command, asked)
+    assert done.exit_code == 2
+    assert "tasks of packages of npm are bugs" in done.output
 
 
 def _engine() -> Engine:

@@ -23,4 +23,10 @@ class SweCommands(CommandTable):
 
 @click.group("swe", cls=SweCommands)
 def swe_command() -> None:
-    """Tasks of software engineering: make them from a package, check published ones."""
+    """Tasks of software engineering: make them from a package, check published ones.
+
+    \b
+    Examples:
+      gem swe make more-itertools==10.8.0 --tasks 200 --out tasks-of-more-itertools
+      gem swe check swe-bench-verified.parquet
+    """

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["SourceChange", "Token", "changes_of", "tokens_of"]
+__all__ = ["ScriptToken", "SourceChange", "changes_of", "tokens_of"]
 
 
-class Token(NamedTuple):
+class ScriptToken(NamedTuple):
     """A token of a source."""
 
     kind: str
@@ -52,26 +52,26 @@ _REGEXP = re.compile(r"/(?![*/])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]
 _BEFORE_VALUE = {"return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "else", "do", "instanceof"}
 
 
-def tokens_of(source: str) -> Iterator[Token]:
+def tokens_of(source: str) -> Iterator[ScriptToken]:
     """Yield the tokens of a source, without blanks and comments. Any text has tokens."""
     place = 0
-    before: Token | None = None
+    before: ScriptToken | None = None
     while place < len(source):
         token = None
         if source[place] == "/" and _may_begin_value(before) and (found := _REGEXP.match(source, place)):
-            token = Token("regexp", found[0], place)
+            token = ScriptToken("regexp", found[0], place)
         else:
             found = _TOKEN.match(source, place)
             assert found is not None
             if found.lastgroup != "blank":
-                token = Token(str(found.lastgroup), found[0], place)
+                token = ScriptToken(str(found.lastgroup), found[0], place)
         place = found.end()
         if token is not None:
             yield token
             before = token
 
 
-def _may_begin_value(before: Token | None) -> bool:
+def _may_begin_value(before: ScriptToken | None) -> bool:
     if before is None or before.kind == "sign":
         return before is None or before.text not in {")", "]", "}", "++", "--"}
     return before.kind == "word" and before.text in _BEFORE_VALUE
@@ -106,7 +106,7 @@ def changes_of(source: str) -> Iterator[SourceChange]:
             yield SourceChange("order", 2, token.start, end, "-")
 
 
-def _is_property(tokens: list[Token], place: int) -> bool:
+def _is_property(tokens: list[ScriptToken], place: int) -> bool:
     """Return whether a word is the name of a property, as in ``{ true: 1 }`` and ``a.true``."""
     if tokens[place].kind != "word":
         return False

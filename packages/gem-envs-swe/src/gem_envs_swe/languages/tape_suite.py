@@ -25,7 +25,7 @@ _ASSERTION = re.compile(r"(not ok|ok) \d+(?: (.*))?")
 _FIELD = re.compile(r" {4}(operator|expected|actual|at): ?(.*)")
 
 
-_SCREEN = """\
+_TOGETHER = """\
 const test = require('/work/node_modules/tape');
 for (const file of process.argv.slice(3)) {
   test(`${process.argv[2]} ${file}`, (t) => t.end());
@@ -106,8 +106,34 @@ class TapeSuite:
         if self._container is not None:
             self._container.remove()
 
-    def run(self, write: Mapping[str, str] | None = None, *, order: Sequence[str] | None = None) -> TapeRun:
+    def run(self, write: Mapping[str, str] | None = None) -> TapeRun:
         """Run the test files, each in a process of its own, ended after 20 s.
+
+        Args:
+            write: files of the tree that are different in this run, by path.
+
+        Raises:
+            SweError: if the container no longer answers.
+        """
+        self._put(dict(write or {}))
+        token = secrets.token_hex(8)
+        script = (
+            f'{_CLEAN}; cp -r /tmp/write/. .; for file; do echo "{token} $file"; '
+            f'code=0; timeout 20 node "$file" 2>/tmp/errors || code=$?; echo "{token} $code"; done'
+        )
+        run = TapeRun()
+        parts = self._shell(script, self._files).split(f"{token} ")[1:]
+        for begun, ended in zip(parts[::2], parts[1::2], strict=False):
+            file, _, tap = begun.partition("\n")
+            read_tape(file, tap, run)
+            if ended.strip() not in ("0", "1"):
+                run.broken_files.append(file)
+        return run
+
+    def run_together(self, write: Mapping[str, str] | None = None, *, order: Sequence[str] | None = None) -> TapeRun:
+        """Run the test files in one process, in a seventh of the CPU time of :meth:`run`.
+
+        An error outside of assertions ends all that follow it, whose tests are missing in the result.
 
         Args:
             write: files of the tree that are different in this run, by path.
@@ -117,35 +143,26 @@ class TapeSuite:
             SweError: if the container no longer answers.
         """
         self._put(dict(write or {}))
-        return self._run("cp -r /tmp/write/. .", order or self._files)
-
-    def screen(self, write: Mapping[str, str]) -> TapeRun:
-        """Run all test files in one process, in a seventh of the time of :meth:`run`.
-
-        An error outside of assertions ends all of them: this shows which changes deserve a whole run, and proves
-        nothing.
-
-        Raises:
-            SweError: if the container no longer answers.
-        """
-        token = secrets.token_hex(8)
-        self._put(dict(write))
-        self._running.put(file_archive("screen.js", _SCREEN.encode()), "/tmp")  # noqa: S108
-        script = f'{_CLEAN}; cp -r /tmp/write/. .; timeout 60 node /tmp/screen.js {token} "$@" 2>/tmp/errors || true'
-        run = TapeRun()
-        for part in self._shell(script, self._files).split(f"# {token} ")[1:]:
-            file, _, tap = part.partition("\n")
-            read_tape(file, tap, run)
-        return run
+        return self._together("cp -r /tmp/write/. .", order or self._files)
 
     def run_patched(self, patches: Sequence[str]) -> TapeRun:
-        """Run the test files on the tree after patches, which git applies one after another.
+        """Run the test files in one process, on the tree after patches, which git applies one after another.
 
         Raises:
             SweError: if a patch does not apply, or the container no longer answers.
         """
         self._put({f"{number}.diff": text for number, text in enumerate(patches)})
-        return self._run(_APPLY.format(last=len(patches) - 1), self._files)
+        return self._together(_APPLY.format(last=len(patches) - 1), self._files)
+
+    def _together(self, change: str, files: Sequence[str]) -> TapeRun:
+        token = secrets.token_hex(8)
+        self._running.put(file_archive("together.js", _TOGETHER.encode()), "/tmp")  # noqa: S108
+        script = f'{_CLEAN}; {change}; timeout 60 node /tmp/together.js {token} "$@" 2>/tmp/errors || true'
+        run = TapeRun()
+        for part in self._shell(script, files).split(f"# {token} ")[1:]:
+            file, _, tap = part.partition("\n")
+            read_tape(file, tap, run)
+        return run
 
     def restores(self, patches: Sequence[str]) -> bool:
         """Return whether patches, applied one after another with git, lead back to the tree as it was."""
@@ -156,21 +173,6 @@ class TapeSuite:
         except SweError:
             return False
         return True
-
-    def _run(self, change: str, files: Sequence[str]) -> TapeRun:
-        token = secrets.token_hex(8)
-        script = (
-            f'{_CLEAN}; {change}; for file; do echo "{token} $file"; '
-            f'code=0; timeout 20 node "$file" 2>/tmp/errors || code=$?; echo "{token} $code"; done'
-        )
-        run = TapeRun()
-        parts = self._shell(script, files).split(f"{token} ")[1:]
-        for begun, ended in zip(parts[::2], parts[1::2], strict=False):
-            file, _, tap = begun.partition("\n")
-            read_tape(file, tap, run)
-            if ended.strip() not in ("0", "1"):
-                run.broken_files.append(file)
-        return run
 
     def node(self) -> str:
         """Return the version of Node, such as ``v18.20.4``."""
