@@ -36,9 +36,9 @@ IMAGES = {
 LOGS = {
     "swe-bench-multimodal": "marked",
     "swe-bench-pro": "",
-    "swe-smith": "pytest_v2",
+    "swe-smith": "pytest",
     "r2e-gym": "r2e",
-    "multi-swe-bench": "gotest",
+    "multi-swe-bench": "",
 }
 
 
@@ -53,8 +53,7 @@ def test_a_row_is_recognised_and_read(name: str) -> None:
     found = read_published(ROWS[name])
     assert found.shape == ("nemo-gym" if name == "nemo-gym" else name)
     assert found.image == IMAGES[name]
-    log_form = LOGS.get(name, "pytest")
-    assert found.log_form == (log_form if name != "multi-swe-bench" else "")
+    assert found.log_form == LOGS.get(name, "pytest")
     assert found.row.FAIL_TO_PASS
     assert found.row.PASS_TO_PASS
     assert found.row.patch.startswith("diff --git a/lib/core.py")
@@ -67,6 +66,15 @@ def test_the_patch_of_swe_smith_breaks() -> None:
     row = read_published(ROWS["swe-smith"]).row
     assert row.break_patch == FIX
     assert "\n-    return a + 1\n+    return a\n" in row.patch
+
+
+def test_other_runners_and_parsers_are_not_guessed() -> None:
+    """Names of Go in SWE-smith, and the second version of SWE-rebench, are for parsers that are not here."""
+    go = read_published(without(ROWS["swe-smith"], FAIL_TO_PASS=["TestA/b"]))
+    assert (go.command, go.log_form) == ("", "")
+    second = read_published(without(ROWS["swe-rebench"], "docker_image", image_name="x/y:z"))
+    assert (second.image, second.workdir, second.log_form) == ("x/y:z", "/flask", "")
+    assert second.parser == "parse_log_pytest of SWE-rebench V2"
 
 
 def test_r2e_gym_has_the_tests_of_its_image() -> None:

@@ -1,8 +1,8 @@
 """From the name of a package of npm to a folder of proved tasks: :func:`make_node_set`.
 
-A task is a change of one token. It is proved as those of Python are: the listed tests fail three times, in two orders
-of the test files and with a process for each of them, the others pass, and the patches lead back to the package's own
-tree. The files of the failing tests are hidden whole.
+A task is a change of one token. It is proved as those of Python are: the listed tests fail three times, in different
+orders of the test files, the others pass, and the patches lead back to the package's own tree. The package's own tests
+must pass with a process for each file as well. The files of the failing tests are hidden whole.
 """
 
 from __future__ import annotations
@@ -128,8 +128,9 @@ class _Making:
     def _proved(self, candidate: _Candidate) -> SweRow:
         own = self._texts[candidate.path]
         broken = {candidate.path: candidate.change.applied(own)}
-        failing = self._failing(self._suite.run_together(broken))
-        runs = [self._suite.run_together(broken, order=self._order(1)), self._suite.run(broken)]
+        first = self._suite.run_together(broken)
+        failing = self._failing(first)
+        runs = [self._suite.run_together(broken, order=self._order(number)) for number in (1, 2)]
         if any(run.named("failed") & self.stable != failing for run in runs):
             raise Rejected("its tests are flaky")
         hidden = {path: self._texts[path] for path in sorted({test.partition(" > ")[0] for test in failing})}
@@ -138,7 +139,7 @@ class _Making:
         test_patch = diff_of({}, hidden)
         if not self._suite.restores([break_patch, test_patch, patch]):
             raise Rejected("its patches do not restore the tree")
-        statement = self._statement(runs[1], failing, hidden)
+        statement = self._statement(first, failing, hidden)
         if _gives_away(statement, patch, broken[candidate.path]):
             raise Rejected("its statement would hold the solution")
         tree = hashlib.sha256(break_patch.encode()).hexdigest()[:40]

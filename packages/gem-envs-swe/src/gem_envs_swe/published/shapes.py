@@ -155,31 +155,34 @@ def _swe_smith(columns: Columns) -> PublishedRow:
         raise MalformedRowError("patch cannot be reversed", f"the column 'patch' cannot be reversed: {error}") from None
     image = columns.text("image_name")
     row = _row(columns, patch=solution, base_commit=image.rsplit(".", 1)[-1], test_patch="")
+    of_python = all(".py" in test.partition("::")[0] for test in row.FAIL_TO_PASS)  # other languages have other runners
     return PublishedRow(
         shape="",
         row=row.model_copy(update={"break_patch": breaking}),
         image=image,
-        command="pytest --disable-warnings --color=no --tb=no --verbose -rA",
-        log_form="pytest_v2",
+        command="pytest --disable-warnings --color=no --tb=no --verbose -rA" if of_python else "",
+        log_form="pytest" if of_python else "",
     )
 
 
 def _swe_rebench(columns: Columns) -> PublishedRow:
+    """Return a row of SWE-rebench; its second version has ``image_name``, and other parsers under the same names."""
     install = columns.object("install_config")
-    test_command = install.get("test_cmd", "")
+    test_command = install.get("test_cmd") or ""
     if isinstance(test_command, list):
         test_command = "\n".join(map(str, test_command))
     parser = str(install.get("log_parser") or "")
     row = _row(columns)
+    is_second = "image_name" in columns
     named = columns.text("docker_image", "image_name", needed=False)
     return PublishedRow(
         shape="",
         row=row,
         image=named or f"swerebench/sweb.eval.x86_64.{row.instance_id.lower().replace('__', '_1776_')}:latest",
-        workdir=f"/{row.repo.rpartition('/')[2]}" if "image_name" in columns else "/testbed",
-        command=str(test_command or ""),
-        log_form=log_form(parser) or "",
-        parser=parser,
+        workdir=f"/{row.repo.rpartition('/')[2]}" if is_second else "/testbed",
+        command=str(test_command),
+        log_form="" if is_second else log_form(parser) or "",
+        parser=f"{parser} of SWE-rebench V2" if is_second else parser,
     )
 
 
@@ -271,7 +274,6 @@ def _multi_swe(columns: Columns) -> PublishedRow:
         image=f"mswebench/{organisation}_m_{name}:pr-{number}".lower(),
         workdir=f"/home/{name}",
         command="bash /home/fix-run.sh",
-        log_form=_log_forms().get(row.repo.lower(), ""),
         parser="the method parse_log that multi_swe_bench has for each repository",
     )
 
