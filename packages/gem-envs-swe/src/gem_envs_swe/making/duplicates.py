@@ -73,8 +73,8 @@ def _copied(
         f"`{source.path}` has `{definition.name}` and {'copies' if several else 'a copy'} of it: {listed}. "
         f"{'They do' if several else 'It does'} the same{', with other names of variables' if level == 3 else ''}.\n\n"
         f"Remove {'them' if several else 'it'}, and let all callers use `{definition.name}`. No name of a copy "
-        "must be left in the package, also not as an alias. The behaviour must not change: all tests pass now, and must "
-        "pass afterwards.\n"
+        "must be left in the package, also not as an alias. The behaviour must not change: all tests pass now, and "
+        "must pass afterwards.\n"
     )
     lines = {line for caller, _ in chosen for line in caller.lines} | definition.lines
     return Candidate(

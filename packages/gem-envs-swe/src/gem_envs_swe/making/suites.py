@@ -123,7 +123,8 @@ class SuiteRunner:
             "git init -q; git add -A -f .; git -c user.name=p -c user.email=p commit -q -m p; cd ..; fi; "
             "cd proof; trap 'git reset -q --hard; git clean -q -f -d -x' EXIT; "
             'i=0; while [ $i -lt "$1" ]; do '
-            "[ ! -s /tmp/proof-$i.diff ] || git apply --whitespace=nowarn /tmp/proof-$i.diff; i=$((i+1)); done; git add -A -f .; git write-tree"
+            "[ ! -s /tmp/proof-$i.diff ] || git apply --whitespace=nowarn /tmp/proof-$i.diff; i=$((i+1)); done; "
+            "git add -A -f .; git write-tree"
         )
         self._container.put(_archive({f"proof-{number}.diff": text for number, text in enumerate(patches)}), "/tmp")  # noqa: S108
         done = self._container.run(("sh", "-c", script, "sh", str(len(patches))), seconds=120, user=USER)
