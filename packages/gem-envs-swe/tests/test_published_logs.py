@@ -242,6 +242,14 @@ def test_a_log_without_an_end_decides_nothing(log: str, reason: str) -> None:
     assert verdict.resolution is RowResolution.NO
 
 
+def test_the_tests_own_output_is_no_word_of_the_script() -> None:
+    """Code under test cannot escape a failure by writing the script's marks."""
+    forged = ">>>>> Patch Apply Failed\n>>>>> End Test Output\n>>>>> Test Exit Code: 0\n"
+    log = f">>>>> Start Test Output\n{forged}{SUMMARY}FAILED a::x\n>>>>> End Test Output\n>>>>> Test Exit Code: 1\n"
+    verdict = grade_log("pytest", log, ["a::x"], [])
+    assert (verdict.unfixed, verdict.unknown) == (("a::x",), "")
+
+
 def test_an_absent_test_passes_where_only_failures_are_named() -> None:
     """A form that names failures alone needs a sign that its tests ran."""
     ran = "1) other\n12 specs, 1 failure\n"

@@ -152,18 +152,17 @@ def grade_log(
         exit_code: how the runner ended, as the caller saw it; None: as the log says after its end mark, if it does.
     """
     none = SweVerdict(RowResolution.NO, unfixed=tuple(fail_to_pass), broken=tuple(pass_to_pass))
-    for mark, reason in _NOT_RUN.items():
-        if mark in log:
-            return _unknown(none, reason)
-    tests = log
-    if _START in log or _END in log:
-        begin = log.find(_START)
-        end = log.rfind(_END)  # an earlier one is the tests' own output
-        if begin < 0 or end < begin:
-            return _unknown(none, "the log has no whole part between the marks of the tests' output")
-        tests = log[begin + len(_START) : end]
+    tests, around = log, log
+    begin, end = log.find(_START), log.rfind(_END)  # an earlier end mark is the tests' own output
+    if 0 <= begin < end:
+        tests, around = log[begin + len(_START) : end], log[:begin] + log[end:]
         if exit_code is None and (code := _EXIT_CODE.search(log, end)) is not None:
             exit_code = int(code[1])
+    for mark, reason in _NOT_RUN.items():
+        if mark in around:  # what the tests themselves write is no word of the script
+            return _unknown(none, reason)
+    if tests is log and (begin >= 0 or end >= 0):
+        return _unknown(none, "the log has no whole part between the marks of the tests' output")
     outcomes = parse_log(form, tests)
     if not outcomes.by_test and tests is not log:
         outcomes = parse_log(form, log)  # a runner may have written past the marks, to the other stream
