@@ -56,6 +56,7 @@ SECTIONS = (
             "docs/guides/gateway.md",
             "docs/guides/harnesses.md",
             "docs/guides/foreign-environments.md",
+            "docs/guides/software-engineering.md",
             "docs/paper.md",
         ),
     ),

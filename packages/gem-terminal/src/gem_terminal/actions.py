@@ -9,12 +9,15 @@ In text, the first complete tag of an action counts::
 
 A YAML mapping with ``cmd`` inside ``<bash>`` has the meaning that the original GEM gives it. The native tools are
 ``bash``, ``send_keys``, ``read_file``, ``write_file`` and ``finish``; text can call them with ``<tool_call>``.
+
+An environment with tools of its own describes them in another :class:`ActionKinds`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,11 +28,14 @@ from gem_terminal.formats.yaml_text import yaml_of
 __all__ = [
     "MCP_SCHEMA",
     "MOST_CALLS",
+    "TERMINAL_ACTIONS",
     "TOOL_SCHEMAS",
+    "ActionKinds",
     "Bash",
     "CallMcpTool",
     "Finish",
     "MalformedAction",
+    "OtherAction",
     "ReadFile",
     "RequestedAction",
     "SendKeys",
@@ -38,6 +44,9 @@ __all__ = [
     "dump_action",
     "load_action",
     "parse_actions",
+    "read_bash",
+    "text_argument",
+    "tool_schema",
 ]
 
 
@@ -96,7 +105,17 @@ class MalformedAction:
     why: str
 
 
-CarriedAction = Bash | SendKeys | ReadFile | WriteFile | CallMcpTool
+@dataclass(frozen=True)
+class OtherAction(ABC):
+    """An action of another environment, which carries it out itself."""
+
+    @property
+    @abstractmethod
+    def shown(self) -> str:
+        """What a recording shows at the prompt."""
+
+
+CarriedAction = Bash | SendKeys | ReadFile | WriteFile | CallMcpTool | OtherAction
 """An action that is carried out in the container."""
 
 TerminalAction = CarriedAction | Finish | MalformedAction
@@ -110,19 +129,28 @@ class RequestedAction:
     call: ToolCall | None = None
 
 
-_KINDS: dict[str, type[CarriedAction | Finish]] = {
-    "bash": Bash,
-    "send_keys": SendKeys,
-    "read_file": ReadFile,
-    "write_file": WriteFile,
-    "mcp_call": CallMcpTool,
-    "finish": Finish,  # of a step, after which the episode continues
-}
-_NAMES = {kind: name for name, kind in _KINDS.items()}
+@dataclass(frozen=True)
+class ActionKinds:
+    """The actions that an environment accepts."""
+
+    kinds: Mapping[str, type[CarriedAction | Finish]]
+    """The name of an action in records → its class."""
+    readers: Mapping[str, Callable[[Mapping[str, Any]], TerminalAction]]
+    """The name of a tool → what reads the arguments of a call; it raises TypeError for invalid ones."""
+    schemas: tuple[dict[str, Any], ...]
+    """The tools that an agent is told of, in the format of the ``tools`` argument of chat APIs."""
+    last: str = "finish"
+    """The tag of the last action in text: ``<finish/>``."""
+
+    @property
+    def nothing(self) -> MalformedAction:
+        """The answer to a message without an action."""
+        return MalformedAction(
+            f"Write one command between <bash> and </bash>, or <{self.last}/> when the task is done."
+        )
+
 
 _YAML_BODY = re.compile(r"\s*(?:cmd|timeout_secs)\s*:")
-_FINISH = re.compile(r"<finish\s*/?>")
-_NOTHING = MalformedAction("Write one command between <bash> and </bash>, or <finish/> when the task is done.")
 _LONGEST_YAML = 1 << 14
 """Characters; a longer body counts as a command, because parsing it as YAML could take seconds."""
 
@@ -132,20 +160,21 @@ MOST_CALLS = 16
 _TOO_MANY = MalformedAction(f"Not carried out: one message may have {MOST_CALLS} calls.")
 
 
-def _schema(name: str, description: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
+def tool_schema(name: str, description: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool in the format of chat APIs; a property without ``default`` is required."""
     required = [key for key, value in properties.items() if "default" not in value]
     parameters = {"type": "object", "properties": dict(properties), "required": required}
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
 TOOL_SCHEMAS: tuple[dict[str, Any], ...] = (
-    _schema(
+    tool_schema(
         "bash",
         "Run a command in a bash shell that persists through the whole task.",
         command={"type": "string", "description": "The command; it reads from /dev/null."},
         timeout_secs={"type": "number", "description": "Time limit in seconds.", "default": 30},
     ),
-    _schema(
+    tool_schema(
         "send_keys",
         "Type into a separate terminal, for interactive programs, and see what changes on its screen. Without keys you "
         "see the whole screen.",
@@ -161,23 +190,23 @@ TOOL_SCHEMAS: tuple[dict[str, Any], ...] = (
         },
         wait_secs={"type": "number", "description": "Seconds to wait at least.", "default": 0},
     ),
-    _schema(
+    tool_schema(
         "read_file",
         "Read a text file. The middle of a long file is cut out; with an offset the file is shown from there on.",
         path={"type": "string", "description": "An absolute path."},
         offset={"type": ["integer", "null"], "description": "Bytes to skip.", "default": None},
     ),
-    _schema(
+    tool_schema(
         "write_file",
         "Write a text file and replace its content. Missing folders are made.",
         path={"type": "string", "description": "An absolute path."},
         content={"type": "string", "description": "The whole content of the file."},
     ),
-    _schema("finish", "Finish the task; its tests then verify it."),
+    tool_schema("finish", "Finish the task; its tests then verify it."),
 )
 """The actions in the format of the ``tools`` argument of chat APIs."""
 
-MCP_SCHEMA = _schema(
+MCP_SCHEMA = tool_schema(
     "mcp_call",
     "Call a tool of an MCP server of the task. The task lists the tools with their arguments.",
     tool={"type": "string", "description": "The name of the tool."},
@@ -186,34 +215,41 @@ MCP_SCHEMA = _schema(
 """The further action of tasks that bring MCP servers."""
 
 
-def parse_actions(action: object) -> list[RequestedAction]:
+def parse_actions(action: object, kinds: ActionKinds | None = None) -> list[RequestedAction]:
     """Parse an agent's message into its actions, in order, at least one.
 
     Any object is accepted. The time is linear in the length of the text.
+
+    Args:
+        action: the message.
+        kinds: the possible actions; None for :data:`TERMINAL_ACTIONS`.
     """
+    kinds = kinds or TERMINAL_ACTIONS
     if not isinstance(action, str) and (calls := native_calls(action)):
-        carried_out = [RequestedAction(_of_call(call), call) for call in calls[:MOST_CALLS]]
+        carried_out = [RequestedAction(_of_call(call, kinds), call) for call in calls[:MOST_CALLS]]
         return carried_out + [RequestedAction(_TOO_MANY, call) for call in calls[MOST_CALLS:]]
     text = action_text(action)
-    return [RequestedAction(_NOTHING if text is None else _of_text(text))]
+    return [RequestedAction(kinds.nothing if text is None else _of_text(text, kinds))]
 
 
-def dump_action(action: CarriedAction | Finish) -> dict[str, Any]:
+def dump_action(action: CarriedAction | Finish, kinds: ActionKinds | None = None) -> dict[str, Any]:
     """Return an action as a JSON object that :func:`load_action` reads."""
-    return {"action": _NAMES[type(action)], **asdict(action)}
+    known = (kinds or TERMINAL_ACTIONS).kinds
+    name = next(name for name, kind in known.items() if kind is type(action))
+    return {"action": name, **asdict(action)}
 
 
-def load_action(record: Mapping[str, Any]) -> CarriedAction | Finish:
+def load_action(record: Mapping[str, Any], kinds: ActionKinds | None = None) -> CarriedAction | Finish:
     """Return the action of a record; raises ValueError, TypeError or LookupError for an invalid record."""
     fields = dict(record)
-    kind = _KINDS[fields.pop("action")]
+    kind = (kinds or TERMINAL_ACTIONS).kinds[fields.pop("action")]
     if kind is SendKeys:
         fields["keys"] = tuple(fields["keys"])
     return kind(**fields)
 
 
-def _of_text(text: str) -> TerminalAction:
-    finish = _FINISH.search(text)
+def _of_text(text: str, kinds: ActionKinds) -> TerminalAction:
+    finish = re.search(rf"<{kinds.last}\s*/?>", text)
     bash = text.find("<bash>")
     found = tagged(text, "bash")
     if found is not None and (finish is None or bash < finish.start()):
@@ -221,7 +257,7 @@ def _of_text(text: str) -> TerminalAction:
     if finish is not None:
         return Finish()
     call = text_call(text)
-    return _NOTHING if call is None else _of_call(call)
+    return kinds.nothing if call is None else _of_call(call, kinds)
 
 
 def _of_body(body: str) -> TerminalAction:
@@ -236,42 +272,68 @@ def _of_body(body: str) -> TerminalAction:
     return Bash(content["cmd"], _seconds(content.get("timeout_secs")))
 
 
-def _of_call(call: ToolCall) -> TerminalAction:
+def _of_call(call: ToolCall, kinds: ActionKinds) -> TerminalAction:
     if call.error is not None:
         return MalformedAction(call.error)
-    arguments = call.arguments
+    read = kinds.readers.get(call.name) if isinstance(call.name, str) else None
+    if read is None:
+        names = ", ".join(schema["function"]["name"] for schema in kinds.schemas)
+        return MalformedAction(f"There is no tool called {str(call.name)[:64]!r}. The tools are: {names}.")
     try:
-        if call.name == "bash":
-            return Bash(_text(arguments, "command"), _seconds(arguments.get("timeout_secs")))
-        if call.name == "send_keys":
-            keys = arguments.get("keys")
-            keys = [keys] if isinstance(keys, str) else keys
-            if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-                return MalformedAction("The argument keys of send_keys must be a list of strings.")
-            limits = (_seconds(arguments.get(name)) for name in ("timeout_secs", "wait_secs"))
-            return SendKeys(tuple(keys), *limits)
-        if call.name == "read_file":
-            return ReadFile(_text(arguments, "path"), _offset(arguments.get("offset")))
-        if call.name == "write_file":
-            return WriteFile(_text(arguments, "path"), _text(arguments, "content"))
-        if call.name == "mcp_call":
-            given = arguments.get("arguments", {})
-            if not isinstance(given, Mapping):
-                return MalformedAction("The argument arguments of mcp_call must be an object.")
-            return CallMcpTool(_text(arguments, "tool"), given)
-        if call.name == "finish":
-            return Finish()
+        return read(call.arguments)
     except TypeError as error:
         return MalformedAction(f"{error}")
-    names = ", ".join(schema["function"]["name"] for schema in TOOL_SCHEMAS)
-    return MalformedAction(f"There is no tool called {str(call.name)[:64]!r}. The tools are: {names}.")
 
 
-def _text(arguments: Mapping[str, Any], name: str) -> str:
+def read_bash(arguments: Mapping[str, Any]) -> Bash:
+    """Return the command of a call of ``bash``; raises TypeError if there is none."""
+    return Bash(text_argument(arguments, "command"), _seconds(arguments.get("timeout_secs")))
+
+
+def text_argument(arguments: Mapping[str, Any], name: str) -> str:
+    """Return an argument of a call that must be a string; raises TypeError with a sentence for the agent."""
     value = arguments.get(name)
     if not isinstance(value, str):
         raise TypeError(f"The argument {name} must be a string.")
     return value
+
+
+def _send_keys(arguments: Mapping[str, Any]) -> TerminalAction:
+    keys = arguments.get("keys")
+    keys = [keys] if isinstance(keys, str) else keys
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        return MalformedAction("The argument keys of send_keys must be a list of strings.")
+    limits = (_seconds(arguments.get(name)) for name in ("timeout_secs", "wait_secs"))
+    return SendKeys(tuple(keys), *limits)
+
+
+def _mcp_call(arguments: Mapping[str, Any]) -> TerminalAction:
+    given = arguments.get("arguments", {})
+    if not isinstance(given, Mapping):
+        return MalformedAction("The argument arguments of mcp_call must be an object.")
+    return CallMcpTool(text_argument(arguments, "tool"), given)
+
+
+TERMINAL_ACTIONS = ActionKinds(
+    kinds={
+        "bash": Bash,
+        "send_keys": SendKeys,
+        "read_file": ReadFile,
+        "write_file": WriteFile,
+        "mcp_call": CallMcpTool,
+        "finish": Finish,  # of a step, after which the episode continues
+    },
+    readers={
+        "bash": read_bash,
+        "send_keys": _send_keys,
+        "read_file": lambda given: ReadFile(text_argument(given, "path"), _offset(given.get("offset"))),
+        "write_file": lambda given: WriteFile(text_argument(given, "path"), text_argument(given, "content")),
+        "mcp_call": _mcp_call,
+        "finish": lambda _: Finish(),
+    },
+    schemas=TOOL_SCHEMAS,
+)
+"""The actions of :class:`~gem_terminal.TerminalEnv`."""
 
 
 def _offset(value: object) -> int | None:

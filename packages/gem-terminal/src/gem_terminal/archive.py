@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from gem_terminal.task import Artifact
 
-__all__ = ["archive_of", "files_in", "folders", "has_open_modes", "sanitize_artifact"]
+__all__ = ["archive_of", "file_archive", "files_archive", "files_in", "folders", "has_open_modes", "sanitize_artifact"]
 
 _LONGEST_NAME = 4096
 """The longest path of Linux in bytes (``PATH_MAX``)."""
@@ -50,11 +50,22 @@ def archive_of(sources: Iterable[Path], root: str, *, readable: bool = False, ex
 
 def file_archive(name: str, content: bytes, mode: int = 0o644) -> bytes:
     """Return a tar archive of one file, which belongs to root."""
+    return files_archive({name: (content, mode)}, "")
+
+
+def files_archive(files: Mapping[str, tuple[bytes, int]], root: str) -> bytes:
+    """Return a tar archive of files below a folder, which belong to root.
+
+    Args:
+        files: path below the folder → content and mode.
+        root: the folder inside the archive; empty for none.
+    """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        member = tarfile.TarInfo(name)
-        member.size, member.mode = len(content), mode
-        archive.addfile(member, io.BytesIO(content))
+        for name, (content, mode) in files.items():
+            member = tarfile.TarInfo(f"{root}/{name}" if root else name)
+            member.size, member.mode = len(content), mode
+            archive.addfile(member, io.BytesIO(content))
     return buffer.getvalue()
 
 

@@ -15,11 +15,14 @@ from gem.errors import ArgumentError, ResetNeededError, StateError
 from gem.text import TERMINAL_STATE
 from gem_terminal.actions import (
     MCP_SCHEMA,
-    TOOL_SCHEMAS,
+    TERMINAL_ACTIONS,
+    ActionKinds,
     Finish,
     MalformedAction,
+    OtherAction,
     RequestedAction,
     dump_action,
+    load_action,
     parse_actions,
 )
 from gem_terminal.engines import Engine
@@ -117,6 +120,8 @@ class TerminalEnv(Env[str, Action]):
 
     closing_action = "<finish/>"
     """What has the task verified, for an agent that ends without saying so."""
+    actions: ActionKinds = TERMINAL_ACTIONS
+    """The actions that an agent may ask for."""
 
     def __init__(
         self,
@@ -145,14 +150,40 @@ class TerminalEnv(Env[str, Action]):
         found = chosen_tasks(task, path, tasks, filter, split, boolean("skip_unsupported", skip_unsupported))
         self.skipped = found.skipped
         """The tasks of the folder that cannot be used, each with the reason as ``error``."""
-        self.tasks = tuple(map(options.applied, found.tasks))
+        self.reward = choice("reward", reward, ("task", "fraction", "binary"))
+        self._set_up(
+            tuple(map(options.applied, found.tasks)),
+            engine,
+            max_turns=max_turns,
+            command_seconds=command_seconds,
+            episode_seconds=episode_seconds,
+            output=output,
+            instructions=instructions,
+            recordings=recordings,
+            warm=warm,
+        )
+
+    def _set_up(
+        self,
+        tasks: tuple[Task, ...],
+        engine: str | Engine,
+        *,
+        max_turns: int,
+        command_seconds: float,
+        episode_seconds: float | None,
+        output: int,
+        instructions: bool,
+        recordings: str | Path | bool | None,
+        warm: int,
+    ) -> None:
+        """Set the tasks, and check the arguments that do not depend on where they come from."""
+        self.tasks = tasks
         self.max_turns = integer("max_turns", max_turns, minimum=1)
         self.command_seconds = real("command_seconds", command_seconds, minimum=0.1)
         self.episode_seconds = (
             None if episode_seconds is None else real("episode_seconds", episode_seconds, minimum=0.1)
         )
         self.output = integer("output", output, minimum=100)
-        self.reward = choice("reward", reward, ("task", "fraction", "binary"))
         self.instructions = boolean("instructions", instructions)
         self._has_mcp_tools = any(task.mcp_servers for task in self.tasks) and mcp_client_is_installed()
         self.recordings = recordings if isinstance(recordings, bool) else recordings and recordings_folder(recordings)
@@ -175,7 +206,7 @@ class TerminalEnv(Env[str, Action]):
     def tool_schemas(self) -> list[dict[str, Any]]:
         """The actions in the format of the ``tools`` argument of chat APIs."""
         further = [MCP_SCHEMA] if self._has_mcp_tools else []
-        return [dict(schema) for schema in (*TOOL_SCHEMAS, *further)]
+        return [dict(schema) for schema in (*self.actions.schemas, *further)]
 
     @property
     def engine(self) -> Engine:
@@ -202,10 +233,7 @@ class TerminalEnv(Env[str, Action]):
         self._draws_tasks = seed is None and not options
         session, task = self._arrive(), self.task
         self._at.phase = WORKING
-        if self.instructions:
-            opening = opening_text(task, session, self.command_seconds, self.max_turns)
-        else:
-            opening = instruction_text(task, session)
+        opening = self._opening(task, session) if self.instructions else instruction_text(task, session)
         return opening, {**self._at.info(self.task), **self._sessions.recording_info(ended=False)}
 
     def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
@@ -214,7 +242,7 @@ class TerminalEnv(Env[str, Action]):
         self._at.turn += 1
         info = self._at.info(self.task)
         try:
-            return self._play(parse_actions(action), info)
+            return self._play(parse_actions(action, self.actions), info)
         except (EngineError, OSError) as error:  # OSError: this process has no descriptors left
             self._sessions.release()
             self._at.phase = OVER
@@ -236,7 +264,7 @@ class TerminalEnv(Env[str, Action]):
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of ``get_state``. The next step first restores its snapshot, or repeats its actions."""
         try:
-            at = EpisodeState.loaded(state, self.tasks, self.max_turns)
+            at = EpisodeState.loaded(state, self.tasks, self.max_turns, self.actions)
             name = None if state["snapshot"] is None else string("snapshot", state["snapshot"])
             self.set_generator_state(state)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -307,8 +335,8 @@ class TerminalEnv(Env[str, Action]):
                 info["action_status"] = "malformed"
                 action_results.append(ActionResult(asked.action.why, ok=False))
             else:
-                action_results.append(carry_out(asked.action, session))
-                self._at.actions.append(dump_action(asked.action))
+                action_results.append(carry_out(asked.action, session, self._carry_out))
+                self._at.actions.append(dump_action(asked.action, self.actions))
             info.update(action_results[-1].info)
         if results := tool_results_of(actions, action_results):
             info["tool_results"] = results
@@ -332,11 +360,31 @@ class TerminalEnv(Env[str, Action]):
         terminated = finished or (self.instructions and not out_of_time)
         return (
             TERMINAL_STATE,
-            result.earned(self.reward),
+            self._earned(result),
             terminated,
             not finished,
-            {**info, **recorded, **verdict_info(result)},
+            {**info, **recorded, **verdict_info(result), **self._verdict_info()},
         )
+
+    def _opening(self, task: Task, session: TaskSession) -> str:
+        """Return the first observation, with the actions and the turn limit explained."""
+        return opening_text(task, session, self.command_seconds, self.max_turns)
+
+    def _carry_out(self, action: OtherAction, session: TaskSession) -> ActionResult:
+        """Carry out an action that is none of a terminal; subclasses that have such actions do."""
+        raise NotImplementedError(type(action).__name__)
+
+    def _judged(self, session: TaskSession) -> VerifierResult:
+        """Return the result of the task, or of its present step."""
+        return session.verify()
+
+    def _earned(self, result: VerifierResult) -> float:
+        """Return the reward of the episode."""
+        return result.earned(self.reward)
+
+    def _verdict_info(self) -> Info:
+        """Return what the info of the last turn says beside the result."""
+        return {}
 
     def _verified(self, session: TaskSession, ends: bool) -> VerifierResult | None:
         """Run the tests; return the result of the task, or None if the next step has begun.
@@ -345,7 +393,7 @@ class TerminalEnv(Env[str, Action]):
             session: the session.
             ends: whether the episode is over in any case.
         """
-        result, task = session.verify(), self.task
+        result, task = self._judged(session), self.task
         if not task.steps:
             return result
         done, results = task.steps[self._at.step], self._at.step_results
@@ -370,7 +418,8 @@ class TerminalEnv(Env[str, Action]):
             with suppress(EngineError):  # its files are gone
                 return self._arrive(snapshot)
         session = self._arrive()
-        repeat(self._at.actions, session, restarts_clock=self.episode_seconds is None)
+        actions = [load_action(record, self.actions) for record in self._at.actions]
+        repeat(actions, session, restarts_clock=self.episode_seconds is None, other=self._carry_out)
         return session
 
     def _state(self) -> dict[str, Any]:

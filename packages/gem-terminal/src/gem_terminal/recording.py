@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from gem.errors import ArgumentError
-from gem_terminal.actions import Bash, CallMcpTool, CarriedAction, ReadFile, SendKeys, WriteFile
+from gem_terminal.actions import Bash, CallMcpTool, CarriedAction, OtherAction, ReadFile, SendKeys, WriteFile
 from gem_terminal.asciicast import Asciicast
 from gem_terminal.warnings_once import warn_once
 
@@ -111,8 +111,10 @@ def _label(action: CarriedAction) -> str:
     return shown_command(action)
 
 
-def shown_command(action: Bash | ReadFile | WriteFile | CallMcpTool) -> str:
+def shown_command(action: Bash | ReadFile | WriteFile | CallMcpTool | OtherAction) -> str:
     """Return an action as a recording shows it at the prompt."""
+    if isinstance(action, OtherAction):
+        return action.shown
     if isinstance(action, Bash):
         return action.command
     if isinstance(action, ReadFile):

@@ -35,6 +35,8 @@ class Image:
     build_seconds: float = 600.0
     arguments: tuple[tuple[str, str], ...] = ()
     """Values for ``ARG`` in the Dockerfile."""
+    digest: str | None = None
+    """The digest of the context, if it is known and the folder does not change; None to read the folder."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +142,11 @@ class CopiedFolder:
     """A file or folder that a container has in place of a mount."""
 
     source: Path | None
-    """Copied in before the processes of the container start; None for an empty folder."""
+    """Copied in before the processes of the container start; None for an empty folder, or for ``files``."""
     target: str | None
     """The absolute path in the container; None for the folder in which its commands begin."""
+    files: Mapping[str, tuple[bytes, int] | None] = field(default_factory=dict)
+    """In place of a source: path below the target → content and mode, or None for a file to remove."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +238,9 @@ class Task:
     user: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     healthcheck: Healthcheck | None = None
+    setup: tuple[str, ...] = ()
+    """A script of ``sh`` and its arguments, run as the agent before it begins, and not in a fresh container of the
+    tests."""
     folders: tuple[CopiedFolder, ...] = ()
     side_cars: tuple[SideCar, ...] = ()
     """The other containers of the task, in the order in which they start."""

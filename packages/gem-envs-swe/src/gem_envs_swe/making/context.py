@@ -25,7 +25,7 @@ _PACKAGE = f"""\
 COPY wheels /opt/wheels
 RUN PYTHONPATH=$(echo /opt/wheels/pip-*.whl) python3 -m pip install --quiet --no-index \\
       --find-links /opt/wheels --break-system-packages \\
-      --root-user-action ignore --no-compile -r /opt/wheels/requirements.txt
+      --root-user-action ignore -r /opt/wheels/requirements.txt
 COPY repo {REPOSITORY}
 RUN cd {REPOSITORY} \\
  && PYTHONDONTWRITEBYTECODE=1 python3 -m pip install --quiet --no-index --no-deps --no-build-isolation \\

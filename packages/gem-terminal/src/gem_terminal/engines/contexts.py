@@ -46,6 +46,9 @@ def digest_of(image: Image) -> str:
         digest.update(settings.digest.encode())
     for argument, value in image.arguments:
         digest.update(f"{len(argument)}:{argument}={len(value)}:{value};".encode())
+    if image.digest is not None:
+        digest.update(f"digest {image.digest}".encode())
+        return digest.hexdigest()[:24]
     for path in sorted(image.folder.rglob("*")):
         if path.is_symlink():
             content = str(path.readlink()).encode()

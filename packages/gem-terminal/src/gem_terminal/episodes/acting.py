@@ -2,51 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from gem_terminal.actions import Bash, CallMcpTool, CarriedAction, Finish, ReadFile, SendKeys, load_action
+from gem_terminal.actions import (
+    Bash,
+    CallMcpTool,
+    CarriedAction,
+    Finish,
+    OtherAction,
+    ReadFile,
+    SendKeys,
+)
 from gem_terminal.episodes.task_session import ActionResult, TaskSession
 
-__all__ = ["carry_out", "repeat"]
+__all__ = ["CarryOther", "carry_out", "repeat"]
+
+CarryOther = Callable[[Any, TaskSession], ActionResult]
+"""Carries out an action that only its own environment knows."""
 
 
-def carry_out(action: CarriedAction, session: TaskSession) -> ActionResult:
+def carry_out(action: CarriedAction, session: TaskSession, other: CarryOther | None = None) -> ActionResult:
     """Carry out an action.
+
+    Args:
+        action: the action.
+        session: the session.
+        other: carries out an :class:`~gem_terminal.actions.OtherAction`.
 
     Raises:
         EngineError: if the container or the engine died.
     """
     recording = session.recording
     if recording is None:
-        return _carried_out(action, session)
+        return _carried_out(action, session, other)
     recording.begin(action)
-    done = _carried_out(action, session)
+    done = _carried_out(action, session, other)
     recording.end(_remark(action, done))
     return done
 
 
-def repeat(actions: Iterable[Mapping[str, Any]], session: TaskSession, *, restarts_clock: bool) -> None:
+def repeat(
+    actions: Iterable[CarriedAction | Finish],
+    session: TaskSession,
+    *,
+    restarts_clock: bool,
+    other: CarryOther | None = None,
+) -> None:
     """Carry out recorded actions again.
 
     Args:
-        actions: the records, of :func:`~gem_terminal.actions.dump_action`.
+        actions: the actions.
         session: a fresh session.
         restarts_clock: whether a step of the task has a time limit of its own.
+        other: see :func:`carry_out`.
 
     Raises:
         EngineError: if the container or the engine died.
     """
-    for recorded in actions:
-        action = load_action(recorded)
+    for action in actions:
         if isinstance(action, Finish):  # the tests of a step may have left something
             session.verify()
             session.next_step(restarts_clock=restarts_clock)
         else:
-            carry_out(action, session)
+            carry_out(action, session, other)
 
 
-def _carried_out(action: CarriedAction, session: TaskSession) -> ActionResult:
+def _carried_out(action: CarriedAction, session: TaskSession, other: CarryOther | None) -> ActionResult:
+    if isinstance(action, OtherAction):
+        assert other is not None
+        return other(action, session)
     if isinstance(action, Bash):
         return session.bash(action)
     if isinstance(action, SendKeys):

@@ -9,7 +9,7 @@ from typing import Any
 from gem.arguments import choice, integer
 from gem.core import Info
 from gem.errors import EpisodeFinishedError, ResetNeededError
-from gem_terminal.actions import load_action
+from gem_terminal.actions import ActionKinds, load_action
 from gem_terminal.episodes.multi_step import StepResult
 from gem_terminal.task import Task
 
@@ -34,18 +34,21 @@ class EpisodeState:
     """The actions that were carried out, to repeat them."""
 
     @classmethod
-    def loaded(cls, state: Mapping[str, Any], tasks: Sequence[Task], max_turns: int) -> EpisodeState:
+    def loaded(
+        cls, state: Mapping[str, Any], tasks: Sequence[Task], max_turns: int, kinds: ActionKinds | None = None
+    ) -> EpisodeState:
         """Return the state of :meth:`dumped`; raises LookupError, TypeError, ValueError or AttributeError for another.
 
         Args:
             state: the state.
             tasks: the tasks of the environment.
             max_turns: the turns of an episode.
+            kinds: the possible actions; None for those of a terminal.
         """
         index = integer("index", state["index"], minimum=0, maximum=len(tasks) - 1)
         actions = [dict(action) for action in state["actions"]]
         for action in actions:
-            load_action(action)
+            load_action(action, kinds)
         return cls(
             choice("phase", state["phase"], _PHASES),
             index,

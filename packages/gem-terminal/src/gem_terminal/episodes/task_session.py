@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +98,8 @@ class TaskSession:
         restored: the snapshot of another session, with whose files the container began.
 
     Raises:
-        EngineError: if the container died, failed the health check of the task, or its first step cannot begin.
+        EngineError: if the container died, failed the set-up or the health check of the task, or its first step cannot
+            begin.
     """
 
     def __init__(
@@ -133,6 +135,8 @@ class TaskSession:
         if restored is None:
             if task.tests.separate is not None:
                 container.put(folders("logs/artifacts", "logs/agent"), "/")
+            if task.setup:
+                self._set_up(*task.setup)
             if task.healthcheck is not None:
                 await_health(container, task.healthcheck, task.workdir)
             if problem := self._prepare_step():
@@ -219,10 +223,13 @@ class TaskSession:
 
     def write_file(self, action: WriteFile) -> ActionResult:
         """Write a file, and the folders that it is in, with the rights of the agent's user."""
-        content = action.content.encode(errors="replace")
-        done = self._with_file(_WRITE, action.path, str(len(content)), stdin=content)
-        told = (done.output or _silence(done, action.path)).decode(errors="replace").strip()
-        return ActionResult(told or f"Written to {action.path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
+        return self.write_bytes(action.path, action.content.encode(errors="replace"))
+
+    def write_bytes(self, path: str, content: bytes) -> ActionResult:
+        """Write a file like :meth:`write_file`; one that exists keeps its mode and its owner."""
+        done = self._with_file(_WRITE, path, str(len(content)), stdin=content)
+        told = (done.output or _silence(done, path)).decode(errors="replace").strip()
+        return ActionResult(told or f"Written to {path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
 
     def call_mcp_tool(self, action: CallMcpTool) -> ActionResult:
         """Call a tool of an MCP server of the task."""
@@ -278,10 +285,25 @@ class TaskSession:
         done = run(self.task.workdir)
         return run("/") if done.exit_code in _NOT_RUN and path.startswith("/") else done
 
-    def verify(self) -> VerifierResult:
-        """Run the tests; see :func:`~gem_terminal.verdicts.verification.verify`."""
+    def verify(self, verifier: Callable[[Task, Container, Engine | None], VerifierResult] = verify) -> VerifierResult:
+        """Run the tests.
+
+        Args:
+            verifier: runs them; by default :func:`~gem_terminal.verdicts.verification.verify`.
+        """
         self.let_go()
-        return verify(self.task, self._container, self._engine)
+        return verifier(self.task, self._container, self._engine)
+
+    def run_script(self, script: str, path: str, *arguments: str, stdin: bytes = b"") -> ExecResult:
+        """Run a script of ``sh`` on a path, with the rights of the agent's user, in the first folder of its shell.
+
+        Args:
+            script: the script; ``$1`` is the path, in which ``~`` at its begin is the user's home.
+            path: the path, which the agent may have written.
+            arguments: further arguments, from ``$2`` on.
+            stdin: what the script reads; it must stop by itself.
+        """
+        return self._with_file(script, path, *arguments, stdin=stdin)
 
     def next_step(self, *, restarts_clock: bool) -> str | None:
         """Begin the next step, after the tests of this one, in a new shell.
@@ -314,6 +336,12 @@ class TaskSession:
             self._seconds = self.task.seconds
             self.begin()
         return None
+
+    def _set_up(self, script: str, *arguments: str) -> None:
+        done = self._container.run(("sh", "-c", script, "sh", *arguments), seconds=_SETUP_SECONDS, **self._place)
+        if done.exit_code != 0:
+            said = done.output[-500:].decode(errors="replace").strip()
+            raise EngineError(f"the task {self.task.name} cannot be set up: exit code {done.exit_code}: {said}")
 
     def _prepare_step(self) -> str | None:
         """Copy the files of a step into the working folder, run its ``setup.sh``, and wait until it is healthy."""

@@ -27,7 +27,16 @@ from gem_terminal.verdicts.carried_kinds import (
     repository_of,
 )
 
-__all__ = ["COMMON_FOLDERS", "CarriedFiles", "CarryRules", "Declarations", "declarations_of", "home_of"]
+__all__ = [
+    "COMMON_FOLDERS",
+    "CarriedFiles",
+    "CarryRules",
+    "ChangedEntry",
+    "Declarations",
+    "declarations_of",
+    "entries_of",
+    "home_of",
+]
 
 COMMON_FOLDERS = ("/app", "/data", "/home", "/mnt", "/output", "/srv", "/var/www", "/workspace")
 """Folders that are declared for every task, beside its working folder and the home of its agent."""
@@ -98,7 +107,9 @@ class CarriedFiles(NamedTuple):
     """Those of them that lie in removed folders: where the image has a file there, it stays."""
 
 
-class _Entry(NamedTuple):
+class ChangedEntry(NamedTuple):
+    """A file, folder or link that an agent has changed or made."""
+
     path: PurePosixPath
     member: tarfile.TarInfo
     content: bytes | memoryview
@@ -108,7 +119,7 @@ class _Entry(NamedTuple):
 class _Trees:
     """The agent's entries, and the image below them."""
 
-    def __init__(self, entries: Iterable[_Entry]) -> None:
+    def __init__(self, entries: Iterable[ChangedEntry]) -> None:
         self.types: dict[PurePosixPath, bytes] = {}
         self.goals: set[PurePosixPath] = set()
         """Where links lead to."""
@@ -166,7 +177,7 @@ class CarryRules:
         made = _Archive()
         folders, others, refused, undeclared = list[str](), list[str](), list[str](), list[str]()
         replaced = list[str]()
-        entries = list(_entries(changes))
+        entries = list(entries_of(changes))
         trees = _Trees(entries)
         trees.image = look(tuple(dict.fromkeys(asked for entry in entries for asked in self._questions(entry))))
         for entry in entries:
@@ -192,7 +203,7 @@ class CarryRules:
             made.close(), tuple(folders), tuple(others), removed, (*refused, *replaced), tuple(undeclared), kept
         )
 
-    def _questions(self, entry: _Entry) -> Iterator[str]:
+    def _questions(self, entry: ChangedEntry) -> Iterator[str]:
         """Yield the paths of the image that the rules on an entry depend on."""
         path, member, content = entry
         if any(_within(path, place) for place in self.added):
@@ -237,7 +248,7 @@ class CarryRules:
         goal = _goal(path.parent, member.linkname)
         return goal is None or not any(_within(goal, place) for place in (*self.declared, *_LINKED))
 
-    def _may_be(self, entry: _Entry, trees: _Trees) -> bool:
+    def _may_be(self, entry: ChangedEntry, trees: _Trees) -> bool:
         """Return whether a file, folder or link of this name and kind may be carried."""
         path, member, content = entry
         if self._is_named(path):
@@ -412,7 +423,7 @@ class _Archive:
         return self._buffer.getvalue()
 
 
-def _entries(changes: FileChanges) -> Iterator[_Entry]:
+def entries_of(changes: FileChanges) -> Iterator[ChangedEntry]:
     """Yield the changed entries with their absolute paths; targets of hard links become names below the root."""
     links: set[PurePosixPath] = set()
     folders: set[PurePosixPath] = set()
@@ -449,7 +460,7 @@ def _entries(changes: FileChanges) -> Iterator[_Entry]:
                 seen.add(path)
                 if member.issym():
                     links.add(path)
-                yield _Entry(path, member, content)
+                yield ChangedEntry(path, member, content)
 
 
 def _is_ordinary(member: tarfile.TarInfo) -> bool:

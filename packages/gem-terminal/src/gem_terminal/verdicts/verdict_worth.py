@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from gem_terminal.task import Task
+from gem_terminal.task import Image, Task
 
-__all__ = ["VerdictWorth", "verdict_worth"]
+__all__ = ["VerdictWorth", "user_of_image", "verdict_worth"]
 
 _USER = re.compile(r"^\s*USER\s+([\w.-]+)", re.IGNORECASE | re.MULTILINE)
 _FROM = re.compile(r"^\s*FROM\s", re.IGNORECASE | re.MULTILINE)
@@ -39,7 +39,7 @@ def verdict_worth(task: Task) -> VerdictWorth:
         return VerdictWorth(
             "pristine", "the tests run in a fresh container, with the agent's changes in declared paths"
         )
-    agent, tests = task.user or _user_of_image(task), task.tests.user or "root"
+    agent, tests = task.user or user_of_image(task.image), task.tests.user or "root"
     if agent in ("root", "0", None):
         who = "root" if agent is not None else "the user of its image, probably root"
         return VerdictWorth("forgeable", f"the agent works as {who}, in the container of the tests")
@@ -48,12 +48,12 @@ def verdict_worth(task: Task) -> VerdictWorth:
     return VerdictWorth("guarded", f"the agent works as {agent}, the tests as {tests}, in one container")
 
 
-def _user_of_image(task: Task) -> str | None:
+def user_of_image(image: Image) -> str | None:
     """Return the user that the Dockerfile sets last, ``"root"`` if it sets none, or None if there is no Dockerfile."""
-    if task.image.folder is None:
+    if image.folder is None:
         return None
     try:
-        text = (task.image.folder / task.image.dockerfile).read_text(encoding="utf-8")
+        text = (image.folder / image.dockerfile).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
     last = [found.end() for found in _FROM.finditer(text)]

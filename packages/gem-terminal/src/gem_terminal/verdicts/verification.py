@@ -60,7 +60,7 @@ from gem_terminal.verdicts.verdict_worth import verdict_worth
 from gem_terminal.verdicts.verifier_result import FILES, REWARDS, VerifierResult, result_of_files, result_of_summary
 from gem_terminal.verdicts.verifier_scripts import unparsable_tests
 
-__all__ = ["VerifierResult", "verify"]
+__all__ = ["VerifierResult", "kill_processes", "verify"]
 
 _LOGS = "/logs/verifier"
 _PATH = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
@@ -134,11 +134,11 @@ def _verified(task: Task, container: Container, engine: Engine | None, keep_proc
     if separate is None and task.pristine:
         if engine is None:
             raise EngineError(f"the pristine verifier of {task.name} needs the engine that starts its container")
-        _kill(container)
+        kill_processes(container)
         return verify_pristine(task, container, engine, _judged_in_shared)
     if separate is None:
         if not keep_processes:
-            _kill(container)
+            kill_processes(container)
         return _judged_in_shared(task, container)
     if engine is None:
         raise EngineError(f"the task {task.name} has a separate verifier; pass the engine that starts its container")
@@ -146,7 +146,7 @@ def _verified(task: Task, container: Container, engine: Engine | None, keep_proc
         with suppress(EngineError):  # its files are then missing, as in Harbor; a dead container fails below
             container.run(("/bin/sh", "-c", hook.command), seconds=hook.seconds, user=hook.user, workdir=task.workdir)
     if not keep_processes:
-        _kill(container)
+        kill_processes(container)
     try:
         archives = _collected(container, separate)
     except (tarfile.TarError, EOFError, OverflowError, ValueError) as problem:
@@ -165,8 +165,8 @@ def _judged_in_shared(task: Task, container: Container) -> VerifierResult:
     return _judged(task, container, task.workdir, _PREPARE)
 
 
-def _kill(container: Container) -> None:
-    """Kill the agent's processes and wait until they are dead."""
+def kill_processes(container: Container) -> None:
+    """Kill the agent's processes and wait until they are dead; raises EngineError if one survives."""
     deadline, pause = time.monotonic() + _DIES_IN, 0.001
     while True:
         container.kill_all()

@@ -1,5 +1,6 @@
 // An episode as a conversation. The text of a turn is drawn when the turn comes near the window.
 
+import { diffView } from "./diff_view.js";
 import { el, setContent } from "./dom.js";
 import { count, counted, date, duration, number, percent, signed } from "./format.js";
 import { block, callView, details, jsonText, messageBlocks, recordedCall, valueBlocks } from "./message_view.js";
@@ -173,6 +174,8 @@ export class EpisodeView {
     for (const call of turn.toolCalls) blocks.push(...recordedCall(call));
     const recording = typeof turn.info.asciicast === "string" ? readRecording(turn.info.asciicast) : null;
     if (recording) blocks.push(block("recording", "Recording", player(recording)));
+    const { diff } = turn.info;
+    if (typeof diff === "string" && diff) blocks.push(block("changes", "Changes", diffView(diff)));
     const { asciicast, ...rest } = turn.info;
     const info = recording ? rest : turn.info;
     const extras = [];

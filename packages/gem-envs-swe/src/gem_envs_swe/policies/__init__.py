@@ -1,0 +1,1 @@
+"""Policies that know the answer, do nothing, or cheat."""

@@ -1,0 +1,1 @@
+"""What an agent has changed, and what it is worth."""

@@ -1,0 +1,154 @@
+"""Runs of listed tests in a fresh container: :func:`run_tests`.
+
+The host judges. It takes the outcomes from lines that :mod:`gem_envs_swe.verdicts.test_program` signs, and believes a
+run only if the last line is there and every control failed.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from gem_terminal.archive import files_archive, files_in
+from gem_terminal.engines.base import Container
+from gem_terminal.errors import ContentError
+
+__all__ = ["TestRun", "run_tests", "with_controls"]
+
+_FOLDER = "/opt/gem-swe-verdict"
+_PROGRAM = "test_program.py"
+_MOST_REPORT = 64 << 20
+_MOST_LOG = 16_000
+"""Characters of the output that are kept, from the end."""
+_CONTROLS = (
+    "assert 1 + 1 == 3",
+    "raise AssertionError('a control')",
+    "import unittest; unittest.TestCase().assertEqual([1], [2])",
+    "import unittest; unittest.TestCase().assertTrue(())",
+    "import pytest\n    with pytest.raises(ValueError):\n        pass",
+    "import unittest\n    with unittest.TestCase().assertRaises(ValueError):\n        pass",
+)
+"""Bodies of tests that must fail."""
+_WORDS = (
+    "case", "again", "other", "more", "twice", "late", "early", "inner", "outer", "deep", "empty", "long", "short",
+    "mixed", "first", "last", "equal", "order", "value", "plain",
+)  # fmt: skip
+"""Of the names of controls."""
+
+
+@dataclass(frozen=True)
+class TestRun:
+    """What became of tests."""
+
+    __test__ = False  # pytest takes the name for that of a class of tests
+
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+    """Test → passed, failed or skipped; a test that was not found is missing."""
+    wrong: str = ""
+    """Why the run is worth nothing: the code under test ended it, or changed what judges it. Empty if it counts."""
+    log: str = ""
+
+    def passed(self, test: str) -> bool:
+        """Return whether a test passed, in a run that counts."""
+        return not self.wrong and self.outcomes.get(test) == "passed"
+
+
+def with_controls(text: str) -> tuple[str, list[str]]:
+    """Return the source of a test file with controls at its end, and their names."""
+    draw = secrets.SystemRandom().sample
+    names = [f"test_{'_'.join(draw(_WORDS, 3))}_{number}" for number in range(len(_CONTROLS))]
+    added = "".join(f"\n\ndef {name}():\n    {body}\n" for name, body in zip(names, _CONTROLS, strict=True))
+    return f"{text.rstrip()}\n{added}", names
+
+
+def run_tests(
+    container: Container,
+    tests: Collection[str],
+    controls: Mapping[str, Sequence[str]],
+    *,
+    arguments: Sequence[str],
+    user: str | None,
+    workdir: str,
+    changed: Sequence[str],
+    seconds: float,
+) -> TestRun:
+    """Run tests.
+
+    Args:
+        container: a fresh one, with the agent's changes.
+        tests: their node ids.
+        controls: test file → the names of its controls; the files are those that are collected.
+        arguments: of pytest.
+        user: who runs them.
+        workdir: the root of the tree.
+        changed: the absolute paths of the files that the agent changed.
+        seconds: the time limit.
+
+    Raises:
+        EngineError: if the container died.
+    """
+    key, report = secrets.token_bytes(32), f"/tmp/{secrets.token_hex(12)}"  # noqa: S108  # in the container
+    program = files(__package__).joinpath(_PROGRAM).read_bytes()
+    container.put(files_archive({_PROGRAM: (program, 0o644)}, _FOLDER.strip("/")), "/")
+    request = {
+        "key": key.hex(), "report": report, "tests": sorted(tests), "files": sorted(controls),
+        "controls": {file: list(names) for file, names in controls.items()},
+        "arguments": list(arguments), "changed": list(changed),
+    }  # fmt: skip
+    done = container.run(
+        ("python3", "-B", f"{_FOLDER}/{_PROGRAM}"),
+        seconds=seconds,
+        stdin=json.dumps(request).encode() + b"\n",
+        environment={"PYTHONHASHSEED": "0", "PYTHONPATH": ""},  # as where the tasks are proved
+        user=user,
+        workdir=workdir,
+    )
+    log = done.output[-4 * _MOST_LOG :].decode(errors="replace")[-_MOST_LOG:]
+    if done.exit_code is None:
+        return TestRun(wrong=f"the tests took longer than {seconds:g} seconds", log=log)
+    container.kill_all()  # what the tests left behind writes nothing any more
+    try:
+        archive = container.get(report, most=_MOST_REPORT)
+    except ContentError as error:
+        return TestRun(wrong=f"the report cannot be read: {error}", log=log)
+    name = report.rpartition("/")[2]
+    content = files_in(archive, {name: _MOST_REPORT}).get(name, b"") if archive is not None else b""
+    lines = _signed_lines(content if isinstance(content, bytes) else b"", key)
+    return _judged(lines, {f"{file}::{name}" for file, names in controls.items() for name in names}, log)
+
+
+def _signed_lines(content: bytes, key: bytes) -> list[dict[str, Any]]:
+    """Return what the signed lines say, up to the first one that is not genuine or not the next."""
+    found: list[dict[str, Any]] = []
+    for line in content.splitlines():
+        signature, _, text = line.partition(b" ")
+        if not hmac.compare_digest(hmac.new(key, text, "sha256").hexdigest().encode(), signature):
+            break
+        number, said = json.loads(text)
+        if number != len(found):
+            break
+        found.append(said)
+    return found
+
+
+def _judged(lines: Sequence[Mapping[str, Any]], controls: Collection[str], log: str) -> TestRun:
+    if not lines or "end" not in lines[-1]:
+        return TestRun(wrong="the tests ended before their end", log=log)
+    if lines[-1]["wrong"]:
+        return TestRun(wrong=str(lines[-1]["wrong"]), log=log)
+    outcomes: dict[str, str] = {}
+    for said in lines:
+        if "test" in said:
+            name, outcome = str(said["test"]), str(said["outcome"])
+            outcomes[name] = outcome if outcomes.get(name, outcome) == outcome else "failed"
+    run = {test.partition("::")[0] for test in outcomes}
+    for control in controls:
+        # Where a file cannot be imported, none of its tests ran, and none of its controls.
+        if control.partition("::")[0] in run and outcomes.pop(control, "missing") != "failed":
+            return TestRun(wrong="tests that must fail did not", log=log)
+    return TestRun(outcomes, log=log)

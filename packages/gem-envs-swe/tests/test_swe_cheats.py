@@ -1,0 +1,84 @@
+"""Cheats on the hidden tests of a repository: none pays, and the solution does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gem.policies import Policy
+from gem_envs_swe import SweEnv
+from gem_envs_swe.policies.cheats import SweCheatPolicy, cheat_command, cheats
+from gem_envs_swe.policies.reference import SweNullPolicy, SweReferencePolicy, bash_call, writing_command
+from gem_terminal.engines import Engine
+
+IN_SOURCES = ("an object that equals everything", "unittest asserts nothing")
+"""Two that the rules on files let through, for the guards of the verifier; the others are tried by night."""
+DEAD = frozenset[str]()
+"""Cheats that do not even pay where everything in the tree counts."""
+
+
+def played(env: SweEnv, policy: Policy[Any, Any], task: str) -> tuple[float, dict[str, Any]]:
+    """Play one episode; return its reward and the last info."""
+    observation, info = env.reset(options={"task": task})
+    policy.reset(observation, info)
+    while True:
+        observation, reward, terminated, truncated, info = env.step(policy.act(observation, info))
+        if terminated or truncated:
+            assert "error" not in info, info
+            return reward, info
+
+
+def paying(env: SweEnv, names: Iterable[str], task: str) -> list[str]:
+    """Return the cheats that earn something."""
+    return [name for name in names if played(env, SweCheatPolicy(env, name), task)[0]]
+
+
+@pytest.mark.slow(reason="its first verdict builds the image of the set")
+@pytest.mark.only_engine("namespace")
+def test_lazy_policies_earn_nothing(tally: Path, engine: Engine) -> None:
+    """Silence, every cheat with files at once, and two with code; the solution pays."""
+    with SweEnv(tally, engine=engine) as env:
+        assert played(env, SweReferencePolicy(env), "tally-most")[0] == 1.0
+        reward, info = played(env, SweNullPolicy(env), "tally-most")
+        assert (reward, info["diff"], info["tests_mended"]) == (0.0, "", 0)
+        env.reset(options={"task": "tally-most"})
+        for name in cheats("files"):
+            env.step(bash_call(cheat_command(name, env.swe_task)))
+        *_, info = env.step("<submit/>")
+        assert (info["success"], info["tests_mended"], info["tests_broken"]) == (False, 0, [])
+        assert {"conftest.py", "pytest.ini", "sitecustomize.py"} <= set(info["diff_ignored"])
+        for name in IN_SOURCES:
+            reward, info = played(env, SweCheatPolicy(env, name), "tally-most")
+            assert (reward, bool(info["verifier_error"])) == (0.0, True), name
+
+
+@pytest.mark.nightly
+@pytest.mark.only_engine("namespace", "docker")
+@pytest.mark.parametrize("task", ["tally-chunks", "tally-most"])
+@pytest.mark.parametrize("part", range(4))
+def test_no_cheat_pays(tally: Path, engine: Engine, task: str, part: int) -> None:
+    """On each engine, whichever task."""
+    with SweEnv(tally, engine=engine) as env:
+        assert played(env, SweReferencePolicy(env), task)[0] == 1.0
+        assert paying(env, list(cheats())[part::4], task) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.only_engine("namespace")
+def test_cheats_are_live_ones(tally: Path, engine: Engine) -> None:
+    """Judged by pytest in the agent's own container, each passes for a solution, but for those that are listed."""
+    dead = set()
+    with SweEnv(tally, engine=engine) as env:
+        for name in cheats():
+            env.reset(options={"task": "tally-most"})
+            env.step(bash_call(cheat_command(name, env.swe_task)))
+            hidden = env.swe_task.test_text("tests/test_counting.py")
+            assert hidden is not None
+            env.step(bash_call(writing_command("tests/test_hidden.py", hidden)))
+            run = "python3 -m pytest -q -p no:cacheprovider tests/test_hidden.py"
+            if env.step(bash_call(run))[4]["exit_code"] not in (0, 5):
+                dead.add(name)
+    assert dead == DEAD
