@@ -16,7 +16,7 @@ from enum import Enum
 from gem_envs_swe.published.logs import TestOutcomes, parse_log
 from gem_envs_swe.published.logs.outcome import ERROR, FAILED, PASSED, SKIPPED, XFAIL
 
-__all__ = ["RowResolution", "SweVerdict", "grade", "grade_log"]
+__all__ = ["RowResolution", "RowVerdict", "grade", "grade_log"]
 
 
 class RowResolution(Enum):
@@ -28,7 +28,7 @@ class RowResolution(Enum):
 
 
 @dataclass(frozen=True)
-class SweVerdict:
+class RowVerdict:
     """The verdict on a change of a repository."""
 
     resolution: RowResolution
@@ -68,7 +68,7 @@ def grade(
     pass_to_pass: Sequence[str],
     *,
     fail_only: bool = False,
-) -> SweVerdict:
+) -> RowVerdict:
     """Return the verdict from the outcomes of tests.
 
     Args:
@@ -103,7 +103,7 @@ def grade(
         resolution = RowResolution.PARTIAL if partly else RowResolution.NO
     else:
         resolution = RowResolution.FULL
-    return SweVerdict(resolution, tuple(fixed), tuple(unfixed), tuple(kept), tuple(broken), outcomes.contradiction)
+    return RowVerdict(resolution, tuple(fixed), tuple(unfixed), tuple(kept), tuple(broken), outcomes.contradiction)
 
 
 class _Prefixes:
@@ -138,7 +138,7 @@ def grade_log(
     *,
     fail_only: bool = False,
     exit_code: int | None = None,
-) -> SweVerdict:
+) -> RowVerdict:
     """Return the verdict from the log of a row's evaluation script.
 
     The script marks where the output of the tests begins and ends; a log without marks is that output alone.
@@ -151,7 +151,7 @@ def grade_log(
         fail_only: see :func:`grade`.
         exit_code: how the runner ended, as the caller saw it; None: as the log says after its end mark, if it does.
     """
-    none = SweVerdict(RowResolution.NO, unfixed=tuple(fail_to_pass), broken=tuple(pass_to_pass))
+    none = RowVerdict(RowResolution.NO, unfixed=tuple(fail_to_pass), broken=tuple(pass_to_pass))
     tests, around = log, log
     begin, end = log.find(_START), log.rfind(_END)  # an earlier end mark is the tests' own output
     if 0 <= begin < end:
@@ -175,5 +175,5 @@ def grade_log(
     return _unknown(verdict, verdict.unknown) if verdict.unknown else verdict
 
 
-def _unknown(verdict: SweVerdict, reason: str) -> SweVerdict:
-    return SweVerdict(RowResolution.NO, verdict.fixed, verdict.unfixed, verdict.kept, verdict.broken, reason)
+def _unknown(verdict: RowVerdict, reason: str) -> RowVerdict:
+    return RowVerdict(RowResolution.NO, verdict.fixed, verdict.unfixed, verdict.kept, verdict.broken, reason)
