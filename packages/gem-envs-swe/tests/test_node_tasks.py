@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from gem_envs_swe.cli.main import swe_command
 from gem_envs_swe.errors import SweError
 from gem_envs_swe.languages.javascript import changes_of, tokens_of
+from gem_envs_swe.languages.node import code_shown
 from gem_envs_swe.languages.npm import fetch_package
-from gem_envs_swe.languages.tape_suite import TapeRun, TapeSuite, read_tape
+from gem_envs_swe.languages.tape_suite import TapeFailure, TapeRun, TapeSuite, read_tape
 from gem_envs_swe.task_set import IMAGE, read_rows, read_set
 from gem_terminal.engines import Engine, engine_by_name
 from gem_terminal.errors import EngineError
@@ -109,6 +110,13 @@ def test_a_test_of_tape_fails_by_any_assertion() -> None:
     assert failure.fields["expected"] == "{ a: 1,\n  b: 2 }\n"
     assert failure.fields["actual"] == "{ a: 1 }"
     assert failure.fields["at"].endswith("test/a.js:12:4)")
+
+
+def test_a_statement_shows_the_whole_assertion() -> None:
+    """The code of a case ends where the brackets of the assertion that failed are closed, and begins with the case."""
+    text = "var t;\ntest('a b', function (t) {\n\tt.equal(\n\t\tf([')', 1]),\n\t\t2\n\t);\n\tt.end();\n});\n"
+    failure = TapeFailure("should be equal", {"at": "Test.<anonymous> (/work/repo/test/a.js:3:4)"})
+    assert code_shown(text, "test/a.js", "a b", failure) == "\n".join(text.split("\n")[1:6])
 
 
 @pytest.mark.parametrize(

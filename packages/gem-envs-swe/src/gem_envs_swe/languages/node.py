@@ -18,7 +18,7 @@ from pathlib import Path
 
 from gem_envs_swe import __version__
 from gem_envs_swe.errors import SweError
-from gem_envs_swe.languages.javascript import SourceChange, changes_of
+from gem_envs_swe.languages.javascript import SourceChange, changes_of, tokens_of
 from gem_envs_swe.languages.npm import NpmPackage, fetch_package, write_node_context
 from gem_envs_swe.languages.tape_suite import TapeFailure, TapeRun, TapeSuite
 from gem_envs_swe.making.patches import diff_of
@@ -30,7 +30,7 @@ from gem_terminal.engines.base import Progress, ProgressStage, report_stage
 from gem_terminal.plain_text import plain_text
 from gem_terminal.task import Image
 
-__all__ = ["make_node_set"]
+__all__ = ["code_shown", "make_node_set"]
 
 _SHOWN = 2
 """Failing tests that a statement shows."""
@@ -178,7 +178,7 @@ class _Making:
             file, _, name = test.partition(" > ")
             failure = run.failures[test]
             parts.append(f"After this code of the case “{name}”:")
-            parts.append(_fenced(_code(hidden[file], file, name, failure), "js"))
+            parts.append(_fenced(code_shown(hidden[file], file, name, failure), "js"))
             expected, actual = failure.fields.get("expected", "").strip(), failure.fields.get("actual", "").strip()
             parts.append(f"the check “{failure.assertion}” fails.")
             if expected or actual:
@@ -200,15 +200,30 @@ def _text(path: Path) -> str:
 _PLACE = re.compile(r"\(?(?:file://)?([^()\s]+):(\d+):\d+\)?$")
 
 
-def _code(text: str, file: str, name: str, failure: TapeFailure) -> str:
-    """Return the lines of a test up to the assertion that failed; at most 30."""
+def code_shown(text: str, file: str, name: str, failure: TapeFailure) -> str:
+    """Return the lines of a test up to the end of the assertion that failed; at most 30."""
     lines = text.split("\n")
     place = _PLACE.search(failure.fields.get("at", ""))
     last = int(place[2]) if place is not None and place[1] == f"{REPOSITORY}/{file}" else 0
     first = next((number for number, line in enumerate(lines, 1) if name in line), last)
     if not first <= last <= len(lines):
         last = min(first + 8, len(lines))
+    if last:
+        last = _end_of_call(lines, last)
     return "\n".join(lines[max(first - 1, last - 30) : last]).strip("\n")
+
+
+def _end_of_call(lines: list[str], line: int) -> int:
+    """Return the line at which the brackets that a line opens are closed; both counted from 1, at most 20 apart."""
+    depth = 0
+    for number in range(line, min(line + 20, len(lines)) + 1):
+        for token in tokens_of(lines[number - 1]):
+            depth += (
+                (token.text in "([{") - (token.text in ")]}") if token.kind == "sign" and len(token.text) == 1 else 0
+            )
+        if depth <= 0:
+            return number
+    return line
 
 
 def _fenced(text: str, language: str) -> str:
