@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gem_envs_swe.errors import SweError
 from gem_envs_swe.making.context import USER
 from gem_envs_swe.task_set import REPOSITORY
-from gem_terminal.archive import file_archive
+from gem_terminal.archive import file_archive, files_archive
 from gem_terminal.engines import Container, Engine
 from gem_terminal.task import ResourceLimits
 
@@ -180,8 +180,8 @@ class TapeSuite:
 
     def _put(self, files: Mapping[str, str]) -> None:
         self._shell("rm -rf /tmp/write; mkdir /tmp/write", ())
-        for name, text in files.items():
-            self._running.put(file_archive(name, text.encode()), "/tmp/write")  # noqa: S108
+        archive = files_archive({name: (text.encode(), 0o644) for name, text in files.items()}, "")
+        self._running.put(archive, "/tmp/write")  # noqa: S108
 
     def _shell(self, script: str, arguments: Sequence[str]) -> str:
         done = self._running.run(("sh", "-c", script, "sh", *arguments), seconds=600, user=USER, workdir=REPOSITORY)

@@ -7,7 +7,7 @@ import shlex
 
 from gem_envs_swe.row import SweRow
 from gem_envs_swe.task_set import REPOSITORY
-from gem_terminal.archive import file_archive
+from gem_terminal.archive import files_archive
 from gem_terminal.engines import Container
 
 __all__ = ["log_of_tests"]
@@ -41,8 +41,8 @@ def log_of_tests(
     """
     files = [name for name in dict.fromkeys(_FILE.findall(row.test_patch)) if not name.endswith(_NO_TESTS)]
     command = f"{test_command} {shlex.join(files)}".strip()
-    for name, patch in (("change.diff", change), ("tests.diff", row.test_patch)):
-        container.put(file_archive(name, _text(patch)), "/tmp")  # noqa: S108
+    patches = {"change.diff": (_text(change), 0o644), "tests.diff": (_text(row.test_patch), 0o644)}
+    container.put(files_archive(patches, ""), "/tmp")  # noqa: S108
     script = f"""cd {shlex.quote(workdir)}
 if [ -s /tmp/change.diff ] && ! git apply --whitespace=nowarn /tmp/change.diff; then
   echo '>>>>> Patch Apply Failed'; exit 1
