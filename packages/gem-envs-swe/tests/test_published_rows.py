@@ -90,6 +90,13 @@ def test_multi_swe_bench_counts_tests_that_did_not_run() -> None:
     assert read_published(ROWS["multi-swe-bench"]).row.FAIL_TO_PASS == ("TestF", "TestN")
 
 
+@pytest.mark.parametrize(("kind", "fail_only"), [(None, True), ("pass_and_fail", False), ("fail_only", True)])
+def test_marked_names_failures_alone(kind: str | None, fail_only: bool) -> None:
+    """Where a row does not say how it is graded, the form of its logs does."""
+    assert read_published(without(ROWS["swe-bench-multimodal"], eval_type=kind)).fail_only is fail_only
+    assert not read_published(ROWS["swe-bench"]).fail_only
+
+
 def test_pictures_are_not_part_of_the_text() -> None:
     """The pictures of a multimodal statement are listed beside it."""
     found = read_published(ROWS["swe-bench-multimodal"])

@@ -19,7 +19,7 @@ from gem.tables import read_table
 from gem_envs_swe.making.patches import diff_of
 from gem_envs_swe.published.columns import Columns
 from gem_envs_swe.published.diffs import reversed_diff
-from gem_envs_swe.published.logs import log_form, parse_log
+from gem_envs_swe.published.logs import FAILURES_ALONE, log_form, parse_log
 from gem_envs_swe.published.logs.outcome import PASSED, without_colours
 from gem_envs_swe.published.published_row import MalformedRowError, PublishedRow
 from gem_envs_swe.row import SweRow
@@ -93,15 +93,17 @@ def _row(columns: Columns, **values: Any) -> SweRow:
 def _swe_bench(columns: Columns) -> PublishedRow:
     row = _row(columns)
     parser = columns.text("log_parser", needed=False)
+    form = log_form(parser) or "" if parser else _log_forms().get(row.repo.lower(), "")
+    kind = columns.text("eval_type", needed=False)
     instance = row.instance_id.lower().replace("__", "_1776_")
     return PublishedRow(
         shape="",
         row=row,
         image=columns.text("image", needed=False) or f"swebench/sweb.eval.x86_64.{instance}:latest",
         command=columns.text("eval_script", needed=False),
-        log_form=log_form(parser) or "" if parser else _log_forms().get(row.repo.lower(), ""),
+        log_form=form,
         parser=parser,
-        fail_only=columns.text("eval_type", needed=False) == "fail_only",
+        fail_only=kind == "fail_only" if kind else form in FAILURES_ALONE,
     )
 
 

@@ -12,7 +12,7 @@ from gem.errors import ArgumentError
 from gem_envs_swe.published.logs import compiled, javascript, python, ruby_php
 from gem_envs_swe.published.logs.outcome import TestOutcomes
 
-__all__ = ["LOG_FORMS", "TestOutcomes", "log_form", "parse_log"]
+__all__ = ["FAILURES_ALONE", "LOG_FORMS", "TestOutcomes", "log_form", "parse_log"]
 
 LOG_FORMS: dict[str, Callable[[str], TestOutcomes]] = {
     **python.FORMS,
@@ -21,6 +21,9 @@ LOG_FORMS: dict[str, Callable[[str], TestOutcomes]] = {
     **ruby_php.FORMS,
 }
 """The name of a form → its parser."""
+
+FAILURES_ALONE = frozenset({"chart_js", "marked"})
+"""Forms that name no test that passes."""
 
 _SAME = {
     **dict.fromkeys(("astroid", "flask", "marshmallow", "pvlib", "pyvista", "sqlfluff", "xarray"), "pytest"),
