@@ -60,7 +60,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "gem_envs_web": {"gem", "gem_tools", *LIBRARIES},
     "gem_terminal": {"gem", "gem_tools", *LIBRARIES},
     "gem_terminal_remote": {"gem", "gem_server", "gem_terminal", *LIBRARIES},
-    "gem_envs_swe": {"gem", "gem_terminal", *LIBRARIES},
+    "gem_envs_swe": {"gem", "gem_hub_client", "gem_terminal", *LIBRARIES},
     "gem_eval": {"gem", "gem_hub_client", *LIBRARIES},
     "gem_gateway": {"gem", "gem_eval", "gem_tools", *LIBRARIES},
     "gem_hub": {"gem", "gem_eval", "gem_hub_client", "gem_testing", "gem_tools", *LIBRARIES},

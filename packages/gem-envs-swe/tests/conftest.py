@@ -1,12 +1,15 @@
-"""The engines, images and markers of gem-terminal's tests, and a small set of tasks for them."""
+"""The engines, images and markers of gem-terminal's tests, a small set of tasks for them, and the modules beside this file."""
 
 from __future__ import annotations
 
+import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 def _loaded(name: str, path: Path) -> ModuleType:

@@ -136,10 +136,10 @@ def _other_keyword(
     hidden, test = structure_test(baseline, {source.path, *(each.path for each in edits)}, {old})
     said = (
         f"# The parameter `{old}` of `{short}` is now called `{new}`\n\n"
-        f"`{short}` in `{source.path}` no longer has a parameter `{old}`; it is called `{new}`, and means the same. "
-        "Its callers in this package still pass the old name.\n\n"
-        f"Move every caller. `{short}` must not take `{old}` again. All tests of the package must pass; they are not to "
-        "be changed.\n"
+        f"`{short}` in `{source.path}` no longer has a parameter `{old}`; it is called `{new}`, and means the "
+        "same. Its callers in this package still pass the old name.\n\n"
+        f"Move every caller. `{short}` must not take `{old}` again. All tests of the package must pass; they are "
+        "not to be changed.\n"
     )
     return _made(1, "renamed parameter", source, definition, edits, moved, said, hidden, (test,))
 

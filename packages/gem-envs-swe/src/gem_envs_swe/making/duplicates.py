@@ -48,14 +48,16 @@ def _copied(
     generator: random.Random,
 ) -> Candidate | None:  # fmt: skip
     level = generator.choice((1, 2, 3))
+    renamed = level == 3 and _can_rename(definition)
+    level = 3 if renamed else min(level, 2)
     chosen = callers[: 1 if level == 1 else 3]
     form = generator.choice(_COPIES)
     edits, copies = [], []
     start, end = source.line_start(definition.first_line), source.line_start((definition.node.end_lineno or 0) + 1)
     for number, (caller, calls) in enumerate(chosen):
         copy = form.format(definition.name.strip("_"), caller.name.replace(".", "_").strip("_"))
-        text = _copy(source, definition, copy, renamed=level == 3, suffix=("value", "item", "part")[number])
-        if text is None or any(copy in each for each in baseline.tree.files.values()):
+        text = _copy(source, definition, copy, renamed=renamed, suffix=("value", "item", "part")[number])
+        if any(copy in each for each in baseline.tree.files.values()):
             return None
         copies.append(copy)
         edits += [Edit(*source.span(call), copy) for call in calls]
@@ -71,10 +73,10 @@ def _copied(
     said = (
         f"# Merge {listed} into `{definition.name}`\n\n"
         f"`{source.path}` has `{definition.name}` and {'copies' if several else 'a copy'} of it: {listed}. "
-        f"{'They do' if several else 'It does'} the same{', with other names of variables' if level == 3 else ''}.\n\n"
+        f"{'They do' if several else 'It does'} the same{', with other names of variables' if renamed else ''}.\n\n"
         f"Remove {'them' if several else 'it'}, and let all callers use `{definition.name}`. No name of a copy "
-        "must be left in the package, also not as an alias. The behaviour must not change: all tests pass now, and must "
-        "pass afterwards.\n"
+        "must be left in the package, also not as an alias. The behaviour must not change: all tests pass now, and "
+        "must pass afterwards.\n"
     )
     lines = {line for caller, _ in chosen for line in caller.lines} | definition.lines
     return Candidate(
@@ -84,23 +86,23 @@ def _copied(
     )  # fmt: skip
 
 
-def _copy(source: PythonSource, definition: Definition, name: str, *, renamed: bool, suffix: str) -> str | None:
-    """Return the text of a function under another name, perhaps with other names of its variables.
+def _can_rename(definition: Definition) -> bool:
+    """Return whether the variables of a function are all names in its text: no formatted string reads them."""
+    inner = (ast.JoinedStr, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return not any(isinstance(each, inner) for statement in definition.node.body for each in ast.walk(statement))
 
-    None for functions whose variables cannot be told from their text, such as those that formatted strings read.
-    """
+
+def _copy(source: PythonSource, definition: Definition, name: str, *, renamed: bool, suffix: str) -> str:
+    """Return the text of a function under another name, perhaps with other names of its variables."""
     start, end = source.span(definition.node)
     node = definition.node
     edits = []
     head = source.text.index(node.name, start)
     edits.append(Edit(head, head + len(node.name), name))
-    inner = (ast.JoinedStr, ast.Global, ast.Nonlocal, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    if renamed and not any(isinstance(each, inner) for statement in node.body for each in ast.walk(statement)):
+    if renamed:
         arguments = {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
         names = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
         written = {each.id for each in names if isinstance(each.ctx, ast.Store)} - arguments
         edits += [Edit(*source.span(each), f"{each.id}_{suffix}") for each in names if each.id in written]
-    elif renamed:
-        return None
     text = source.edited(edits)
     return text[start : len(text) - (len(source.text) - end)]

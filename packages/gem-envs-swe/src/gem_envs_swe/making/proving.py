@@ -17,18 +17,20 @@ from gem_envs_swe.making.hidden_tests import cut_tests
 from gem_envs_swe.making.patches import diff_of
 from gem_envs_swe.making.suites import SuiteRun, SuiteRunner
 
-__all__ = ["Proof", "Rejected", "prove"]
+__all__ = ["RejectedCandidate", "TaskProof", "prove"]
 
+_PATIENCE = 300.0
+"""Seconds by the clock that a run may take beside its tests: CPU time ends a loop, this ends what sleeps."""
 _SAMPLE_SECONDS = 1.0
 """How long the sample of the tests that do not run the change may take, by the clock of the baseline."""
 
 
-class Rejected(Exception):  # noqa: N818  # the ordinary end of most candidates
+class RejectedCandidate(Exception):  # noqa: N818  # the ordinary end of most candidates
     """A candidate is no task; the message is the reason, the same for all of its kind, so that it can be counted."""
 
 
 @dataclass(frozen=True)
-class Proof:
+class TaskProof:
     """The proof of a task."""
 
     candidate: Candidate
@@ -47,7 +49,9 @@ class Proof:
     """Path → text of the files of the agent's tree that differ from the package's own."""
 
 
-def prove(candidate: Candidate, baseline: Baseline, runner: SuiteRunner, seed: int, *, whole: bool = False) -> Proof:
+def prove(
+    candidate: Candidate, baseline: Baseline, runner: SuiteRunner, seed: int, *, whole: bool = False
+) -> TaskProof:
     """Return the proof of a candidate.
 
     Args:
@@ -58,30 +62,30 @@ def prove(candidate: Candidate, baseline: Baseline, runner: SuiteRunner, seed: i
         whole: whether every test is run on the broken tree, and not a sample of those that run no changed line.
 
     Raises:
-        Rejected: if it is no task.
+        RejectedCandidate: if it is no task.
     """
     affected = baseline.covering(candidate.lines) - candidate.removed
     tests = affected | set(candidate.hidden_tests)
     if not tests:
-        raise Rejected("no test runs the code")
+        raise RejectedCandidate("no test runs the code")
     run = _run(candidate, runner, tests, baseline, 0, None)
     failing = run.named("failed")
     if not failing or not failing.issuperset(candidate.hidden_tests):
-        raise Rejected("no test notices it")
+        raise RejectedCandidate("no test notices it")
     if len(failing) > max(60, len(baseline.stable) // 2):
-        raise Rejected("it breaks most tests")
+        raise RejectedCandidate("it breaks most tests")
     if candidate.kind == "refactor" and failing != set(candidate.hidden_tests):
-        raise Rejected("it changes the behaviour")
+        raise RejectedCandidate("it changes the behaviour")
     groups = _groups(candidate, runner, failing, baseline)
     rest = sorted(baseline.stable - affected - candidate.removed)
     if not whole:
         rest = _sample(rest, baseline, seed)
     second = _run(candidate, runner, tests | set(rest), baseline, 1, seed + 1)
     if second.named("failed") - tests:
-        raise Rejected("a test that does not run the code fails")
+        raise RejectedCandidate("a test that does not run the code fails")
     third = _run(candidate, runner, tests, baseline, 2, seed + 2)
     if not failing == second.named("failed") == third.named("failed"):
-        raise Rejected("its tests are flaky")
+        raise RejectedCandidate("its tests are flaky")
     return _written(candidate, baseline, runner, run, groups)
 
 
@@ -91,7 +95,7 @@ def _groups(
     """Return, for each part of a change, the tests that it alone fails; all failing tests for a change of one part.
 
     Raises:
-        Rejected: if a part alone fails no test that the others pass, so that nobody could tell of it.
+        RejectedCandidate: if a part alone fails no test that the others pass, so that nobody could tell of it.
     """
     if not candidate.parts:
         return (frozenset(failing),)
@@ -104,7 +108,7 @@ def _groups(
         others = set().union(*(alone[:number] + alone[number + 1 :]))
         groups.append(frozenset(tests - others))
     if not all(groups):
-        raise Rejected("one of its changes cannot be told from the other")
+        raise RejectedCandidate("one of its changes cannot be told from the other")
     return tuple(groups)
 
 
@@ -115,14 +119,14 @@ def _run(
     write = {**candidate.write, **candidate.hidden}
     run = runner.run(
         tests=tests, files=files, write=write, hash_seed=hash_seed, order=order,
-        seconds=20.0 + 10.0 * baseline.seconds(tests),
+        cpu_seconds=5.0 + 5.0 * baseline.seconds(tests), seconds=_PATIENCE + 10.0 * baseline.seconds(tests),
     )  # fmt: skip
     if not run.ended:
-        raise Rejected("the tests do not end")
+        raise RejectedCandidate("the tests do not end")
     if run.broken_files:
-        raise Rejected("test files cannot be collected")
+        raise RejectedCandidate("test files cannot be collected")
     if run.outcomes.keys() != tests or run.named("skipped"):
-        raise Rejected("tests vanish or are skipped")
+        raise RejectedCandidate("tests vanish or are skipped")
     return run
 
 
@@ -140,18 +144,18 @@ def _sample(tests: list[str], baseline: Baseline, seed: int) -> list[str]:
 
 def _written(
     candidate: Candidate, baseline: Baseline, runner: SuiteRunner, run: SuiteRun, groups: tuple[frozenset[str], ...]
-) -> Proof:
+) -> TaskProof:
     failing = run.named("failed")
     cut = cut_tests(baseline, failing - set(candidate.hidden_tests))
     if cut is None or not cut.keys().isdisjoint(candidate.write):
-        raise Rejected("its tests cannot be taken out of their files")
+        raise RejectedCandidate("its tests cannot be taken out of their files")
     files = baseline.tree.files
     visible = {**candidate.write, **cut}
     solved = {path: files[path] for path in candidate.write} if candidate.solution is None else candidate.solution
     if candidate.hidden:
         own_tests = set(candidate.hidden_tests)
         if _run(replace(candidate, write=solved), runner, own_tests, baseline, 0, None).named("passed") != own_tests:
-            raise Rejected("its hidden tests fail with the solution")
+            raise RejectedCandidate("its hidden tests fail with the solution")
     break_patch = diff_of(_those(files, visible), visible)
     patch = diff_of(_those(candidate.write, solved), solved)
     test_patch = diff_of(cut, {**_those(files, cut), **candidate.hidden})
@@ -159,8 +163,8 @@ def _written(
     expected = [diff_of(_those(files, final), final)]
     digest = runner.applies(expected) if expected[0] else runner.own_digest
     if runner.applies([break_patch, test_patch, patch]) != digest:
-        raise Rejected("its patches do not restore the tree")
-    return Proof(
+        raise RejectedCandidate("its patches do not restore the tree")
+    return TaskProof(
         candidate=candidate, failing=tuple(sorted(failing)),
         passing=tuple(sorted(baseline.stable - failing - candidate.removed)), groups=groups, run=run,
         break_patch=break_patch, patch=patch, test_patch=test_patch, visible=visible,

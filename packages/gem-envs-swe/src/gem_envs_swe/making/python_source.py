@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,7 +65,7 @@ class PythonSource:
 
     def __init__(self, path: str, text: str) -> None:
         self.path, self.text = path, text
-        self.tree = ast.parse(text)
+        self.tree = _parsed(text)
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -117,11 +118,20 @@ class PythonSource:
         return None
 
 
+def _parsed(text: str) -> ast.Module:
+    with warnings.catch_warnings():  # of invalid escape sequences, which are the author's affair
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
 def is_other_program(source: PythonSource, text: str) -> bool:
     """Return whether a text is Python that means something else than a file."""
     try:
-        compile(text, source.path, "exec", dont_inherit=True)
-        return ast.dump(ast.parse(text)) != ast.dump(source.tree)
+        tree = _parsed(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(tree, source.path, "exec", dont_inherit=True)
+        return ast.dump(tree) != ast.dump(source.tree)
     except (SyntaxError, ValueError, RecursionError):
         return False
 

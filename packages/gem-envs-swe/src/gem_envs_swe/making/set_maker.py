@@ -17,7 +17,7 @@ from gem_envs_swe.making.baseline import Baseline, PackageTree, measure_baseline
 from gem_envs_swe.making.candidates import Candidate
 from gem_envs_swe.making.context import system_context, write_context
 from gem_envs_swe.making.kinds import MAKERS
-from gem_envs_swe.making.proving import Proof, Rejected, prove
+from gem_envs_swe.making.proving import RejectedCandidate, TaskProof, prove
 from gem_envs_swe.making.requirements import fetch_wheels, read_needs
 from gem_envs_swe.making.statements import gives_away, statement_of
 from gem_envs_swe.making.suites import TEST_ARGUMENTS, SuiteRunner
@@ -123,7 +123,7 @@ class _Making:
         for number, candidate in enumerate(candidates):
             try:
                 return self._row(candidate)
-            except Rejected as reason:
+            except RejectedCandidate as reason:
                 self.rejected[str(reason)] += 1
             if number >= _PATIENCE:
                 break
@@ -134,16 +134,16 @@ class _Making:
             "\0".join(f"{path}\0{text}" for path, text in sorted(candidate.write.items())).encode()
         ).hexdigest()
         if digest in self._diffs:
-            raise Rejected("it is a duplicate")
+            raise RejectedCandidate("it is a duplicate")
         self._diffs.add(digest)
         seed = int(digest[:8], 16) ^ self._options.seed
         proof = prove(candidate, self._baseline, self._runner, seed, whole=self._options.whole)
         statement = statement_of(proof, self._baseline, seed)
         if gives_away(statement, proof, self._baseline):
-            raise Rejected("its statement would hold the solution")
+            raise RejectedCandidate("its statement would hold the solution")
         return self._row_of(proof, statement, seed)
 
-    def _row_of(self, proof: Proof, statement: str, seed: int) -> SweRow:
+    def _row_of(self, proof: TaskProof, statement: str, seed: int) -> SweRow:
         candidate = proof.candidate
         tree = hashlib.sha256(proof.break_patch.encode()).hexdigest()[:40]
         return SweRow(

@@ -19,9 +19,9 @@ from typing import Any
 
 from gem_envs_swe.making.baseline import Baseline
 from gem_envs_swe.making.hidden_tests import test_functions
-from gem_envs_swe.making.proving import Proof
+from gem_envs_swe.making.proving import TaskProof
 from gem_envs_swe.making.python_source import Definition, PythonSource
-from gem_envs_swe.making.suites import Failure
+from gem_envs_swe.making.suites import FailedTest
 from gem_envs_swe.task_set import REPOSITORY
 from gem_terminal.plain_text import plain_text
 
@@ -46,12 +46,12 @@ class _Example:
 
     test: str
     code: str
-    failure: Failure
+    failure: FailedTest
     called: tuple[str, ...]
     """Functions that the test calls, those of the failing line first."""
 
 
-def statement_of(proof: Proof, baseline: Baseline, seed: int) -> str:
+def statement_of(proof: TaskProof, baseline: Baseline, seed: int) -> str:
     """Return the statement of a proved change.
 
     Args:
@@ -109,7 +109,7 @@ def _deepest(example: _Example, baseline: Baseline) -> tuple[str, str] | None:
     return None if source is None or definition is None else (definition.name, source.path)
 
 
-def gives_away(statement: str, proof: Proof, baseline: Baseline) -> bool:
+def gives_away(statement: str, proof: TaskProof, baseline: Baseline) -> bool:
     """Return whether a statement holds a line of the solution that the agent's tree has not."""
     added = {
         line[1:].strip() for line in proof.patch.splitlines() if line.startswith("+") and not line.startswith("+++")
@@ -121,7 +121,7 @@ def gives_away(statement: str, proof: Proof, baseline: Baseline) -> bool:
     return any(line in lines for line in added if len(line) >= _SHORT and line not in seen)
 
 
-def _examples(proof: Proof, baseline: Baseline) -> list[_Example]:
+def _examples(proof: TaskProof, baseline: Baseline) -> list[_Example]:
     """Return the failing tests, one for each function and change."""
     own = set(proof.failing).difference(proof.candidate.hidden_tests)
     functions = test_functions(baseline, sorted(own)) or {}
@@ -129,12 +129,12 @@ def _examples(proof: Proof, baseline: Baseline) -> list[_Example]:
     for test, (source, definition) in functions.items():
         key = source.path, definition.name, tuple(test in group for group in proof.groups)
         if key not in found:
-            failure = proof.run.failures.get(test, Failure())
+            failure = proof.run.failures.get(test, FailedTest())
             found[key] = _example(test, source, definition, failure)
     return list(found.values())
 
 
-def _example(test: str, source: PythonSource, definition: Definition, failure: Failure) -> _Example:
+def _example(test: str, source: PythonSource, definition: Definition, failure: FailedTest) -> _Example:
     last = max(
         (line for path, line in failure.frames if _relative(path) == source.path
          and definition.node.lineno <= line <= (definition.node.end_lineno or 0)),
@@ -183,7 +183,7 @@ def _function(functions: tuple[str, ...], example: _Example, kind: str) -> tuple
     return (short if short in called or not called else called[0]), path
 
 
-def _message(failure: Failure) -> str:
+def _message(failure: FailedTest) -> str:
     message = failure.message if len(failure.message) <= _MOST_MESSAGE else f"{failure.message[:_MOST_MESSAGE]} ..."
     message = _ADDRESS.sub("0x...", message.replace(f"{REPOSITORY}/", ""))
     return f"{failure.type}: {message}" if message and failure.type != "Failed" else message or failure.type

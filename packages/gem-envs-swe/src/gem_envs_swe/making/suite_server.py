@@ -251,11 +251,12 @@ def _answer(request: dict[str, Any], tree: _Tree) -> dict[str, Any]:
 def _child(request: dict[str, Any], folder: Path, scratch: Path) -> None:
     try:
         os.setsid()
+        os.closerange(3, 256)  # the pipe of the answers is among them
         output = os.open(scratch / "output", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        limit = int(request["seconds"]) + 1
+        limit = int(request["cpu_seconds"]) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
         resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
         home = scratch / "home"

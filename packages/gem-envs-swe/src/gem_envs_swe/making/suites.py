@@ -23,7 +23,7 @@ from gem_terminal.task import ResourceLimits
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["TEST_ARGUMENTS", "Failure", "SuiteRun", "SuiteRunner"]
+__all__ = ["TEST_ARGUMENTS", "FailedTest", "SuiteRun", "SuiteRunner"]
 
 TEST_ARGUMENTS = ("-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:doctest", "-q")
 """What pytest gets: the package's own options may ask for plugins that are not here, or leave tests out."""
@@ -34,7 +34,7 @@ _CALM = 20.0
 """Seconds that an answer may come late, beyond the time limit of its run."""
 
 
-class Failure(BaseModel):
+class FailedTest(BaseModel):
     """Why a test failed."""
 
     model_config = ConfigDict(frozen=True)
@@ -57,7 +57,7 @@ class SuiteRun(BaseModel):
     """That of pytest, after which 2 and more are no verdict on tests."""
     outcomes: dict[str, str] = Field(default_factory=dict)
     """Test → passed, failed, skipped."""
-    failures: dict[str, Failure] = Field(default_factory=dict)
+    failures: dict[str, FailedTest] = Field(default_factory=dict)
     places: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
     """Test → file, first line and dotted name of its function; empty where it has none."""
     broken_files: dict[str, str] = Field(default_factory=dict)
@@ -123,7 +123,8 @@ class SuiteRunner:
             "git init -q; git add -A -f .; git -c user.name=p -c user.email=p commit -q -m p; cd ..; fi; "
             "cd proof; trap 'git reset -q --hard; git clean -q -f -d -x' EXIT; "
             'i=0; while [ $i -lt "$1" ]; do '
-            "[ ! -s /tmp/proof-$i.diff ] || git apply --whitespace=nowarn /tmp/proof-$i.diff; i=$((i+1)); done; git add -A -f .; git write-tree"
+            "[ ! -s /tmp/proof-$i.diff ] || git apply --whitespace=nowarn /tmp/proof-$i.diff; i=$((i+1)); done; "
+            "git add -A -f .; git write-tree"
         )
         self._container.put(_archive({f"proof-{number}.diff": text for number, text in enumerate(patches)}), "/tmp")  # noqa: S108
         done = self._container.run(("sh", "-c", script, "sh", str(len(patches))), seconds=120, user=USER)
@@ -140,6 +141,7 @@ class SuiteRunner:
         coverage: bool = False,
         locate: bool = False,
         seconds: float = 600.0,
+        cpu_seconds: float = 600.0,
     ) -> SuiteRun:
         """Run tests.
 
@@ -151,7 +153,8 @@ class SuiteRunner:
             order: a seed of the order of the tests; None for that of pytest.
             coverage: whether to note which lines each test runs.
             locate: whether to note where each test stands.
-            seconds: the time limit.
+            seconds: the time limit, by the clock.
+            cpu_seconds: that of each process, in CPU seconds, which a busy machine does not use up.
 
         Raises:
             SweError: if the container no longer answers.
@@ -159,10 +162,11 @@ class SuiteRunner:
         token = secrets.token_hex(8)
         request = {
             "token": token, "tests": None if tests is None else sorted(tests), "files": sorted(files),
-            "write": dict(write or {}), "order": order, "coverage": coverage, "locate": locate, "seconds": seconds,
+            "write": dict(write or {}), "order": order, "coverage": coverage, "locate": locate,
+            "seconds": seconds, "cpu_seconds": cpu_seconds,
             "arguments": list(TEST_ARGUMENTS), "output": False,
         }  # fmt: skip
-        answer = self._ask(hash_seed, token, json.dumps(request), seconds)
+        answer = self.ask(hash_seed, token, json.dumps(request), seconds)
         try:
             run = SuiteRun.model_validate(answer)
         except ValidationError as error:
@@ -170,7 +174,7 @@ class SuiteRunner:
         self.cpu_seconds += run.seconds
         return run
 
-    def _ask(self, hash_seed: int, token: str, request: str, seconds: float) -> Any:
+    def ask(self, hash_seed: int, token: str, request: str, seconds: float) -> Any:
         """Send a request, and return its answer. A server that is gone is started again; its run counts as died."""
         channel = self._servers.get(hash_seed)
         if channel is None:
@@ -189,7 +193,7 @@ class SuiteRunner:
                     buffer = rest
                     if line.startswith(f"{token} ".encode()):
                         self._unread[hash_seed] = rest
-                        return json.loads(line[len(token) + 1 :])
+                        return _read(line[len(token) + 1 :])
                     continue
                 data = channel.read(left)
                 if data is None:
@@ -203,11 +207,17 @@ class SuiteRunner:
         return {"died": -1, "output": said}
 
 
+def _read(answer: bytes) -> Any:
+    try:
+        return json.loads(answer)
+    except (ValueError, RecursionError) as error:
+        return {"died": -1, "output": f"the answer is damaged: {error}"}
+
+
 def _program() -> bytes:
     """Return an archive of the program that runs in the container."""
-    source = (
-        Path(__file__).with_name("suite_server.py").read_text(encoding="utf-8")
-    )  # it imports pytest, which is not needed here
+    # Read, and not imported: it needs pytest, which is in the container alone.
+    source = Path(__file__).with_name("suite_server.py").read_text(encoding="utf-8")
     return _archive({f"{PurePosixPath(_FOLDER).name}/suite_server.py": source})
 
 

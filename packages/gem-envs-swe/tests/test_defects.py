@@ -1,0 +1,95 @@
+"""Defects change what a function means, and nothing else of its file."""
+
+from __future__ import annotations
+
+import ast
+import random
+import textwrap
+from collections.abc import Callable
+
+import pytest
+from small_package import FILES
+
+from gem_envs_swe.making.bugs import defects
+from gem_envs_swe.making.python_source import PythonSource, is_other_program
+
+SOURCES = {path: text for path, text in FILES.items() if path.startswith("shelfmark/")}
+
+
+def made(text: str) -> dict[str, list[str]]:
+    """Return the defects of the first function of a text: sort → the whole texts with them."""
+    source = PythonSource("x.py", textwrap.dedent(text))
+    found: dict[str, list[str]] = {}
+    for defect in defects(source, source.definitions[0]):
+        found.setdefault(defect.what, []).append(source.edited(defect.edits))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("what", "before", "after"),
+    [
+        ("boundary", "return a < b", "return a <= b"),
+        ("boundary", "return (a) >= (b)", "return (a) > (b)"),
+        ("condition", "return a is None", "return a is not None"),
+        ("condition", "return a and b", "return a or b"),
+        ("condition", "return a and (b or 1)", "return a"),
+        ("condition", "return not a", "return (a)"),
+        ("operator", "return a + b", "return a - b"),
+        ("constant", "return a[1:]", "return a[2:]"),
+        ("arguments", "return max(a, b + 1)", "return max(b + 1, a)"),
+        ("default", "return sorted(a, reverse=True)", "return sorted(a, reverse=False)"),
+        ("exception", "raise ValueError(a)", "raise TypeError(a)"),
+        ("guard", "if a:\n        return b\n    return a", "pass\n    return a"),
+        ("order", "a += 1\n    b += a", "b += a\n    a += 1"),
+    ],
+)
+def test_defects_of_each_sort(what: str, before: str, after: str) -> None:
+    """Each sort of defect changes its place, and keeps the text around it."""
+    form = "def f(a, b):  # kept\n    {}\n"
+    assert form.format(after) in made(form.format(before))[what]
+
+
+def test_defaults_of_parameters_change() -> None:
+    """A default is a place of its own, which every call may notice."""
+    assert made("def f(a=1, *, b=False, c=''):\n    return a\n")["default"] == [
+        "def f(a=2, *, b=False, c=''):\n    return a\n",
+        "def f(a=1, *, b=True, c=''):\n    return a\n",
+        "def f(a=1, *, b=False, c='-'):\n    return a\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    ['return f"{a < 1}"', "x: Literal[1] = a", "return isinstance(a, int)", 'return "a" + a', "return f(a, a)"],
+)
+def test_text_annotations_and_equal_arguments_have_no_defects(body: str) -> None:
+    """What has no place in the text, or means the same afterwards, is left alone."""
+    assert made(f"def f(a):\n    {body}\n") == {}
+
+
+@pytest.mark.parametrize("change", [str, lambda text: text.replace("\n", "\r\n")])
+def test_defects_of_whole_files_are_programs(change: Callable[[str], str]) -> None:
+    """Nearly every defect of real files is another program, and only the edited spans differ."""
+    good = total = 0
+    for path, text in SOURCES.items():
+        source = PythonSource(path, change(text))
+        for definition in source.definitions:
+            for defect in defects(source, definition):
+                total += 1
+                edited = source.edited(defect.edits)
+                good += is_other_program(source, edited)
+                first, last = min(edit.start for edit in defect.edits), max(edit.end for edit in defect.edits)
+                assert edited.startswith(source.text[:first])
+                assert edited.endswith(source.text[last:])
+    assert total > 40
+    assert good > 0.95 * total
+
+
+def test_spans_are_those_of_the_parser() -> None:
+    """The text of each node is the segment that the standard library finds, which takes far longer."""
+    text = '"""é"""\ndef f(x):\n    s = "\U0001f40d"; y = x.é + 1\n    return (s,\n            y)\n'
+    source = PythonSource("x.py", text)
+    nodes = [node for node in ast.walk(source.tree) if isinstance(node, ast.expr | ast.stmt)]
+    random.Random(0).shuffle(nodes)
+    for node in nodes:
+        assert source.of(node) == ast.get_source_segment(text, node)

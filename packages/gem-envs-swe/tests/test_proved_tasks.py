@@ -1,0 +1,219 @@
+"""Tasks of a small package are proved by its tests, and told by what these show."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from local_suites import LocalSuites
+from small_package import FILES
+
+from gem_envs_swe.errors import SweError
+from gem_envs_swe.making.baseline import Baseline, PackageTree, measure_baseline
+from gem_envs_swe.making.candidates import Candidate
+from gem_envs_swe.making.kinds import MAKERS
+from gem_envs_swe.making.proving import RejectedCandidate, TaskProof, prove
+from gem_envs_swe.making.statements import gives_away, statement_of
+from gem_envs_swe.row import KINDS
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="the program of the containers needs Linux"),
+    pytest.mark.xdist_group("small package of gem-envs-swe"),
+]
+
+Package = tuple[Baseline, LocalSuites]
+UNSTEADY = """
+import os
+from pathlib import Path
+
+import pytest
+
+
+def test_of_a_hash_seed():
+    assert os.environ["PYTHONHASHSEED"] != "1"
+
+
+@pytest.mark.skip(reason="never")
+def test_never():
+    raise AssertionError
+
+
+def test_leaves_a_file():
+    assert not Path("left").exists()
+    Path("left").write_text("x")
+
+
+def test_writes_to_everything():
+    for descriptor in range(3, 30):
+        try:
+            os.write(descriptor, b"not an answer\\n")
+        except OSError:
+            pass
+"""
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    """Write a tree."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Package]:
+    """The small package after three runs of its tests."""
+    tree = written(tmp_path_factory.mktemp("small") / "tree", FILES)
+    with LocalSuites(tree, tmp_path_factory.mktemp("runs")) as runner:
+        yield measure_baseline(PackageTree(tree), runner, 0, 120.0), runner
+
+
+def bug(baseline: Baseline, before: str, after: str, path: str = "shelfmark/shelves.py") -> Candidate:
+    """Return the change of a text that occurs once."""
+    text = baseline.tree.files[path]
+    assert text.count(before) == 1
+    line = text[: text.index(before)].count("\n") + 1
+    source = baseline.tree.source(path)
+    assert source is not None
+    definition = source.definition_at(line)
+    assert definition is not None
+    return Candidate(
+        "bug",
+        1,
+        "planted",
+        {path: text.replace(before, after)},
+        {path: frozenset({line})},
+        (f"{path}:{definition.name}",),
+    )
+
+
+@pytest.fixture(scope="module")
+def proof(package: Package) -> TaskProof:
+    """The proof of a wrong boundary."""
+    return prove(bug(package[0], "if used >= length:", "if used > length + 1:"), *package, seed=0)
+
+
+def test_the_baseline_knows_what_each_test_runs(package: Package) -> None:
+    """All tests are stable; a line is covered by the tests that run it, and the line of a ``def`` by all."""
+    baseline = package[0]
+    assert len(baseline.stable) == 15
+    assert baseline.left_out == {}
+    assert baseline.source_files == ["shelfmark/marks.py", "shelfmark/shelves.py"]
+    refusal = bug(baseline, '"a book has a width"', '"no"').lines
+    assert baseline.covering(refusal) == {"tests/test_shelves.py::test_width"}
+    assert baseline.covering(bug(baseline, "def free_places(widths, length)", "def x()").lines) == baseline.stable
+
+
+def test_a_bug_is_proved(proof: TaskProof) -> None:
+    """Exactly the tests fail that the change breaks; the others are to pass; the patches lead there and back."""
+    assert proof.failing == ("tests/test_shelves.py::test_overfull_shelf",)
+    assert len(proof.passing) == 14
+    assert "-    if used >= length:" in proof.break_patch
+    assert "+    if used >= length:" in proof.patch
+    assert "+def test_overfull_shelf():" in proof.test_patch
+    assert "test_overfull_shelf" not in proof.visible["tests/test_shelves.py"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ("if used >= length:", "if length <= used:", "no test notices it"),
+        ('"""Shelves with places."""', "import no_such_module", "cannot be collected"),
+        pytest.param("used += width", "while True: pass", "do not end", marks=pytest.mark.nightly),
+        pytest.param("used += width", "import os; os._exit(0)", "do not end", marks=pytest.mark.nightly),
+    ],
+)
+def test_other_changes_are_rejected(before: str, after: str, why: str, package: Package) -> None:
+    """A change that nobody notices, that never ends, that ends the process or the import is no task."""
+    candidate = bug(package[0], "used += width", "used += width")
+    text = package[0].tree.files["shelfmark/shelves.py"]
+    candidate = replace(candidate, write={"shelfmark/shelves.py": text.replace(before, after, 1)})
+    with pytest.raises(RejectedCandidate, match=why):
+        prove(candidate, *package, seed=0)
+
+
+@pytest.mark.nightly
+def test_changes_that_hide_each_other_are_rejected(package: Package) -> None:
+    """Two changes of which one fails no test of its own are no task of two changes."""
+    first = bug(package[0], "if used >= length:", "if used > length + 1:")
+    both = replace(first, parts=(first.write, first.write))
+    with pytest.raises(RejectedCandidate, match="cannot be told"):
+        prove(both, *package, seed=0)
+
+
+@pytest.mark.nightly
+def test_a_change_that_a_test_of_other_code_notices_is_rejected(package: Package) -> None:
+    """What fails although it runs no changed line is not understood, and so no task."""
+    path = "shelfmark/marks.py"
+    lines = bug(package[0], "if volume is None:", "if True:", path).lines
+    hidden = {"tests/test_x.py": "def test_x():\n    assert 0\n"}
+    candidate = replace(
+        bug(package[0], "if used >= length:", "if used > length + 1:"),
+        lines=lines, hidden=hidden, hidden_tests=("tests/test_x.py::test_x",),
+    )  # fmt: skip
+    with pytest.raises(RejectedCandidate, match="does not run the code"):
+        prove(candidate, *package, seed=0)
+
+
+def test_the_statement_says_what_the_tests_show(package: Package, proof: TaskProof) -> None:
+    """It has the call, the value and the expectation, none of the diff, and other words for other seeds."""
+    texts = [statement_of(proof, package[0], seed) for seed in range(6)]
+    for text in texts:
+        assert "assert free_places([5, 6], 10) == 0" in text
+        assert "AssertionError: assert -1 == 0" in text
+        assert "used" not in text.replace("used to work", "")
+        assert not gives_away(text, proof, package[0])
+    assert len(set(texts)) > 3
+
+
+def test_a_statement_with_the_solution_is_found(package: Package, proof: TaskProof) -> None:
+    """A line of the solution that the agent's tree has not is found in a statement."""
+    assert gives_away("Write\n\n    if used >= length:\n", proof, package[0])
+    assert not gives_away("Write\n\n    return length - used\n", proof, package[0])
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.nightly) for kind in MAKERS])
+def test_every_kind_gives_tasks(kind: str, package: Package) -> None:
+    """Of the first candidates of each kind some are proved, and their statements give nothing away."""
+    assert kind in KINDS
+    made = 0
+    for candidate in MAKERS[kind](package[0], random.Random(1)):
+        try:
+            proof = prove(candidate, *package, seed=1, whole=True)
+        except RejectedCandidate:
+            continue
+        statement = statement_of(proof, package[0], 1)
+        assert not gives_away(statement, proof, package[0])
+        assert set(proof.failing).isdisjoint(proof.passing)
+        made += 1
+        if made == 3:
+            break
+    assert made
+
+
+@pytest.mark.nightly
+def test_unsteady_tests_are_left_out(tmp_path: Path) -> None:
+    """Tests that fail at one hash seed, are skipped, or leave a file behind change nothing for the others."""
+    files = {**FILES, "tests/test_unsteady.py": UNSTEADY}
+    tree = written(tmp_path / "tree", files)
+    (tmp_path / "runs").mkdir()
+    with LocalSuites(tree, tmp_path / "runs") as runner:
+        baseline = measure_baseline(PackageTree(tree), runner, 0, 120.0)
+    assert baseline.left_out == {
+        "tests/test_unsteady.py::test_of_a_hash_seed": "flaky",
+        "tests/test_unsteady.py::test_never": "skipped",
+    }
+    assert "tests/test_unsteady.py::test_leaves_a_file" in baseline.stable
+
+
+@pytest.mark.nightly
+def test_a_package_without_tests_is_refused(tmp_path: Path) -> None:
+    """The message says what pytest found."""
+    tree = written(tmp_path / "tree", {"x.py": ""})
+    (tmp_path / "runs").mkdir()
+    with LocalSuites(tree, tmp_path / "runs") as runner, pytest.raises(SweError, match="finds no test"):
+        measure_baseline(PackageTree(tree), runner, 0, 120.0)

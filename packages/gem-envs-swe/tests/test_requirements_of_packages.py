@@ -1,0 +1,71 @@
+"""What a package and its tests need is read from its tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gem_envs_swe.errors import SweError
+from gem_envs_swe.making.requirements import Needs, read_needs
+
+METADATA = """\
+Metadata-Version: 2.4
+Name: Shelf_Mark
+Version: 1
+Requires-Python: >=3.9
+Requires-Dist: needed>=1
+Requires-Dist: only-elsewhere; sys_platform == "win32"
+Requires-Dist: for-tests; extra == "test"
+Requires-Dist: pytest-cov; extra == "test"
+Requires-Dist: for-docs; extra == "docs"
+Requires-Dist: shelf-mark[test]; extra == "dev"
+Provides-Extra: test
+Provides-Extra: docs
+Provides-Extra: dev
+"""
+PROJECT = """\
+[build-system]
+requires = ["hatchling", "at-an-address @ file:///x"]
+
+[dependency-groups]
+tests = ["in-a-group", { include-group = "more" }]
+more = ["included", { include-group = "tests" }]
+docs = ["sphinx"]
+"""
+
+
+def needs(tree: Path, **files: str) -> Needs:
+    """Write a tree and read it."""
+    for name, text in {"PKG-INFO": METADATA, "pyproject.toml": PROJECT, **files}.items():
+        (tree / name).write_text(text, encoding="utf-8")
+    return read_needs(tree, "3.11.2")
+
+
+def test_requirements_hold_for_the_image(tmp_path: Path) -> None:
+    """Those of the build and the package are taken whose markers hold; none that would be fetched from elsewhere."""
+    assert needs(tmp_path).required == ["hatchling", "needed>=1"]
+
+
+def test_tests_bring_what_the_tree_says(tmp_path: Path) -> None:
+    """Extras, groups with what they include, files and tox are read; developers' tools are left out."""
+    found = needs(
+        tmp_path,
+        **{
+            "requirements-test.txt": "# comment\nin-a-file==1  # why\n-r other.txt\nnot a requirement\n",
+            "tox.ini": "[testenv]\ndeps =\n    in-tox\n    -r{toxinidir}/x.txt\n[testenv:docs]\ndeps = sphinx\n",
+        },
+    )
+    assert found.for_tests == ["for-tests", "in-a-group", "included", "in-a-file==1", "in-tox"]
+
+
+@pytest.mark.parametrize("project", ["not toml [", "build-system = 3", "[dependency-groups]\ntests = 3", "\ud7ff"])
+def test_odd_project_files_are_read_as_empty(project: str, tmp_path: Path) -> None:
+    """A file that cannot be read says nothing."""
+    assert needs(tmp_path, **{"pyproject.toml": project}).required == ["needed>=1"]
+
+
+def test_a_package_for_another_python_is_refused(tmp_path: Path) -> None:
+    """The message has both versions."""
+    with pytest.raises(SweError, match=r"needs Python >=3.12, and the image has 3\.11\.2"):
+        needs(tmp_path, **{"PKG-INFO": METADATA.replace(">=3.9", ">=3.12")})
