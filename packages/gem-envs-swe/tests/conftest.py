@@ -1,4 +1,4 @@
-"""The engines, images and markers of gem-terminal's tests, a small set of tasks for them, and the modules beside this file."""
+"""The engines, images and markers of gem-terminal's tests, a small set of tasks, and the modules beside this file."""
 
 from __future__ import annotations
 

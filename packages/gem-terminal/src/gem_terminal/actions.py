@@ -241,7 +241,9 @@ def dump_action(action: CarriedAction | Finish, kinds: ActionKinds | None = None
 
 def load_action(record: Mapping[str, Any], kinds: ActionKinds | None = None) -> CarriedAction | Finish:
     """Return the action of a record; raises ValueError, TypeError or LookupError for an invalid record."""
-    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in record.items()
+    }
     kind = (kinds or TERMINAL_ACTIONS).kinds[fields.pop("action")]
     return kind(**fields)
 
