@@ -22,7 +22,7 @@ from gem_envs_swe.languages.javascript import SourceChange, changes_of, tokens_o
 from gem_envs_swe.languages.npm import NpmPackage, fetch_package, write_node_context
 from gem_envs_swe.languages.tape_suite import TapeFailure, TapeRun, TapeSuite
 from gem_envs_swe.making.patches import diff_of
-from gem_envs_swe.making.proving import Rejected
+from gem_envs_swe.making.proving import RejectedCandidate
 from gem_envs_swe.row import SweRow
 from gem_envs_swe.task_set import IMAGE, REPOSITORY, SweSet, write_set
 from gem_terminal.engines import Engine
@@ -116,7 +116,7 @@ class _Making:
         for candidate in candidates:
             try:
                 yield self._proved(candidate)
-            except Rejected as reason:
+            except RejectedCandidate as reason:
                 self.rejected[str(reason)] += 1
 
     def _order(self, number: int) -> list[str]:
@@ -132,16 +132,16 @@ class _Making:
         failing = self._failing(first)
         runs = [self._suite.run_together(broken, order=self._order(number)) for number in (1, 2)]
         if any(self._failing(run) != failing for run in runs):
-            raise Rejected("its tests are flaky")
+            raise RejectedCandidate("its tests are flaky")
         hidden = {path: self._texts[path] for path in sorted({test.partition(" > ")[0] for test in failing})}
         break_patch = diff_of({candidate.path: own, **hidden}, broken)
         patch = diff_of(broken, {candidate.path: own})
         test_patch = diff_of({}, hidden)
         if not self._suite.restores([break_patch, test_patch, patch]):
-            raise Rejected("its patches do not restore the tree")
+            raise RejectedCandidate("its patches do not restore the tree")
         statement = self._statement(first, failing, hidden)
         if _gives_away(statement, patch, broken[candidate.path]):
-            raise Rejected("its statement would hold the solution")
+            raise RejectedCandidate("its statement would hold the solution")
         tree = hashlib.sha256(break_patch.encode()).hexdigest()[:40]
         return SweRow(
             instance_id=f"{self._package.name}-{self._package.version}.bug.{tree[:10]}", repo=self._package.name,
@@ -155,18 +155,18 @@ class _Making:
         """Return the stable tests that a change fails.
 
         Raises:
-            Rejected: if the change is no task by this run.
+            RejectedCandidate: if the change is no task by this run.
         """
         if run.broken_files:
-            raise Rejected("the tests do not end")
+            raise RejectedCandidate("the tests do not end")
         if not self.stable <= run.outcomes.keys():
-            raise Rejected("tests vanish")
+            raise RejectedCandidate("tests vanish")
         failing = run.named("failed") & self.stable
         if not failing:
-            raise Rejected("no test notices it")
+            raise RejectedCandidate("no test notices it")
         files = {test.partition(" > ")[0] for test in failing}
         if len(files) * 2 > len(self._package.test_files):
-            raise Rejected("it breaks most tests")
+            raise RejectedCandidate("it breaks most tests")
         return failing
 
     def _statement(self, run: TapeRun, failing: set[str], hidden: Mapping[str, str]) -> str:
