@@ -3,8 +3,8 @@
     python benchmarks/swe_scores.py FOLDER
     python benchmarks/swe_scores.py FOLDER --tasks 20 --cheats 40 --engine docker
 
-The tasks are the first ones of the set, the cheats the first ones of the table. CPU seconds are those of this process
-and of the children that it has waited for.
+The tasks are the first ones of the set, the cheats the first ones of the table. The cost of a beginning is that of the
+process and its containers on the namespace engine; Docker's daemon does not count as one of its children.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 import argparse
 import resource
 import statistics
-import time
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,10 +23,18 @@ from gem_envs_swe.policies.cheats import SweCheatPolicy, cheats
 from gem_envs_swe.policies.reference import SweNullPolicy, SweReferencePolicy
 
 
-def cpu_seconds() -> float:
-    """Return the CPU seconds of this process and its children so far."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
+def begin_cost(given: argparse.Namespace) -> float:
+    """Return the CPU seconds of the beginning of an episode, with those of its container: of 21 beginnings less one."""
+
+    def cost(count: int) -> float:
+        command = [sys.executable, __file__, given.folder, "--engine", given.engine, "--begin", str(count)]
+        began = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, check=True)
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime
+
+    cost(1)  # builds the image
+    return (cost(21) - cost(1)) / 20
 
 
 def played(env: SweEnv, policy: Policy[Any, Any], index: int) -> tuple[float | None, dict[str, Any]]:
@@ -36,17 +45,6 @@ def played(env: SweEnv, policy: Policy[Any, Any], index: int) -> tuple[float | N
         observation, reward, terminated, truncated, info = env.step(policy.act(observation, info))
         if terminated or truncated:
             return None if "error" in info else reward, info
-
-
-def starts(env: SweEnv, count: int) -> list[float]:
-    """Return the CPU seconds of beginnings of episodes, without the first one, which builds the image."""
-    env.reset(seed=0)
-    found = []
-    for seed in range(count):
-        begun = cpu_seconds()
-        env.reset(seed=seed)
-        found.append(cpu_seconds() - begun)
-    return found
 
 
 def row(name: str, rewards: Sequence[float | None]) -> str:
@@ -64,12 +62,17 @@ def main() -> None:
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--tasks", type=int, default=20)
     parser.add_argument("--cheats", type=int, default=len(cheats()))
-    parser.add_argument("--starts", type=int, default=20)
+    parser.add_argument("--begin", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--reward", default="all")
     given = parser.parse_args()
     with SweEnv(given.folder, engine=given.engine, max_turns=10, warm=0, reward=given.reward) as env:
-        costs = starts(env, given.starts)
-        print(f"an episode begins in {1000 * statistics.median(costs):.1f} ms CPU (median of {len(costs)})")
+        if given.begin is not None:
+            for seed in range(given.begin):
+                env.reset(seed=seed)
+            env.close()
+            env.engine.close()  # its helper ends, and what its containers took counts
+            return
+        print(f"an episode begins in {1000 * begin_cost(given):.1f} ms CPU (mean of 20)")
         indices = range(min(given.tasks, len(env.tasks)))
         print("| policy | episodes | faults | mean reward | paid |\n|---|---|---|---|---|")
         print(row("reference", [played(env, SweReferencePolicy(env), index)[0] for index in indices]), flush=True)

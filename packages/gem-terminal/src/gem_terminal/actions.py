@@ -241,10 +241,10 @@ def dump_action(action: CarriedAction | Finish, kinds: ActionKinds | None = None
 
 def load_action(record: Mapping[str, Any], kinds: ActionKinds | None = None) -> CarriedAction | Finish:
     """Return the action of a record; raises ValueError, TypeError or LookupError for an invalid record."""
-    fields = dict(record)
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in record.items()
+    }
     kind = (kinds or TERMINAL_ACTIONS).kinds[fields.pop("action")]
-    if kind is SendKeys:
-        fields["keys"] = tuple(fields["keys"])
     return kind(**fields)
 
 

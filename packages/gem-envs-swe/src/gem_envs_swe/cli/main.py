@@ -8,7 +8,8 @@ from gem_cli.command_table import CommandTable
 
 __all__ = ["swe_command"]
 
-COMMANDS: dict[str, str] = {
+COMMANDS = {
+    "check": "gem_envs_swe.cli.check:check_command",
     "make": "gem_envs_swe.cli.make:make_command",
 }
 
@@ -28,4 +29,5 @@ def swe_command() -> None:
     Examples:
       gem swe make more-itertools==10.8.0 --tasks 20 --out tasks
       gem rollout swe:Folder-v0 --arg path=tasks --agent reference
+      gem swe check swe-bench-verified.parquet
     """

@@ -38,12 +38,15 @@ def make_command(
     """Make proved tasks from PACKAGE: a requirement such as more-itertools==10.8.0, or a source archive (.tar.gz).
 
     The archive comes from the index of your pip. Its code runs in containers alone, without a network.
+    npm:minimist@1.2.8 is a package of npm whose tests are run by tape; its tasks are bugs.
 
     \b
     Examples:
       gem swe make more-itertools==10.8.0 --tasks 200 --out tasks-of-more-itertools
       gem swe make ./my-package-1.0.tar.gz --kinds bug,feature --out my-tasks
+      gem swe make npm:minimist@1.2.8 --tasks 10 --out tasks-of-minimist
     """
+    from gem_envs_swe.languages.node import make_node_set
     from gem_envs_swe.making.kinds import MAKERS
     from gem_envs_swe.making.set_maker import MakingOptions, make_set
     from gem_terminal.engines import engine_by_name
@@ -54,11 +57,17 @@ def make_command(
         raise click.BadParameter(
             f"there is no kind {unknown[0]!r}; there are {', '.join(MAKERS)}", param_hint="--kinds"
         )
+    of_npm = package.startswith("npm:")
+    if of_npm and kinds is not None and chosen != ("bug",):
+        raise click.BadParameter("tasks of packages of npm are bugs", param_hint="--kinds")
     options = MakingOptions(tasks=tasks, seed=seed, kinds=chosen, whole=whole, suite_seconds=suite_seconds)
     engine = engine_by_name(engine_name)
     began = time.monotonic()
     with showing(f"tasks of {package}") as tell:
-        made = make_set(package, out, options, engine, tell)
+        if of_npm:
+            made = make_node_set(package[len("npm:") :], out, tasks, engine, seed=seed, progress=tell)
+        else:
+            made = make_set(package, out, options, engine, tell)
     if as_json:
         print_json({**made.model_dump(), "seconds": round(time.monotonic() - began, 3)})
         return

@@ -118,8 +118,8 @@ def fetch_archive(requirement: Requirement, indexes: list[str], folder: Path) ->
     raise SweError(f"no index has a package {requirement.name!r}; asked: {', '.join(indexes)}")
 
 
-def unpack_archive(archive: SourceArchive, folder: Path) -> Path:
-    """Unpack regular files and folders of a source archive, and return the one folder that holds them.
+def unpack_archive(archive: SourceArchive, folder: Path, *, holds: str = "PKG-INFO") -> Path:
+    """Unpack regular files and folders of a source archive, and return the one folder that holds them, and ``holds``.
 
     Links, devices and owners are left out: no test of a package needs them, and a link may lead out.
 
@@ -154,10 +154,8 @@ def unpack_archive(archive: SourceArchive, folder: Path) -> Path:
         if isinstance(error, SweError):
             raise
         raise SweError(f"{archive.path} cannot be unpacked: {error}") from error
-    if len(tops) != 1 or not (folder / min(tops) / "PKG-INFO").is_file():
-        raise SweError(
-            f"{archive.path.name} is no source archive of a package: it has no single folder with a PKG-INFO"
-        )
+    if len(tops) != 1 or not (folder / min(tops) / holds).is_file():
+        raise SweError(f"{archive.path.name} is no source archive of a package: it has no single folder with a {holds}")
     return folder / tops.pop()
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from gem_envs_swe.task_set import REPOSITORY
 
-__all__ = ["USER", "system_context", "write_context"]
+__all__ = ["SYSTEM", "USER", "system_context", "write_context"]
 
 USER = "agent"
 """The owner of the tree, who runs its tests."""
-_SYSTEM = """\
+SYSTEM = """\
 FROM debian:bookworm-slim
 RUN apt-get update \\
  && apt-get install -y --no-install-recommends \\
@@ -45,7 +45,7 @@ USER {USER}
 def system_context(folder: Path) -> None:
     """Write the build context of the first layer alone, which says which Python the package will have."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "Dockerfile").write_text(_SYSTEM, encoding="utf-8")
+    (folder / "Dockerfile").write_text(SYSTEM, encoding="utf-8")
 
 
 def write_context(tree: Path, wheels: Path, requirements: Iterable[str], folder: Path) -> None:
@@ -62,4 +62,4 @@ def write_context(tree: Path, wheels: Path, requirements: Iterable[str], folder:
     shutil.copytree(wheels, folder / "wheels")
     listed = "".join(f"{line}\n" for line in requirements)
     (folder / "wheels" / "requirements.txt").write_text(listed, encoding="utf-8")
-    (folder / "Dockerfile").write_text(_SYSTEM + _PACKAGE, encoding="utf-8")
+    (folder / "Dockerfile").write_text(SYSTEM + _PACKAGE, encoding="utf-8")

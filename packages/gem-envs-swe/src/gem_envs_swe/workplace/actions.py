@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gem_terminal.actions import (
+    TOOL_SCHEMAS,
     ActionKinds,
     Bash,
     Finish,
@@ -91,12 +92,7 @@ _RUN_TESTS = tool_schema(
     },
 )
 SWE_SCHEMAS: tuple[dict[str, Any], ...] = (
-    tool_schema(
-        "bash",
-        "Run a command in a bash shell that persists through the whole task.",
-        command={"type": "string", "description": "The command; it reads from /dev/null."},
-        timeout_secs={"type": "number", "description": "Time limit in seconds.", "default": 30},
-    ),
+    next(schema for schema in TOOL_SCHEMAS if schema["function"]["name"] == "bash"),
     tool_schema(
         "view",
         "Show the lines of a text file with their numbers, or the names in a folder.",

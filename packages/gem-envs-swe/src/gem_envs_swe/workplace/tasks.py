@@ -22,16 +22,17 @@ __all__ = ["SweTask", "load_tasks"]
 _TREE = "repo"
 """The folder of the package's tree in the build context."""
 _LIMITS = ResourceLimits(memory=2 << 30, processes=256)
-# The agent owns what it works on, and the history holds nothing but the tree that it begins with. The repository lies
-# beside the tree, so that looking for changes does not go through its objects.
+# The agent owns what it works on: sed writes a new file. The history holds nothing but the tree that it begins with.
+# The repository lies beside the tree, so that looking for changes does not go through its objects.
 _SETUP = r"""
-for file; do [ ! -e "$file" ] || { cp -p -- "$file" "$file.new~" && mv -f -- "$file.new~" "$file"; } || exit; done
+[ $# = 0 ] || LC_ALL=C sed -i -- '' "$@" || exit
 rm -rf .git || exit
 command -v git >/dev/null || exit 0
 export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_DATE=2000-01-01T00:00:00Z GIT_COMMITTER_DATE=2000-01-01T00:00:00Z
-git init -q -b main --separate-git-dir "$HOME/.repository" . 2>/dev/null || exit 0
+git init -q -b main --template= --separate-git-dir "$HOME/.repository" . && mkdir "$HOME/.repository/info" || exit
 printf '%s\n' '*.egg-info/' __pycache__/ .pytest_cache/ > "$HOME/.repository/info/exclude"
-git add -A && git -c user.name=maintainer -c user.email=maintainer@localhost -c gc.auto=0 commit -q -m 'The package'
+git add -A && git -c user.name=maintainer -c user.email=maintainer@localhost -c maintenance.auto=false -c gc.auto=0 \
+  commit -q --no-verify --no-status -m 'The package'
 """
 
 

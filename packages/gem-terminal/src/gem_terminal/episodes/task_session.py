@@ -206,13 +206,13 @@ class TaskSession:
         """
         if action.offset is not None:
             return self._read_from(action.path, action.offset)
-        done = self._with_file(_READ, action.path)
+        done = self.run_script(_READ, action.path)
         kept = BoundedOutput(self._output)
         kept.add(done.output or _silence(done, action.path))
         return ActionResult(kept.text(), {"exit_code": done.exit_code}, done.exit_code == 0)
 
     def _read_from(self, path: str, offset: int) -> ActionResult:
-        done = self._with_file(_READ_FROM, path, str(offset + 1), str(self._output))
+        done = self.run_script(_READ_FROM, path, str(offset + 1), str(self._output))
         content, _, size = done.output.rstrip(b"\n").rpartition(b"\n")
         if done.exit_code != 0 or not size.strip().isdigit():
             told = (done.output or _silence(done, path)).decode(errors="replace")
@@ -228,7 +228,7 @@ class TaskSession:
 
     def write_bytes(self, path: str, content: bytes) -> ActionResult:
         """Write a file like :meth:`write_file`; one that exists keeps its mode and its owner."""
-        done = self._with_file(_WRITE, path, str(len(content)), stdin=content)
+        done = self.run_script(_WRITE, path, str(len(content)), stdin=content)
         told = (done.output or _silence(done, path)).decode(errors="replace").strip()
         return ActionResult(told or f"Written to {path}.", {"exit_code": done.exit_code}, done.exit_code == 0)
 
@@ -277,8 +277,17 @@ class TaskSession:
         self._screen = Screen(self._container, **{**self._place, "workdir": workdir}, heard=heard)
         return self._screen
 
-    def _with_file(self, script: str, path: str, *arguments: str, stdin: bytes = b"") -> ExecResult:
-        """Run a script as the agent's user, in the first folder of its shell, or in ``/`` if nothing can run there."""
+    def run_script(self, script: str, path: str, *arguments: str, stdin: bytes = b"") -> ExecResult:
+        """Run a script of ``sh`` on a path as the agent's user, in the first folder of its shell.
+
+        If nothing can run there and the path is absolute, it runs in ``/``.
+
+        Args:
+            script: the script; ``$1`` is the path, in which ``~`` at the beginning is a user's home.
+            path: the path, as the agent wrote it.
+            arguments: ``$2`` and so on.
+            stdin: what the script reads; it must stop by itself.
+        """
         if len(path.encode(errors="replace")) >= _LONGEST_PATH:
             return ExecResult(f"{path[:64]}...: File name too long".encode(errors="replace"), 1)
         command = ("sh", "-c", _AT_HOME + script, "sh", path.replace("\x00", ""), *arguments)
@@ -298,17 +307,6 @@ class TaskSession:
         """
         self.let_go()
         return verifier(self.task, self._container, self._engine)
-
-    def run_script(self, script: str, path: str, *arguments: str, stdin: bytes = b"") -> ExecResult:
-        """Run a script of ``sh`` on a path, with the rights of the agent's user, in the first folder of its shell.
-
-        Args:
-            script: the script; ``$1`` is the path, in which ``~`` at its begin is the user's home.
-            path: the path, which the agent may have written.
-            arguments: further arguments, from ``$2`` on.
-            stdin: what the script reads; it must stop by itself.
-        """
-        return self._with_file(script, path, *arguments, stdin=stdin)
 
     def next_step(self, *, restarts_clock: bool) -> str | None:
         """Begin the next step, after the tests of this one, in a new shell.

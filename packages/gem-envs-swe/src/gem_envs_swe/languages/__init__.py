@@ -1,0 +1,1 @@
+"""Making tasks from packages of other languages than Python."""
