@@ -284,6 +284,19 @@ def test_no_attack_on_another_verifier_pays_alone_on_docker(
 
 
 @pytest.mark.nightly
+@pytest.mark.only_engine("docker", "namespace")
+@pytest.mark.parametrize(
+    "built",
+    ["cp /bin/true answer; touch -d 2099-01-01 answer", "echo 'int main(void) { }' | gcc -xc -o answer -"],
+)
+def test_make_builds_anew_what_an_agent_has_built(engine: Engine, tmp_path: Path, built: str) -> None:
+    """From a source of the tests, which is newer than all that is carried, whatever its author's clock said."""
+    with arena(engine, tmp_path, languages=False) as tried:
+        assert tried.reward("make program", built) == 0.0
+        assert tried.reward("make program", f"{SOLUTION}; {built}") == 1.0, tried.log
+
+
+@pytest.mark.nightly
 @pytest.mark.only_engine("namespace")
 def test_every_attack_is_a_live_one(engine: Engine, tmp_path: Path) -> None:
     """It pays where everything counts; so no attack is without effect for another reason than the rules."""
