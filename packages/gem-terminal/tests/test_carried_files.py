@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import sys
 import tarfile
-from collections.abc import Iterable, Mapping, Sequence
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -105,6 +109,10 @@ REFUSED = (
     "/srv/all/conftest.py", "/srv/all/x/tox.ini", "/app/setup.cfg", "/app/tox.ini", "/app/crates/a/Cargo.toml",
     "/app/json.py", "/app/a/csv.cpython-311-x86_64-linux-gnu.so", "/app/pytest.py", "/app/_pytest/__init__.py",
     "/app/tests/helper.cpython-311-x86_64-linux-gnu.so", "/app/tests/run.sh", "/app/sitecustomize.so",
+    "/app/json.pyc", "/app/pytest.pyc", "/app/csv/__init__.pyc", "/app/tests/helper.pyc", "/app/toxfile.py",
+    "/app/gunicorn.conf.py", "/app/Makefile.sh", "/app/local.mk.c", "/app/main.d", "/app/main.d.sh",
+    "/app/buildSrc/src/main/java/A.java", "/app/project/Build.scala", "/app/site_scons/site_init.py",
+    "/app/numpy/testing/_private.py", "/app/features.h", "/app/bits/types.h",
 )  # fmt: skip
 
 
@@ -192,12 +200,13 @@ def test_modules_that_python_would_import_in_place_of_its_own() -> None:
 
 REPOSITORY = (
     "HEAD", "index", "packed-refs", "refs/heads/vendor/conftest.py", "logs/HEAD", "info/exclude", "modules/sub/HEAD",
-    "objects/ab/" + "0" * 38, "objects/pack/pack-1.idx", "COMMIT_EDITMSG",
+    "objects/pack/pack-1.pack", "COMMIT_EDITMSG",
 )  # fmt: skip
 NO_REPOSITORY = (
     "hooks/pre-commit", "commondir", "config.worktree", "worktrees/a/gitdir", "info/attributes", "info/grafts",
     "objects/info/alternates", "rebase-merge/git-rebase-todo", "modules/sub/hooks/update", "gitdir", "x.txt",
-    "sequencer/todo",
+    "sequencer/todo", "refs/replace/" + "0" * 40, "objects/pack/pack-1.idx", "objects/pack/multi-pack-index",
+    "objects/info/commit-graph",
 )  # fmt: skip
 
 
@@ -207,6 +216,73 @@ def test_the_content_of_a_repository_comes_without_what_git_executes(repository:
     members = files(*(f"{repository}/{name}" for name in (*REPOSITORY, *NO_REPOSITORY)))
     assert names_of(*members) == [f"{repository}/{name}" for name in REPOSITORY]
     assert names_of(*files("/app/.git"), link("/root/.git", "/app"), link("/app/a/.git/HEAD", "/app/x.txt")) == []
+
+
+@pytest.mark.parametrize("digest", [hashlib.sha1, hashlib.sha256])
+def test_an_object_has_the_digest_that_is_its_name(digest: Callable[[bytes], Any]) -> None:
+    """Git reads a file of one object without a look at its digest, and would take any content for an old commit."""
+    name = digest(b"blob 5\0true\n").hexdigest()
+    path = f"/app/.git/objects/{name[:2]}/{name[2:]}"
+    packed = zlib.compress(b"blob 5\0true\n")
+    assert names_of((path, {}, packed)) == [path]
+    for content in (zlib.compress(b"blob 6\0false\n"), packed[:-1], b"", b"x", zlib.compress(bytes(1 << 21))):
+        assert names_of((path, {}, content)) == []
+
+
+def test_what_tests_expect_stays_the_images_own() -> None:
+    """Data in folders of tests, however they are changed; the author opens such a file by its path alone."""
+    image = {
+        f"/app{path}": path.endswith("cases")
+        for path in ("/tests/a.txt", "/tests/cases", "/tests/cases/b.csv", "/pkg/tests/c.png", "/data/a.txt")
+    }
+    changed = [
+        *files("/app/tests/a.txt", "/app/tests/cases/b.csv", "/app/pkg/tests/c.png", "/app/tests/new.txt"),
+        *files("/app/data/a.txt"),
+    ]
+    assert names_of(*changed, image=image) == ["/app/tests/new.txt", "/app/data/a.txt"]
+    assert names_of(link("/app/tests/cases", "/app/tests"), link("/app/tests/a.txt", "x.txt"), image=image) == []
+    assert names_of(folder("/app/tests/cases"), folder("/app/tests/a.txt"), image=image) == ["/app/tests/cases"]
+    assert names_of(*files("/app/tests/cases", content=b"\0"), image=image) == []
+    author = RULES.author._replace(paths=(*RULES.author.paths, PurePosixPath("/app/tests/a.txt")))
+    named = replace(RULES, author=author._replace(names=frozenset(["b.csv"])))
+    assert names_of(*files("/app/tests/a.txt", "/app/tests/cases/b.csv"), image=image, rules=named) == [
+        "/app/tests/a.txt"
+    ]
+
+
+def test_tests_are_not_removed() -> None:
+    """Nor is what they expect; a folder around them is, and leaves them behind unless the author names its path."""
+    gone = [
+        "/app/tests",
+        "/app/pkg/tests/a.txt",
+        "/app/test_x.py",
+        "/app/a.spec.ts",
+        "/app/conftest.py",
+        "/app/mypy.ini",
+    ]
+    kept = ["/app/pkg", "/app/x.py", "/app/tests.txt", "/root/.ssh", "/srv/all/tests"]
+    result = RULES.carried(changes(removed=[*gone, *kept]), lambda paths: {})
+    assert list(result.removed) == kept
+    assert list(result.sheltered) == kept[:3]
+
+
+def test_a_program_has_no_name_of_a_command_of_the_image() -> None:
+    """It would be found first where tests search a folder of the agent; a program that runs tests stays as it is."""
+    image = {"/usr/bin/grep": False, "/app/manage.py": False}
+    elf = b"\x7fELF"
+    paths = files("/app/bin/grep", "/app/bin/mine", content=elf)
+    assert names_of(*paths, *files("/app/manage.py", "/app/site/manage.py"), image=image) == [
+        "/app/bin/mine", "/app/site/manage.py",
+    ]  # fmt: skip
+
+
+def test_no_file_is_newer_than_the_tests() -> None:
+    """Make would not build again from the tests' sources what an agent dated into the future."""
+    result = carried(("/app/answer", {"mtime": 1 << 33}, b"\x7fELF"), ("/app/x.txt", {"mtime": 7}, b"x"))
+    with tarfile.open(fileobj=io.BytesIO(result.archive)) as made:
+        future, past = (member.mtime for member in made)
+    assert future < time.time()
+    assert past == 7
 
 
 def test_hard_links_and_special_files() -> None:

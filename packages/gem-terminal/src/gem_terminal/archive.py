@@ -6,6 +6,7 @@ import fnmatch
 import io
 import re
 import tarfile
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -19,22 +20,28 @@ _MOST_MEMBERS = 250_000
 """The limit on entries of an archive; each takes about a kilobyte of memory."""
 
 
-def archive_of(sources: Iterable[Path], root: str, *, readable: bool = False, existing: bool = False) -> bytes:
+def archive_of(
+    sources: Iterable[Path], root: str, *, readable: bool = False, existing: bool = False, renewed: bool = False
+) -> bytes:
     """Return a tar archive of files, and of the content of folders, under ``root/``: owned by root, with their modes.
 
     Args:
         sources: files and folders; missing ones are left out.
         root: the folder inside the archive.
         readable: whether every user may read the files and execute scripts (``*.sh``), independent of the modes.
+        renewed: whether the files have the time of this moment, so that make takes nothing of before for newer.
         existing: whether the folder ``root`` exists where the archive is unpacked, and keeps its mode and owner.
     """
     buffer = io.BytesIO()
+    now = int(time.time())
 
     def owned_by_root(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.uid = member.gid = 0
         member.uname = member.gname = "root"
         if readable:
             member.mode |= 0o555 if member.isdir() or member.name.endswith(".sh") else 0o444
+        if renewed:
+            member.mtime = now
         return member
 
     with tarfile.open(fileobj=buffer, mode="w") as archive:

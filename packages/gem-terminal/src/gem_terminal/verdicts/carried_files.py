@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 import tarfile
+import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -18,6 +21,7 @@ from gem_terminal.verdicts.carried_kinds import (
     is_library_folder,
     is_library_source,
     is_reserved,
+    is_runner,
     is_start_up,
     is_test_folder,
     is_test_source,
@@ -62,6 +66,8 @@ _LINKED = tuple(map(PurePosixPath, ("/bin", "/lib", "/lib64", "/opt", "/sbin", "
 _SETTINGS = PurePosixPath("/etc")
 
 _LONGEST_NAME = 4096
+_LARGEST_OBJECT, _PORTION = 256 << 20, 1 << 20
+"""Bytes of an object of git, and of it at once."""
 _MOST_MEMBERS = 250_000
 _PATH = re.compile(r"(?:^|(?<=[\s`'\"(\[=,:]))(?:/[\w.+@-]+)+", re.MULTILINE)
 _PATH_AT_HOME = re.compile(r"(?:^|(?<=[\s`'\"(\[=,:]))~(?:/[\w.+@-]+)+", re.MULTILINE)
@@ -105,6 +111,10 @@ class CarriedFiles(NamedTuple):
     """Those of them, outside repositories, that a word of the task's author would let through."""
     kept: tuple[str, ...] = ()
     """Those of them that lie in removed folders: where the image has a file there, it stays."""
+    sheltered: tuple[str, ...] = ()
+    """Removed paths which, if they are folders, leave the image's tests in them behind."""
+    packs: tuple[str, ...] = ()
+    """Packs of objects of git, which need an index."""
 
 
 class ChangedEntry(NamedTuple):
@@ -193,14 +203,24 @@ class CarryRules:
                 undeclared += [str(path)] if repository_of(path) is None else []
                 continue
             (folders if member.isdir() else others).append(str(path))
-            if (member.isreg() or member.islnk()) and self._is_git_configuration(path):
-                content = git_configuration.clean(bytes(content))
+            if (member.isreg() or member.islnk()) and not self._is_named(path):
+                content = _cleaned(path, content)
             made.add(path, member, content)
         removed = tuple(path for path in (*changes.removed, *replaced) if self._may_remove(PurePosixPath(path)))
         gone = frozenset(removed)
         kept = tuple(path for path in refused if not gone.isdisjoint(map(str, (path, *PurePosixPath(path).parents))))
+        sheltered = tuple(path for path in removed if not self._is_meant(PurePosixPath(path)))
+        packs = tuple(path for path in others if self._needs_index(PurePosixPath(path)))
         return CarriedFiles(
-            made.close(), tuple(folders), tuple(others), removed, (*refused, *replaced), tuple(undeclared), kept
+            made.close(),
+            tuple(folders),
+            tuple(others),
+            removed,
+            (*refused, *replaced),
+            tuple(undeclared),
+            kept,
+            sheltered,
+            packs,
         )
 
     def _questions(self, entry: ChangedEntry) -> Iterator[str]:
@@ -214,8 +234,12 @@ class CarryRules:
                 yield str(_SETTINGS.joinpath(*path.parts[2:3]))
         if member.issym() and (goal := _goal(path.parent, member.linkname)) is not None:
             yield str(goal)
-        if not member.isdir() and kind_of(path.name, content) in (FileKind.PROGRAM, FileKind.SOURCE):
+        if _is_in_tests(self._inner(path)):
             yield str(path)
+        elif not member.isdir() and (kind := kind_of(path.name, content)) in (FileKind.PROGRAM, FileKind.SOURCE):
+            yield str(path)
+            if kind is FileKind.PROGRAM:
+                yield from (str(tools / path.name) for tools in self.tools)
         if (shadowing := self._shadowing(path)) is not None:
             yield from (str(path), str(shadowing), str(shadowing / "__init__.py"))
 
@@ -258,7 +282,8 @@ class CarryRules:
             return not plugin and not is_start_up(path.parts[1:])
         if (inside := repository_of(path)) is not None:
             is_folder = member.isdir() or bool(inside.inner)
-            return is_folder and not member.issym() and (inside.is_content or inside.is_configuration)
+            is_content = inside.is_content and _is_object(inside.object_name, member, content)
+            return is_folder and not member.issym() and (is_content or inside.is_configuration)
         inner = self._inner(path)
         if is_reserved(inner):
             return False
@@ -267,15 +292,21 @@ class CarryRules:
         is_mentioned = path in self.author.paths or path.name in self.author.names
         if _is_hidden(inner, is_mentioned):
             return False
+        is_new = str(path) not in trees.image
+        if _is_in_tests(inner) and not is_new and path not in self.author.paths:  # what the tests expect
+            return member.isdir() and trees.image[str(path)]
         if member.isdir():
             return True
         kind = kind_of(path.name, content)
-        is_new = str(path) not in trees.image
         if kind is FileKind.OTHER:
             goal = _goal(path.parent, member.linkname) if member.issym() else None
             is_looked_up = is_test_folder(path.name) or is_library_folder(path.name)
             return is_mentioned or (goal is not None and trees.has_folder(goal) and not is_looked_up)
-        if kind is FileKind.PROGRAM and not (is_new or is_mentioned):
+        if kind is FileKind.PROGRAM and not is_mentioned:
+            is_command = any(str(tools / path.name) in trees.image for tools in self.tools)
+            if is_command or not is_new:
+                return False
+        if is_runner(path.name) and not (is_new or is_mentioned):
             return False
         if kind is not FileKind.DATA and is_test_source(PurePosixPath(*inner)):  # a library comes before a source
             return is_new and is_mentioned
@@ -297,6 +328,10 @@ class CarryRules:
                 if _SETTINGS in path.parents or any(part.startswith(".") for part in path.parts)
             ),
         )
+
+    def _is_meant(self, path: PurePosixPath) -> bool:
+        """Return whether the author names exactly this path, or opens a folder around it."""
+        return self._is_named(path) or path in self.author.paths or any(_within(path, place) for place in self._opened)
 
     def _is_named(self, path: PurePosixPath) -> bool:
         return path in self.author.stated or any(_fits(path, pattern) for pattern in self.author.patterns)
@@ -329,19 +364,21 @@ class CarryRules:
         )
         return str(begin) not in trees.image and not is_new_package
 
-    def _is_git_configuration(self, path: PurePosixPath) -> bool:
+    def _needs_index(self, path: PurePosixPath) -> bool:
         inside = repository_of(path)
-        return inside is not None and inside.is_configuration and not self._is_named(path)
+        return inside is not None and inside.is_pack and not self._is_named(path)
 
     def _may_remove(self, path: PurePosixPath) -> bool:
         if self._is_named(path):
             return True
         inside, inner = repository_of(path), self._inner(path)
+        if inside is None and _is_test(inner) and not self._is_meant(path):
+            return False
         return (
             any(_within(path, place) for place in self.declared)
             and ".." not in path.parts
             and not any(_within(path, place) for place in (*_VERIFIER, *self.tools))
-            and (inside.is_content if inside is not None else not is_reserved(inner))
+            and (inside.is_content or inside.is_index if inside is not None else not is_reserved(inner))
         )
 
 
@@ -382,6 +419,46 @@ def _is_hidden(parts: Sequence[str], is_mentioned: bool) -> bool:
     return any(part.startswith(".") for part in around) or (name.startswith(".") and not is_open)
 
 
+def _cleaned(path: PurePosixPath, content: bytes | memoryview) -> bytes | memoryview:
+    """Return a file without what git would execute, or take in place of a commit."""
+    inside = repository_of(path)
+    if inside is not None and inside.is_configuration:
+        return git_configuration.clean(bytes(content))
+    if inside is not None and inside.is_references:
+        return b"".join(line for line in bytes(content).splitlines(keepends=True) if b" refs/replace/" not in line)
+    return content
+
+
+def _is_in_tests(parts: Sequence[str]) -> bool:
+    """Return whether a path has a folder of tests around it."""
+    return any(map(is_test_folder, parts[:-1]))
+
+
+def _is_test(parts: Sequence[str]) -> bool:
+    """Return whether a path is a folder of tests, lies in one, or is a file that runners of tests collect."""
+    if any(map(is_test_folder, parts)):
+        return True
+    is_source = bool(parts) and kind_of(parts[-1], b"") in (FileKind.SOURCE, FileKind.PROGRAM)
+    return is_source and is_test_source(PurePosixPath(*parts))
+
+
+def _is_object(name: str | None, member: tarfile.TarInfo, content: bytes | memoryview) -> bool:
+    """Return whether a file of one object of git has the digest that its name says; git takes it as it is."""
+    if name is None or member.isdir():
+        return name is None
+    digest = hashlib.sha1(usedforsecurity=False) if len(name) == 40 else hashlib.sha256()
+    inflate, left = zlib.decompressobj(), memoryview(content)
+    try:
+        for size in range(0, _LARGEST_OBJECT, _PORTION):
+            digest.update(inflate.decompress(left, _PORTION))
+            left = memoryview(inflate.unconsumed_tail)
+            if inflate.eof or not left:
+                return size < _LARGEST_OBJECT and inflate.eof and digest.hexdigest() == name
+    except zlib.error:
+        pass
+    return False
+
+
 class _Reader:
     """A part of an archive as a file, without a copy of it."""
 
@@ -401,11 +478,15 @@ class _Archive:
         self._buffer = io.BytesIO()
         self._tar = tarfile.open(fileobj=self._buffer, mode="w")  # noqa: SIM115  # closed by close()
         self._files: set[str] = set()
+        self._latest = int(time.time()) - 1
 
     def add(self, path: PurePosixPath, member: tarfile.TarInfo, content: bytes | memoryview) -> None:
-        """Add an entry; a hard link to a file that is not in the archive becomes a file of its own."""
+        """Add an entry; a hard link to a file that is not in the archive becomes a file of its own.
+
+        No time is later than this: make would take what an agent built for newer than the tests.
+        """
         copy = tarfile.TarInfo(str(path).lstrip("/"))
-        copy.uid, copy.gid, copy.mtime = member.uid, member.gid, int(member.mtime)
+        copy.uid, copy.gid, copy.mtime = member.uid, member.gid, min(int(member.mtime), self._latest)
         copy.mode = member.mode & (0o3777 if member.isdir() else 0o777)
         if member.islnk() and member.linkname in self._files:
             copy.type, copy.linkname = tarfile.LNKTYPE, member.linkname

@@ -28,12 +28,14 @@ __all__ = [
     "is_library_folder",
     "is_library_source",
     "is_reserved",
+    "is_runner",
     "is_start_up",
     "is_test_folder",
     "is_test_source",
     "kind_of",
     "known_modules",
     "module_name",
+    "protected_names",
     "repository_of",
 ]
 
@@ -41,7 +43,11 @@ _TEST = re.compile(r"(?i:test.*|(?:.*[._-])?(?:tests?|specs?)(?:[._-].*)?)|.*[a-
 """The stems of source files that runners of tests collect: of pytest, unittest, go, node, jest, RSpec and JUnit."""
 _EXECUTABLE = (b"\x7fELF", b"MZ", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"\0asm")
 """How compiled programs begin: of Linux, Windows, Java, macOS and WebAssembly."""
+_IMPORTED = (".py", ".pyc", ".so")
 _IN_SUBMODULE = re.compile(r"^(?:modules/[^/]+/)+")
+_OBJECT = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38}|[0-9a-f]{62})")
+_INDEX = re.compile(r"objects/(?:pack/|info/commit-graph)")
+_PACK = re.compile(r"objects/pack/[\w-]+\.pack")
 _BEGIN = 8192
 """Bytes at the beginning of a file that show whether it is text."""
 
@@ -62,6 +68,7 @@ class _Table(NamedTuple):
     anywhere: re.Pattern[str]
     start_up: re.Pattern[str]
     tests: frozenset[str]
+    runners: frozenset[str]
     modules: frozenset[str]
     libraries: re.Pattern[str]
     library_folders: frozenset[str]
@@ -71,8 +78,13 @@ class _Table(NamedTuple):
 
 
 @cache
+def _raw() -> dict[str, dict[str, str]]:
+    return tomllib.loads(files(__package__).joinpath("carried_kinds.toml").read_text(encoding="utf-8"))
+
+
+@cache
 def _table() -> _Table:
-    read = tomllib.loads(files(__package__).joinpath("carried_kinds.toml").read_text(encoding="utf-8"))
+    read = _raw()
     suffixes, reserved, repository = read["suffixes"], read["reserved"], read["repository"]
     return _Table(
         {suffix: FileKind(kind) for kind, listed in suffixes.items() for suffix in listed.split()},
@@ -80,6 +92,7 @@ def _table() -> _Table:
         _patterns(reserved["configurations"], reserved["folders"]),
         _patterns(reserved["start_up"]),
         frozenset(reserved["tests"].split()),
+        frozenset(reserved["runners"].split()),
         frozenset([*reserved["modules"].split(), *reserved["absent_modules"].split()]),
         re.compile(f"(?:.*/)?(?:{'|'.join(map(_ending, reserved['libraries'].split()))})"),
         frozenset(part for path in reserved["libraries"].split() for part in path.split("/")[:-1]) - {"lib"},
@@ -146,9 +159,24 @@ def is_test_source(path: PurePosixPath) -> bool:
     return _TEST.fullmatch(path.stem) is not None or any(is_test_folder(part) for part in path.parts[:-1])
 
 
+def is_runner(name: str) -> bool:
+    """Return whether a source file of this name runs the tests of a project."""
+    return name.lower() in _table().runners
+
+
+def protected_names() -> list[str]:
+    """Return an expression of find(1) for what no removed folder takes with it: tests, and what configures them."""
+    read = _raw()["reserved"]
+    folders = [f"*/{name}/*" for name in read["tests"].split()]
+    names = [*read["names"].split(), *read["configurations"].split(), "test[_.-]*", "*[_.-]test.*", "*[_.-]spec.*"]
+    words = [word for name in folders for word in ("-o", "-ipath", name)]
+    words += [word for name in names for word in ("-o", "-iname", name)]
+    return words[1:]
+
+
 def module_name(path: PurePosixPath) -> str | None:
-    """Return the name by which Python imports a file of its own language or a compiled one, or None."""
-    return path.name.partition(".")[0] if path.suffix in (".py", ".so") else None
+    """Return the name by which Python imports a file, from its source, its bytecode or a compiled library, or None."""
+    return path.name.partition(".")[0] if path.suffix in _IMPORTED else None
 
 
 def known_modules() -> frozenset[str]:
@@ -168,13 +196,43 @@ class RepositoryPath(NamedTuple):
         return _IN_SUBMODULE.sub("", self.inner) == "config"
 
     @property
+    def is_references(self) -> bool:
+        """Whether it is the file that lists references."""
+        return _IN_SUBMODULE.sub("", self.inner) == "packed-refs"
+
+    @property
+    def is_index(self) -> bool:
+        """Whether it repeats what objects say, for speed."""
+        return _INDEX.match(_IN_SUBMODULE.sub("", self.inner)) is not None
+
+    @property
+    def is_pack(self) -> bool:
+        """Whether it is a file of packed objects, whose index is written anew."""
+        return _PACK.fullmatch(_IN_SUBMODULE.sub("", self.inner)) is not None
+
+    @property
+    def object_name(self) -> str | None:
+        """The digest of the object that a file of its own has; None for other files."""
+        found = _OBJECT.fullmatch(_IN_SUBMODULE.sub("", self.inner))
+        return found and found[1] + found[2]
+
+    @property
     def is_content(self) -> bool:
-        """Whether it is a file or folder of objects, references and logs, which git never executes."""
+        """Whether it is a file or folder of objects, references and logs, which git never executes.
+
+        What repeats them for speed (indexes of packs, graphs of commits) may say something else than they do, and is
+        left out. So are references that replace objects.
+        """
         table, inner = _table(), _IN_SUBMODULE.sub("", self.inner)
+        if inner.startswith("objects/pack/"):
+            return self.is_pack
+        if f"{inner}/".startswith("refs/replace/"):
+            return False
         return (
             inner in ("", "objects", "info", "objects/info")
             or inner in table.repository_files
-            or re.fullmatch(r"objects/[0-9a-f]{2}(?:/[0-9a-f]{38,62})?|modules(?:/[^/]+)?", inner) is not None
+            or re.fullmatch(r"objects/[0-9a-f]{2}|modules(?:/[^/]+)?", inner) is not None
+            or self.object_name is not None
             or any(f"{inner}/".startswith(f"{folder}/") for folder in table.repository_folders)
         )
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +30,7 @@ from gem_terminal.episodes.progress import showing
 from gem_terminal.errors import ContentError, EngineError
 from gem_terminal.task import Task
 from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, CarriedFiles, CarryRules, declarations_of, home_of
-from gem_terminal.verdicts.carried_kinds import known_modules
+from gem_terminal.verdicts.carried_kinds import known_modules, protected_names
 from gem_terminal.verdicts.verifier_result import VerifierResult
 
 __all__ = ["ENVIRONMENT", "carry_rules", "existing_paths", "lay_over", "verify_pristine"]
@@ -61,13 +62,20 @@ _AT_ONCE = 64 << 10
 """Bytes of paths in one command."""
 
 # The default folder, the search paths of programs and libraries, the users, the virtual environments in the declared
-# folders, and the modules of each Python's library with those beside it.
+# folders, the modules of each Python's library with those beside it, and those in folders of tests, if these are no
+# packages.
 _LOOK = r"""
 pwd; echo "$PATH:$LD_LIBRARY_PATH"; cat /etc/passwd; echo :
 [ "$(pwd)" = / ] || set -- "$@" "$(pwd)"
 for folder; do find "$folder" -xdev -maxdepth 6 -name pyvenv.cfg -type f 2>/dev/null; done; echo; echo :
 find /usr/lib /usr/local/lib /opt /root "$@" -xdev -maxdepth 7 \( -path '*-packages/*' \
-  -o -path '*/python[0-9]*/*' ! -name '*-packages' ! -name lib-dynload \) -prune -print 2>/dev/null; :"""
+  -o -path '*/python[0-9]*/*' ! -name '*-packages' ! -name lib-dynload \) -prune -print 2>/dev/null
+find "$@" -xdev -maxdepth 6 -type d \( -name test -o -name tests -o -name testing \) \
+  ! -path '*-packages/*' -exec sh -c '
+  for folder; do
+    [ -e "$folder/__init__.py" ] && continue
+    for found in "$folder"/*.py "$folder"/*/__init__.py; do [ -e "$found" ] && echo "${found%/__init__.py}"; done
+  done' sh {} + 2>/dev/null; :"""
 # $1: the number of the paths that came before. A path with a backslash is written with escapes, since engines take no
 # arguments that are not UTF-8.
 _EACH = r"""number="$1"; shift
@@ -89,6 +97,23 @@ _NO_FOLDERS = 'if [ -d "$path" ] && ! [ -L "$path" ]; then rm -rf -- "$path" || 
 _SET_ASIDE = """
 mkdir -p /.kept || exit
 if [ -e "$path" ] || [ -L "$path" ]; then mv -- "$path" "/.kept/$number" || exit; fi"""
+# $number: of the removed path. Tests of the image stay, whatever an agent does with the folder around them.
+_SHELTER = """
+if [ -d "$path" ] && ! [ -L "$path" ]; then
+  find "$path" -xdev ! -type d \\( NAMES \\) -exec sh -c 'number="$1"; shift
+    for path; do
+      mkdir -p -- "/.sheltered/$number${path%/*}" && mv -- "$path" "/.sheltered/$number$path" || exit
+    done' sh "$number" {} + || exit
+fi"""
+_BRING_HOME = """
+if [ -d "/.sheltered/$number" ]; then
+  cd "/.sheltered/$number" && find . ! -type d -exec sh -c '
+    for path; do
+      if [ -d "/$path" ] && ! [ -L "/$path" ]; then rm -rf -- "/$path" || exit; fi
+      mkdir -p -- "/${path%/*}" && mv -f -- "$path" "/$path" || exit
+    done' sh {} + || exit
+fi"""
+_INDEX = 'git index-pack -- "$path" > /dev/null || rm -f -- "$path"'
 _BRING_BACK = """
 if [ -e "/.kept/$number" ] || [ -L "/.kept/$number" ]; then
   mkdir -p -- "${path%/*}" && mv -- "/.kept/$number" "$path" || exit
@@ -183,8 +208,10 @@ def lay_over(fresh: Container, carried: CarriedFiles) -> str | None:
     come_back = frozenset(carried.folders)
     emptied = [path for path in carried.removed if path in come_back]
     removed = [path for path in carried.removed if path not in come_back]
+    names = " ".join(map(shlex.quote, protected_names()))
     before = (
         (_SET_ASIDE, carried.kept),
+        (_SHELTER.replace("NAMES", names), carried.sheltered),
         (_REMOVE, removed),
         (_EMPTY, emptied),
         (_NO_OTHERS, carried.folders),
@@ -197,7 +224,8 @@ def lay_over(fresh: Container, carried: CarriedFiles) -> str | None:
         except EngineError as error:
             failure = str(error)
         else:
-            failure = _failure(fresh, _BRING_BACK, carried.kept)
+            after = ((_INDEX, carried.packs), (_BRING_HOME, carried.sheltered), (_BRING_BACK, carried.kept))
+            failure = next(filter(None, (_failure(fresh, script, paths) for script, paths in after)), None)
     return failure and f"the agent's files cannot be copied: {failure}"
 
 

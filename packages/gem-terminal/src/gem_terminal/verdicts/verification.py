@@ -208,7 +208,7 @@ def _judged(task: Task, container: Container, workdir: str | None, prepare: str 
     tests = task.tests
     if prepare is not None and (error := _prepared(container, prepare, tests.user or "root")):
         return VerifierResult({}, error=error)
-    if tests.sources and (error := _put(container, archive_of(tests.sources, "tests", readable=True))):
+    if tests.sources and (error := _put(container, archive_of(tests.sources, "tests", readable=True, renewed=True))):
         return VerifierResult({}, error=error)
     done = container.run(
         ("/bin/bash", "--noprofile", "--norc", "-c", tests.command),

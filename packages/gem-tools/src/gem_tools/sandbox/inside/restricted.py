@@ -84,6 +84,7 @@ class _Kept(TimedExecution):
             None if channel is None else ProcessGate(loop, channel, limits.processes, self._count, self._set_look)
         )
         self._timed_look = self.look_at
+        self._metered_from = self.started + loop.first_look
         self._set_look()
         self.returncode = 0
         self.usage: resource.struct_rusage
@@ -93,6 +94,9 @@ class _Kept(TimedExecution):
             self.look_at = math.inf
             super().look(now)
             self._timed_look = self.look_at
+        if now >= self._metered_from:  # most have ended by then, and cost the meter nothing
+            self._metered_from = math.inf
+            self._loop.have_measured(self)
         if self._gate is not None and (until := self._gate.waits_until) is not None and now >= until:
             self._gate.hear()
         self._set_look()
@@ -114,7 +118,7 @@ class _Kept(TimedExecution):
 
     def _set_look(self) -> None:
         waits = self._gate.waits_until if self._gate is not None else None
-        looks = (self._timed_look, math.inf if waits is None else waits)
+        looks = (self._timed_look, self._metered_from, math.inf if waits is None else waits)
         self.look_at = min(looks) if self.reason == wire.BY_ITSELF else math.inf
 
     def _family(self) -> list[int]:
@@ -166,7 +170,8 @@ class _RestrictedLoop(ForkLoop):
         # Nothing but these measurements limits the processes of a root that cannot change its user.
         self._asks = users.identity is Identity.SHARED and process_gate.works()
         unlimited = users.identity is Identity.SHARED and os.getuid() == 0 and not self._asks
-        self._first_look = restricted_meter.LOOK / 10 if unlimited else restricted_meter.LOOK
+        self.first_look = restricted_meter.LOOK / 10 if unlimited else restricted_meter.LOOK
+        """Seconds from the start of an execution to its first measurement."""
 
     def start(self, body: bytes, descriptors: list[int]) -> _Kept | None:
         limits = wire.unpack_request(body)
@@ -186,19 +191,22 @@ class _RestrictedLoop(ForkLoop):
             theirs.close()
         for descriptor in given:
             os.close(descriptor)
+        return _Kept(pid, socket.socket(fileno=interest), limits, mark, user, folder, self, channel)
+
+    def have_measured(self, kept: _Kept) -> None:
+        """Have an execution measured from now on."""
         metered = restricted_meter.MeteredExecution(
-            pid=pid,
-            mark=mark,
-            memory=limits.memory + self.base_memory,
-            disk=limits.disk,
-            threads=limits.processes * (2 if self._asks else 1),  # a process that may begin is counted a little later
-            scratch=folder,
+            pid=kept.pid,
+            mark=kept.mark,
+            memory=kept.limits.memory + self.base_memory,
+            disk=kept.limits.disk,
+            # A process that may begin is counted a little later.
+            threads=kept.limits.processes * (2 if self._asks else 1),
+            scratch=kept.scratch,
             counts_shared=self._traces,
-            measure_at=time.monotonic() + self._first_look,
         )
         with suppress(OSError):  # the keeper ends, and this process with it
             restricted_meter.watch(self._meter, metered)
-        return _Kept(pid, socket.socket(fileno=interest), limits, mark, user, folder, self, channel)
 
     def _hear_meter(self) -> None:
         """Kill an execution that exceeds a limit."""

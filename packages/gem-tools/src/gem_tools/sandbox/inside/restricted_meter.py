@@ -46,7 +46,7 @@ class MeteredExecution:
     """Its scratch folder."""
     counts_shared: bool
     """Whether shared memory that no process maps can be counted."""
-    measure_at: float
+    measure_at: float = 0.0
     """The time of the next measurement on the monotonic clock, in seconds."""
 
 
