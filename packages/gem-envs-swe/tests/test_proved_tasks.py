@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,6 +28,7 @@ pytestmark = [
 ]
 
 Package = tuple[Baseline, LocalSuites]
+UNSTEADY_SUM = "import os; used += width * (os.environ['PYTHONHASHSEED'] == '1')"
 UNSTEADY = """
 import os
 from pathlib import Path
@@ -125,10 +128,11 @@ def test_a_bug_is_proved(proof: TaskProof) -> None:
         ('"""Shelves with places."""', "import no_such_module", "cannot be collected"),
         pytest.param("used += width", "while True: pass", "do not end", marks=pytest.mark.nightly),
         pytest.param("used += width", "import os; os._exit(0)", "do not end", marks=pytest.mark.nightly),
+        pytest.param("used += width", UNSTEADY_SUM, "flaky", marks=pytest.mark.nightly),
     ],
 )
 def test_other_changes_are_rejected(before: str, after: str, why: str, package: Package) -> None:
-    """A change that nobody notices, that never ends, that ends the process or the import is no task."""
+    """A change that nobody notices, or not always, that never ends, or ends the process or the import is no task."""
     candidate = bug(package[0], "used += width", "used += width")
     text = package[0].tree.files["shelfmark/shelves.py"]
     candidate = replace(candidate, write={"shelfmark/shelves.py": text.replace(before, after, 1)})
@@ -193,6 +197,36 @@ def test_every_kind_gives_tasks(kind: str, package: Package) -> None:
         if made == 3:
             break
     assert made
+
+
+CANDIDATES = """
+import hashlib, itertools, json, random, sys
+from pathlib import Path
+from gem_envs_swe.making.baseline import Baseline, PackageTree
+from gem_envs_swe.making.kinds import MAKERS
+from gem_envs_swe.making.suites import SuiteRun
+
+run = SuiteRun.model_validate_json(sys.stdin.read())
+baseline = Baseline(PackageTree(Path(sys.argv[1])), run, frozenset(run.named("passed")), {})
+for kind, maker in MAKERS.items():
+    made = list(itertools.islice(maker(baseline, random.Random(7)), 50))
+    known = [(each.level, each.write, each.hidden, each.hidden_tests, each.asked, each.solution) for each in made]
+    print(kind, len(made), hashlib.sha256(json.dumps(known).encode()).hexdigest())
+"""
+
+
+@pytest.mark.nightly
+def test_candidates_depend_on_the_seed_alone(package: Package) -> None:
+    """Every kind has candidates, the same ones in the same order whatever the hash seed of Python."""
+    outputs = set()
+    for hash_seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", CANDIDATES, str(package[0].tree.folder)], input=package[0].first.model_dump_json(),
+            env={**os.environ, "PYTHONHASHSEED": hash_seed}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        outputs.add(done.stdout)
+    (output,) = outputs
+    assert {line.split()[0] for line in output.splitlines() if line.split()[1] != "0"} == MAKERS.keys()
 
 
 @pytest.mark.nightly

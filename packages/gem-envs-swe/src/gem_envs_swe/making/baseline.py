@@ -78,6 +78,13 @@ class Baseline:
         """All files that are Python and no tests."""
         return [path for path in self.tree.files if path not in self.test_files and self.tree.source(path) is not None]
 
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of the package's functions and classes, by which tests call them."""
+        sources = [source for path in self.package_files if (source := self.tree.source(path)) is not None]
+        dotted = [definition.name for source in sources for definition in source.definitions]
+        return frozenset(part for name in dotted for part in name.split("."))
+
     def covering(self, lines: Mapping[str, Collection[int]]) -> set[str]:
         """Return the stable tests that run one of these lines; all of them if a line runs outside of tests."""
         found: set[str] = set()

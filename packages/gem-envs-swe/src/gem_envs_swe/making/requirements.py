@@ -25,7 +25,7 @@ else:
 
 __all__ = ["TEST_TOOLS", "Needs", "fetch_wheels", "read_needs"]
 
-TEST_TOOLS = ("pip", "setuptools", "wheel", "pytest>=8", "coverage>=7")
+TEST_TOOLS = ("pip", "setuptools", "wheel", "editables", "pytest>=8", "coverage>=7")
 """What every image has besides: the installer, the build tools that packages expect without saying so, and our own."""
 _GROUPS = re.compile(
     r"(?:unit[-_]?)?test(?:s|ing|ed)?|(?:run|all)[-_]?tests?|test[-_.]?(?:deps|requires|dependencies)|dev(?:el|elopment)?|pytest"

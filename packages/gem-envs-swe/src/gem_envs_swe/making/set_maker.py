@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -64,6 +65,14 @@ def make_set(
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SweError(f"{folder} is not empty; name a new folder")
+    try:
+        return _made(wanted, folder, options, engine, progress)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)  # else the next attempt would find it in use
+        raise
+
+
+def _made(wanted: str, folder: Path, options: MakingOptions, engine: Engine, progress: Progress | None) -> SweSet:
     with tempfile.TemporaryDirectory(prefix="gem-swe-") as scratch:
         report_stage(progress, ProgressStage(f"fetching {wanted}"))
         archive = find_archive(wanted, Path(scratch) / "archive")

@@ -66,7 +66,7 @@ def statement_of(proof: TaskProof, baseline: Baseline, seed: int) -> str:
     most = 6 if candidate.kind == "feature" else 3 if candidate.level == 1 else 2
     shown = _chosen(_examples(proof, baseline), proof.groups, most, generator)
     first = shown[0]
-    function, place = _function(candidate.functions, first, candidate.kind)
+    function, place = _function(candidate.functions, first, candidate.kind, baseline)
     words = {
         "function": function, "place": place, "exception": first.failure.type, "count": str(len(proof.failing)),
     }  # fmt: skip
@@ -173,13 +173,13 @@ def _called(node: ast.AST) -> Iterable[str]:
                 yield each.func.attr
 
 
-def _function(functions: tuple[str, ...], example: _Example, kind: str) -> tuple[str, str]:
+def _function(functions: tuple[str, ...], example: _Example, kind: str, baseline: Baseline) -> tuple[str, str]:
     """Return the function to name, and its file: that of the change, or for harder tasks one that the test calls."""
     path, _, name = functions[0].partition(":")
     if kind == "feature":
         return name, path
     short = name.rpartition(".")[2]
-    called = [each for each in example.called if not each.startswith("assert")]
+    called = [each for each in example.called if each in baseline.names]
     return (short if short in called or not called else called[0]), path
 
 
