@@ -30,6 +30,7 @@ def test_a_diff_leads_from_one_tree_to_the_other(before: dict[str, str], after: 
         (ONE.replace("-1,2", "-2,2"), "does not fit x at line 2"),
         (ONE.replace("-1,2", "-1,5"), "cut off"),
         (ONE[:-3], "cut off"),
+        ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+c\n", "does not fit x at line 1"),
         (ONE.replace("b/x", "b/../x"), "outside the tree"),
         (ONE.replace("a/x", "/etc/passwd"), "outside the tree"),
         (ONE.replace("/x", "/y"), "changes y, which does not exist"),

@@ -53,6 +53,7 @@ def test_an_episode(env: SweEnv) -> None:
     assert "-    return [items[at : at + size] for at in range(0, len(items) - 1, size)]" in info["diff"]
 
 
+@pytest.mark.slow(reason="tests run in its container")
 @pytest.mark.only_engine("namespace")
 def test_wrong_edits_say_what_to_do(env: SweEnv) -> None:
     """A text that is missing, or there twice, or differs in blanks, changes nothing; the message has the lines."""
@@ -81,6 +82,7 @@ def test_wrong_edits_say_what_to_do(env: SweEnv) -> None:
     assert "counting.py" not in info["diff"]
 
 
+@pytest.mark.slow(reason="tests run in its container")
 @pytest.mark.only_engine("namespace")
 def test_tools_take_hostile_words_as_words(env: SweEnv) -> None:
     """Paths and patterns are no scripts and no options, and bad ones get a sentence."""

@@ -134,6 +134,10 @@ def test_the_diff_has_what_the_agent_did(task: SweTask) -> None:
     assert "Binary file a.bin, 1 bytes\nLink l -> ../x\n" in made
     assert "+++ b/n.py\n@@ -0,0 +1 @@\n+ü\n" in made
     assert "deleted file mode 100644\n--- a/tests/test_counting.py" in made
+    test = task.text("tests/test_counting.py")
+    assert test is not None
+    replaced = changes({"tests/test_counting.py": test.encode()}, ("tests",))
+    assert diff_of_agent(task, replaced) == "", "a folder that was replaced has what lies in it now"
     long = diff_of_agent(task, changes({"n.py": b"x\n" * MOST_DIFF}))
     assert len(long) < MOST_DIFF + 100
     assert long.endswith("more characters]\n")

@@ -256,8 +256,8 @@ def _install_probe(guard: TamperGuard) -> None:
 def _probe_method(kind: type, name: str, guard: TamperGuard) -> None:
     original = getattr(kind, name)
 
-    def probing(self: Any, first: Any, second: Any, *arguments: Any, **options: Any) -> Any:
-        return original(self, guard.probe(first), guard.probe(second), *arguments, **options)
+    def probing(self: Any, *arguments: Any, **options: Any) -> Any:
+        return original(self, *map(guard.probe, arguments), **options)
 
     probing.__name__ = name
     setattr(kind, name, probing)
