@@ -33,7 +33,7 @@ SECTIONS = {
         *("harness", "gateway", "fake-model"),
     ),
     "Train": ("train", "data", "trajectories", "check-template"),
-    "Author": ("new", "check", "bench", "skill", "terminal"),
+    "Author": ("new", "check", "bench", "skill", "terminal", "swe"),
     "Share": ("hub",),
     "Operate": ("serve", "mcp-serve", "search-server", "doctor", "guide", "completion"),
 }

@@ -28,6 +28,6 @@ def swe_command() -> None:
     \b
     Examples:
       gem swe make more-itertools==10.8.0 --tasks 20 --out tasks
-      gem rollout swe:Folder-v0 --arg path=tasks --agent reference
+      gem eval swe:Folder-v0 --arg path=tasks --agent reference
       gem swe check swe-bench-verified.parquet
     """
