@@ -24,6 +24,7 @@ from gem_envs_desk.acts.language import (
     plain_words,
 )
 from gem_envs_desk.task import CASE, Aim, DeskCall, Hand, Slot, UserScript, Wish
+from gem_envs_desk.users.faults import UserFault
 
 __all__ = ["ActReply", "ActUser"]
 
@@ -72,6 +73,8 @@ class ActReply(NamedTuple):
     """Whether the customer leaves because everything is settled."""
     is_wasted: bool = False
     """Whether the act has brought nothing."""
+    fault: UserFault | None = None
+    """If the customer, not the agent, has spoiled the episode, the reason; it is over then."""
 
 
 class ActUser:

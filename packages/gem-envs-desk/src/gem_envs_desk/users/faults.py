@@ -31,6 +31,7 @@ FAULTS = {
     "solution": "it tells a fact that the agent has yet to find",
     "invention": "it states data that the script does not hold",
     "contradiction": "it states something else than the script",
+    "withheld": "it does not say what the script says at this place",
     "unasked": "it tells what nobody has asked for",
     "early wish": "it raises a wish before the last one is settled",
     "early change": "it changes its mind before anything is proposed",
