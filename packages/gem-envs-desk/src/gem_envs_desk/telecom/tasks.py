@@ -156,8 +156,10 @@ def _questions(rng: Random, network: Network, customer: Row, number: int) -> lis
         *([] if is_shared else [contract_end]),
         ("plan", ToldFact(line["plan"], 0, "It is", "plan")),
     ]
+    # Who pays an overdue bill in this conversation would mean that one by the last bill.
+    is_overdue = any(bill["status"] == "overdue" for bill in bills)
     of_bills = [
-        ("paid_bill", ToldFact(paid["amount"], 0, "It came to", "paid bill")),
+        ("earlier_bill" if is_overdue else "paid_bill", ToldFact(paid["amount"], 0, "It came to", "paid bill")),
         *(
             ("due_date", ToldFact(bill["due_on"], 0, "It is due on", "due date"))
             for bill in bills
@@ -167,7 +169,7 @@ def _questions(rng: Random, network: Network, customer: Row, number: int) -> lis
     asked = rng.sample([(get, *rng.choice(of_line)), (bill_list, *rng.choice(of_bills))], number)
     slot = Slot("number", _ASKS["number"], f"My own phone number is {phone}.")
     return [
-        DeskRequest("question", Wish("", slots=(slot,)), (call,), (fact,), words=Words(row))
+        DeskRequest("question", Wish("", slots=(slot,)), (call,), (fact,), words=Words(row, {"day": paid["due_on"]}))
         for call, row, fact in asked
     ]
 
