@@ -79,7 +79,8 @@ def main() -> None:
         left = options.episodes - faults.total()
         kinds = ", ".join(f"{kind} {count}" for kind, count in faults.most_common()) or "–"
         mean = f"{earned / left:.2f}" if left else "–"
-        user = options.model or "the scripted customer behind a model's door"
+        stand_in = "the scripted customer behind a model's door"
+        user = options.model or (stand_in if options.url == STAND_IN else options.url)
         print(f"| {user} | {name} | {options.episodes} | {turns} | {faults.total()} | {mean} | {kinds} |", flush=True)
 
 

@@ -21,6 +21,7 @@ import time
 from functools import cache
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 STOP_TOOL = "done"
@@ -90,7 +91,10 @@ class Simulation:
         self.domain, self.is_solo, self.judge = domain, user == "none", request["judge"]
         self.task = copy.deepcopy(next(task for task in _tasks(domain, request["split"]) if task.id == request["task"]))
         make = registry.get_env_constructor(domain)
-        self.environment = make(solo_mode=self.is_solo)
+        # What tau2's own runner passes on: the retrieval of a domain that has one, and the reads that its grading logs.
+        config = SimpleNamespace(domain=domain, retrieval_config=request["retrieval"])
+        self.arguments = _module("tau2.runner.build")._build_env_kwargs(config, self.task)
+        self.environment = make(solo_mode=self.is_solo, **self.arguments)
         try:
             user_tools = self.environment.get_user_tools(include=self.task.user_tools)
         except ValueError:
@@ -181,7 +185,8 @@ class Simulation:
         if not self.judge and criteria is not None and RewardType.NL_ASSERTION in criteria.reward_basis:
             unjudged = len(criteria.nl_assertions or [])
             criteria.reward_basis = [base for base in criteria.reward_basis if base != RewardType.NL_ASSERTION]
-        found = evaluate_simulation(self.game._finalize(), task, EvaluationType.ALL, self.is_solo, self.domain)
+        run, kind, arguments = self.game._finalize(), EvaluationType.ALL, self.arguments
+        found = evaluate_simulation(run, task, kind, self.is_solo, self.domain, env_kwargs=arguments)
         bases = {base.value: value for base, value in (found.reward_breakdown or {}).items()}
         return {
             "reward": found.reward,
