@@ -1,8 +1,8 @@
 """Prints tau2's own rewards of conversations built by hand: ``python tau2_rewards.py CHECKOUT DOMAIN WHAT TASK…``.
 
 Runs in the interpreter of the checkout. WHAT is ``gold`` for the gold actions of each task, the user's among them, or
-``both`` for these and for nothing. The reward of a conversation that tau2 cannot grade is -1. ``banking_knowledge:grep_only``
-is a domain with its retrieval.
+``both`` for these and for nothing. The reward of a conversation that tau2 cannot grade is -1. A domain may name its
+retrieval: ``banking_knowledge:grep_only``.
 """
 
 # mypy: ignore-errors

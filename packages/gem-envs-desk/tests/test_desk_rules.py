@@ -11,6 +11,8 @@ import pytest
 
 import gem
 from gem_envs_desk.acts.env import ActDomain
+from gem_envs_desk.acts.judge import ConversationJudge
+from gem_envs_desk.acts.language import PROPOSE, SpeechAct
 from gem_envs_desk.acts.ownership import Ownership
 from gem_envs_desk.airline.content import CABINS, Airline
 from gem_envs_desk.airline.env import AirlineActsDomain
@@ -309,3 +311,22 @@ def test_acts_that_bring_nothing_tire_the_customer(call: DeskCall, acts: int) ->
     env.reset(options={"task": next(number for number, wish in enumerate(first) if wish.test is not None)})
     over = [any(env.step(call_text(call))[2:4]) for _ in range(acts)]
     assert over == [*[False] * (acts - 1), True]
+
+
+def test_an_amount_of_the_solution_tells_nothing_of_a_stranger_who_has_it_too() -> None:
+    """The agent has read it in somebody else's booking, and must propose it all the same; another one it must not."""
+    domain = DOMAINS[1]
+    calls = [(task, call) for task in tasks(domain, 1, 60) for call in task.gold if call.tool == "set_bags"]
+    task, call = next((task, call) for task, call in calls if call.arguments["charge"] > 35)
+    strangers = [row for row in task.state["bookings"] if row["customer_id"] != task.customer]
+    bookings = [{**strangers[0], "charged": call.arguments["charge"]}, {**strangers[1], "charged": 77.0}]
+    owned = Ownership(domain.schema, {**task.state, "bookings": bookings})
+
+    def breaks(charge: float) -> bool:
+        judge = ConversationJudge(task, domain.acts, lambda: owned, policy=domain.policy, opening="")
+        judge.read = [call.arguments["charge"], 77.0]
+        judge.says(SpeechAct(PROPOSE, call.tool, {**call.arguments, "charge": charge}), 0)
+        return "strangers" in judge.broken
+
+    assert not breaks(call.arguments["charge"])
+    assert breaks(77.0)
