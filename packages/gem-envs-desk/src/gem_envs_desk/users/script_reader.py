@@ -17,7 +17,8 @@ __all__ = ["ScriptReader", "conveys", "reveals"]
 _NO_CLAIM = re.compile(r"\b(?:no|not|never|neither|nor|instead|rather than|sorry|made a mistake)\b|n't\b")
 """In sentences that do not say what the user wants."""
 _CLAIMS = re.compile(
-    r"\bi(?:'ve| have| just)? (?:now |just )?(?:turned|switched|set|restored|taken|reseated|removed|paid|reset)\b",
+    r"(?<!that )\bi(?:'ve| have| just)? (?:now |just )?"
+    r"(?:turned|switched|set|restored|taken(?! note)|reseated|removed|paid|reset)\b",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"(?<![\w-])(?:[A-Z]{0,4}\d[\d-]*\d{2,}|[\w.+-]+@[\w-]+\.\w[\w.-]*\w)(?![\w-])")
