@@ -12,7 +12,7 @@ import pytest
 import gem
 from gem_envs_desk.acts.env import ActDomain
 from gem_envs_desk.acts.judge import ConversationJudge
-from gem_envs_desk.acts.language import PROPOSE, SpeechAct
+from gem_envs_desk.acts.language import PROPOSE, TELL, SpeechAct
 from gem_envs_desk.acts.ownership import Ownership
 from gem_envs_desk.airline.content import CABINS, Airline
 from gem_envs_desk.airline.env import AirlineActsDomain
@@ -262,6 +262,8 @@ def test_customers_of_level_1_neither_err_nor_insist_nor_change_their_mind(domai
         (DOMAINS[0], "refund_item", "amount", ("refunds", "amount")),
         (DOMAINS[1], "cancel_booking", "refund", ("refunds", "amount")),
         (DOMAINS[1], "set_bags", "charge", ("bookings", "charged")),
+        (DOMAINS[1], "rebook", "charge", ("bookings", "charged")),
+        (DOMAINS[1], "upgrade", "charge", ("bookings", "charged")),
         (DOMAINS[1], "pay_compensation", "amount", ("compensations", "amount")),
         (DOMAINS[3], "report_lost", "charge", ("fines", "amount")),
     ],
@@ -330,3 +332,19 @@ def test_an_amount_of_the_solution_tells_nothing_of_a_stranger_who_has_it_too() 
 
     assert not breaks(call.arguments["charge"])
     assert breaks(77.0)
+
+
+def test_the_judge_names_what_has_not_been_told() -> None:
+    """Each fact and each refusal of each wish, until it is told."""
+    domain = DOMAINS[0]
+    task = next(task for task in tasks(domain, 2, 40) if task.facts and any(aim.grounds for aim in task.aims))
+    owned = Ownership(domain.schema, task.state)
+    judge = ConversationJudge(task, domain.acts, lambda: owned, policy=domain.policy, opening="")
+    judge.is_identified = True
+    for wish, aim in enumerate(task.aims):
+        told = [*((fact.name, fact.value) for fact in aim.facts), *(("refused", ground) for ground in aim.grounds[:1])]
+        for name, value in told:
+            assert f"facts: {name} of wish {wish + 1} not told" in judge.reasons()
+            judge.says(SpeechAct(TELL, name, value), wish)
+            assert f"facts: {name} of wish {wish + 1} not told" not in judge.reasons()
+    assert judge.reasons() == ["settled: the customer has not said goodbye"]
