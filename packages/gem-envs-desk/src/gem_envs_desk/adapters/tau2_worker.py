@@ -220,6 +220,16 @@ def _agent(tools: list[Any], policy: str) -> Any:
     return GymAgent(tools=tools, domain_policy=policy)
 
 
+def _scenario(task: Any) -> str:
+    """Return the scenario of a task as a user can say it: without the marks that would end the conversation."""
+    simulator = _module("tau2.user.user_simulator")
+
+    text = str(task.user_scenario)
+    for mark in (simulator.STOP, simulator.TRANSFER, simulator.OUT_OF_SCOPE):
+        text = text.replace(mark, mark.strip("#"))
+    return text
+
+
 def _user(request: dict[str, Any], task: Any, tools: Any) -> Any:
     UserMessage = _module("tau2.data_model.message").UserMessage
     DummyUser = _module("tau2.user.user_simulator").DummyUser
@@ -243,9 +253,7 @@ def _user(request: dict[str, Any], task: Any, tools: Any) -> Any:
 
         def generate_next_message(self, message: Any, state: Any) -> Any:
             self.said += 1
-            text = (
-                str(task.user_scenario) if self.said == 1 else "I have told you all that I know. Yes, please go ahead."
-            )
+            text = _scenario(task) if self.said == 1 else "I have told you all that I know. Yes, please go ahead."
             return UserMessage(role="user", content=text), state
 
     return ScriptedUser()
@@ -267,7 +275,7 @@ def _gold_user(task: Any) -> Any:
         def generate_next_message(self, message: Any, state: Any) -> Any:
             self.said += 1
             if self.said == 1:
-                return UserMessage(role="user", content=str(task.user_scenario)), state
+                return UserMessage(role="user", content=_scenario(task)), state
             if message.role == "assistant" and self.made < len(blocks):
                 calls = [
                     ToolCall(
