@@ -3,8 +3,8 @@
     python benchmarks/desk_model_users.py                            # the scripted customer behind a model's door
     python benchmarks/desk_model_users.py --url http://localhost:8000/v1 --model SmolLM2-135M-Instruct
 
-The reference policy serves the customers of the first seeds of each desk, level 1. The shares are of episodes: an
-episode ends with its first fault, and is of unknown outcome then.
+The reference policy serves the customers of the first seeds of each desk, level 1, in free text (-v0) and by typed acts
+(-v1). The shares are of episodes: an episode ends with its first fault, and is of unknown outcome then.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gem
+from gem_envs_desk.acts.env import ActDeskEnv
+from gem_envs_desk.acts.reference import ActPolicy
 from gem_envs_desk.env import DeskEnv
 from gem_envs_desk.reference import DeskPolicy
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "packages" / "gem-envs-desk" / "tests"))
-from stand_in_users import HonestUser, connected  # type: ignore[import-not-found]
+from stand_in_users import HonestActUser, HonestUser, connected  # type: ignore[import-not-found]
 
-NAMES = ("Retail", "Airline", "Telecom")
+NAMES = ("Retail-v0", "Airline-v0", "Telecom-v0", "Retail-v1", "Airline-v1", "Telecom-v1", "Library-v1")
 STAND_IN = "scripted:stand-in"
 
 
@@ -32,7 +35,7 @@ def played(env: DeskEnv, episodes: int, show: Callable[[str], None]) -> tuple[Co
     turns, earned = 0, 0.0
     for seed in range(episodes):
         observation, info = env.reset(seed=seed)
-        policy = DeskPolicy(env)
+        policy = ActPolicy(env) if isinstance(env, ActDeskEnv) else DeskPolicy(env)
         policy.reset(observation, info)
         show(f"\n=== {env.domain.name} {seed}\n{observation.rpartition('# The customer')[2].strip()}")
         over = False
@@ -44,10 +47,15 @@ def played(env: DeskEnv, episodes: int, show: Callable[[str], None]) -> tuple[Co
             over = terminated or truncated
         if kind := info.get("user_fault_kind"):
             faults[kind] += 1
-            show(f"!!! {info['user_fault']} ({env.memory['messages'][-1:]})")
+            show(f"!!! {info['user_fault']} ({_last_words(env.memory)})")
         else:
             earned += reward
     return faults, turns, earned
+
+
+def _last_words(memory: dict[str, Any]) -> str:
+    """Return the last message of a user's model."""
+    return str(memory.get("user", memory)["messages"][-1:])
 
 
 def main() -> None:
@@ -56,21 +64,23 @@ def main() -> None:
     parser.add_argument("--url", default=STAND_IN, help="the model's server")
     parser.add_argument("--model", default=None, help="its name there")
     parser.add_argument("--episodes", type=int, default=20)
+    parser.add_argument("--desks", nargs="*", default=NAMES, help=f"of {', '.join(NAMES)}")
     parser.add_argument("--show", action="store_true", help="print the conversations")
     options = parser.parse_args()
     print("| user | desk | episodes | turns | spoiled | return of the others | first faults |")
     print("|---|---|---|---|---|---|---|")
-    for name in NAMES:
-        with gem.make(f"desk:{name}-v0", user=options.url, user_model=options.model) as env:
+    for name in options.desks:
+        with gem.make(f"desk:{name}", user=options.url, user_model=options.model) as env:
             desk = env.unwrapped
             assert isinstance(desk, DeskEnv)
             if options.url == STAND_IN:
-                connected(desk, HonestUser(desk))
+                connected(desk, HonestActUser(desk) if isinstance(desk, ActDeskEnv) else HonestUser(desk))
             faults, turns, earned = played(desk, options.episodes, print if options.show else lambda text: None)
         left = options.episodes - faults.total()
         kinds = ", ".join(f"{kind} {count}" for kind, count in faults.most_common()) or "–"
         mean = f"{earned / left:.2f}" if left else "–"
-        user = options.model or "the scripted customer behind a model's door"
+        stand_in = "the scripted customer behind a model's door"
+        user = options.model or (stand_in if options.url == STAND_IN else options.url)
         print(f"| {user} | {name} | {options.episodes} | {turns} | {faults.total()} | {mean} | {kinds} |", flush=True)
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from gem_envs_desk.adapters.tau2_env import Tau2Env, Tau2Policy
 
-DOMAINS = ("telecom", "retail", "mock", "airline")
-"""Those that need no account: the retrieval of banking_knowledge asks an embedding service for which it needs a key."""
+DOMAINS = ("telecom", "retail", "mock", "airline", "banking_knowledge:bm25_grep")
+"""Those that need no account. The default retrieval of banking_knowledge would need a key for an embedding service."""
 _OWN = Path(__file__).parents[1] / "packages" / "gem-envs-desk" / "tests" / "tau2_rewards.py"
 
 
@@ -57,18 +57,20 @@ def main() -> None:
     (version,) = re.findall(r'^version = "(.+)"$', page, re.MULTILINE)
     print(f"| domain of tau2-bench {version} | tasks | 1 by tau2 | 1 by replay | differ |")
     print("|---|---|---|---|---|", flush=True)
-    for domain in options.domains or DOMAINS:
-        with Tau2Env(path=options.path, python=options.python, domain=domain, user="gold") as env:
+    for name in options.domains or DOMAINS:
+        domain, _, retrieval = name.partition(":")
+        arguments = {"domain": domain, "retrieval": retrieval or None}
+        with Tau2Env(path=options.path, python=options.python, user="gold", **arguments) as env:
             env.reset(seed=0)
             found = replayed(env)
         # The episode's reward is tau2's evaluator's; where it is not 1, the actions alone show whose fault that is.
         failed = [task for task, reward in found.items() if reward != 1.0]
-        own = graded(options.path, options.python, domain, failed) if failed else {}
+        own = graded(options.path, options.python, name, failed) if failed else {}
         differ = [task for task in failed if found[task] != own[task]]
         solvable = len(found) - sum(reward != 1.0 for reward in own.values())
-        print(f"| {domain} | {len(found)} | {solvable} | {len(found) - len(failed)} | {len(differ)} |", flush=True)
+        print(f"| {name} | {len(found)} | {solvable} | {len(found) - len(failed)} | {len(differ)} |", flush=True)
         for task in differ:
-            print(f"{domain} {task}: {found[task]} by replay, {own[task]} by tau2", file=sys.stderr)
+            print(f"{name} {task}: {found[task]} by replay, {own[task]} by tau2", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,22 @@ A stand-in speaks through the door of a model: it gets chat messages and returns
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from gem_envs_desk.acts.env import ActDeskEnv
+from gem_envs_desk.acts.language import ASK, PROPOSE, SAY, TELL, SpeechAct
+from gem_envs_desk.acts.user import ActReply, ActUser
 from gem_envs_desk.env import DeskEnv
 from gem_envs_desk.reference import call_text
 from gem_envs_desk.task import DeskCall
-from gem_envs_desk.users.model import STOP
+from gem_envs_desk.users.chat import STOP
 from gem_envs_desk.users.scripted import ScriptedUser
 
-__all__ = ["HonestUser", "connected"]
+__all__ = ["HonestActUser", "HonestUser", "connected"]
 
 Messages = list[dict[str, Any]]
 
@@ -60,6 +65,50 @@ class HonestUser:
         self._asked.append(call)
         shown = len(self._asked) <= len(self._shown)
         return self._shown[len(self._asked) - 1] if shown else "signal and data"
+
+
+class HonestActUser:
+    """The scripted customer of typed speech acts behind a model's door, who reads the acts in the messages alone.
+
+    Args:
+        env: the environment in play; each of its episodes has a user of its own.
+    """
+
+    def __init__(self, env: ActDeskEnv) -> None:
+        self.env = env
+        self._seen: list[str] = []
+
+    def __call__(self, messages: Messages) -> str:
+        return self.spoken(self.reply(messages))
+
+    def reply(self, messages: Messages) -> ActReply:
+        """Return the script's answer to the last of the messages."""
+        task = self.env.current
+        assert task.script is not None
+        user = ActUser(task.script, task.aims, self.env.domain.acts, task.state, lambda call: self._seen.pop(0))
+        for message in messages[3:]:
+            if message["role"] == "user":
+                act, self._seen = _read(str(message["content"]))
+                reply = user.answer(act)
+        return reply
+
+    @staticmethod
+    def spoken(reply: ActReply) -> str:
+        """Return an answer as a model writes it."""
+        return f"{reply.text} {STOP}" if reply.ends else reply.text
+
+
+def _read(message: str) -> tuple[SpeechAct, list[str]]:
+    """Return the act of a message, and what the customer sees."""
+    line, *seen = message.split("\n(What you see, which the agent does not: ")
+    words, _, content = line.partition(": ")
+    kind = {"asks you for": ASK, "proposes": PROPOSE, "tells you": TELL, "says": SAY}[words.removeprefix("The agent ")]
+    if kind == SAY:
+        return SpeechAct(SAY, value=json.loads(content)), []
+    name, value = content, "null"
+    if kind != ASK:
+        name, value = re.split(r" (?=\{)|: ", content, maxsplit=1)
+    return SpeechAct(kind, name, json.loads(value)), [one.removesuffix(")") for one in seen]
 
 
 def connected(env: DeskEnv, answers: Callable[[Messages], Any]) -> None:

@@ -1,7 +1,8 @@
 """Prints tau2's own rewards of conversations built by hand: ``python tau2_rewards.py CHECKOUT DOMAIN WHAT TASK…``.
 
 Runs in the interpreter of the checkout. WHAT is ``gold`` for the gold actions of each task, the user's among them, or
-``both`` for these and for nothing. The reward of a conversation that tau2 cannot grade is -1.
+``both`` for these and for nothing. The reward of a conversation that tau2 cannot grade is -1. A domain may name its
+retrieval: ``banking_knowledge:grep_only``.
 """
 
 # mypy: ignore-errors
@@ -12,8 +13,10 @@ import copy
 import json
 import os
 import sys
+from types import SimpleNamespace
 
-checkout, domain, what, *wanted = sys.argv[1:]
+checkout, name, what, *wanted = sys.argv[1:]
+domain, _, retrieval = name.partition(":")
 os.environ["TAU2_DATA_DIR"] = f"{checkout}/data"
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 sys.path.insert(0, f"{checkout}/src")
@@ -26,6 +29,7 @@ from tau2.data_model.simulation import SimulationRun  # noqa: E402
 from tau2.data_model.tasks import RewardType  # noqa: E402
 from tau2.evaluator.evaluator import EvaluationType, evaluate_simulation  # noqa: E402
 from tau2.registry import registry  # noqa: E402
+from tau2.runner.build import _build_env_kwargs  # noqa: E402
 
 
 def reward(task, is_gold):
@@ -34,7 +38,8 @@ def reward(task, is_gold):
     criteria = task.evaluation_criteria
     if criteria is not None:
         criteria.reward_basis = [base for base in criteria.reward_basis if base != RewardType.NL_ASSERTION]
-    environment = registry.get_env_constructor(domain)()
+    arguments = _build_env_kwargs(SimpleNamespace(domain=domain, retrieval_config=retrieval or None), task)
+    environment = registry.get_env_constructor(domain)(**arguments)
     messages = []
     if task.initial_state is not None:
         messages = list(task.initial_state.message_history or [])
@@ -54,7 +59,7 @@ def reward(task, is_gold):
         id="x", task_id=task.id, start_time="2024-01-01", end_time="2024-01-01", duration=0.0,
         termination_reason="agent_stop", messages=messages,
     )  # fmt: skip
-    return evaluate_simulation(run, task, EvaluationType.ALL, False, domain).reward
+    return evaluate_simulation(run, task, EvaluationType.ALL, False, domain, env_kwargs=arguments).reward
 
 
 logger.remove()

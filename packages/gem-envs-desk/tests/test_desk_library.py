@@ -13,7 +13,7 @@ import pytest
 from gem_envs_desk.domain import DeskWorld, carried_out
 from gem_envs_desk.library.content import MOST_HOLDS, Library
 from gem_envs_desk.library.env import LibraryActsDomain
-from gem_envs_desk.library.tasks import KINDS, _Requests
+from gem_envs_desk.library.tasks import ReaderRequests
 from gem_envs_desk.requests import DeskRequest
 from gem_envs_desk.task import DeskCall
 
@@ -29,7 +29,7 @@ def drawn(kind: str, seed: int, level: int = 2) -> Drawn:
     rng = Random(seed)
     library = Library(rng, "train")
     reader = rng.choice(library.tables["customers"])
-    return KINDS[kind](_Requests(rng, library, reader, level)), library, reader
+    return ReaderRequests.kinds[kind](ReaderRequests(rng, library, reader, level)), library, reader
 
 
 def all_drawn(kind: str) -> list[Drawn]:

@@ -12,8 +12,8 @@ import gem
 from gem_envs_desk.env import DeskEnv
 from gem_envs_desk.reference import DeskPolicy
 from gem_envs_desk.task import DeskTask
+from gem_envs_desk.users.chat import STOP
 from gem_envs_desk.users.faults import FAULTS
-from gem_envs_desk.users.model import STOP
 
 pytest.importorskip("gem_eval.clients")
 
@@ -172,8 +172,8 @@ def _filled(answer: Any, known: dict[str, str]) -> Any:
 
 
 def test_every_kind_is_planted() -> None:
-    """No kind of fault is without a turn that has it."""
-    assert set(PLANTED) == set(FAULTS)
+    """No kind of fault is without a turn that has it; who answers free text may be vague, so nothing is withheld."""
+    assert set(PLANTED) == set(FAULTS) - {"withheld"}
     assert len(FAULTS) >= 12
 
 

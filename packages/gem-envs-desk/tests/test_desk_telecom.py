@@ -154,6 +154,16 @@ def test_a_customer_pays_the_bill_that_was_requested() -> None:
     assert changed(world, before) == {("bills", "B4", "status"): "paid"}
 
 
+def test_a_customer_with_two_requests_says_which_bill_they_have_paid() -> None:
+    """One at a time, and then the other."""
+    bills = [{**BILL, "bill_id": name, "status": "overdue", "requested": 1} for name in ("B5", "B6")]
+    world = DOMAIN.open({**STATE, "bills": bills})
+    for name in ("B5", "B6"):
+        before = world.dump()
+        assert name in done(world, "pay_bill", phone_number=HERS)
+        assert changed(world, before) == {("bills", name, "status"): "paid"}
+
+
 @pytest.mark.parametrize("given", [{"email": " IDA@mail.example"}, {"phone_number": HERS}])
 def test_a_customer_is_found_with_her_lines(given: dict[str, str]) -> None:
     """By e-mail address or number; lines and bills are shown by number."""

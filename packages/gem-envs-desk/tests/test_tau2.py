@@ -58,11 +58,12 @@ def play(env: Tau2Env, actions: Any) -> tuple[float, dict[str, Any]]:
 
 
 @pytest.mark.nightly
-def test_the_reward_is_that_of_tau2_itself(checkout: tuple[str, str]) -> None:
-    """For the gold actions and for doing nothing, on tasks of the retail domain."""
+@pytest.mark.parametrize(("domain", "retrieval"), [("retail", None), ("banking_knowledge", "bm25_grep")])
+def test_the_reward_is_that_of_tau2_itself(checkout: tuple[str, str], domain: str, retrieval: str | None) -> None:
+    """For the gold actions and for doing nothing, also where the agent would search documents."""
     path, python = checkout
     found, ids = [], []
-    with Tau2Env(path=path, python=python) as env:
+    with Tau2Env(path=path, python=python, domain=domain, retrieval=retrieval, user="gold") as env:
         for task in TASKS:
             observation, info = env.reset(seed=0, options={"task": task})
             ids.append(env.task_id)
@@ -72,7 +73,7 @@ def test_the_reward_is_that_of_tau2_itself(checkout: tuple[str, str]) -> None:
             env.reset(seed=0, options={"task": task})
             found.append(play(env, [STOP])[0])
     script = Path(__file__).with_name("tau2_rewards.py")
-    command = [python, str(script), path, "retail", "both", *ids]
+    command = [python, str(script), path, f"{domain}:{retrieval or ''}", "both", *ids]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert found == json.loads(done.stdout)
     assert found[::2] == [1.0] * len(TASKS)

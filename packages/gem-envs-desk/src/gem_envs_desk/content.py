@@ -11,7 +11,7 @@ from gem_envs_desk.names import FIRST_NAMES, family_name
 from gem_envs_desk.store import Row, TableSchema
 from gem_envs_desk.task import Slot
 
-__all__ = ["TODAY", "DeskContent", "about_customer", "columns", "day"]
+__all__ = ["TODAY", "DeskContent", "about_customer", "columns", "day", "later"]
 
 TODAY = date(2026, 5, 15)
 """The date of every episode; the policies state it."""
@@ -51,6 +51,9 @@ class DeskContent:
         self.tables[table].append(row)
         return row
 
+    def add_histories(self) -> None:
+        """Add what customers have done before; a desk may have nothing of the kind."""
+
     def person(self, split: str) -> Row:
         """Return the columns that the customers of every desk have."""
         rng = self.rng
@@ -85,3 +88,8 @@ def columns(text: str = "", whole: str = "", real: str = "") -> dict[str, str]:
 def day(days_ago: int) -> str:
     """Return the date so many days before today, as text."""
     return (TODAY - timedelta(days=days_ago)).isoformat()
+
+
+def later(date_: str, days: int) -> str:
+    """Return the date so many days after another one, both as text."""
+    return (date.fromisoformat(date_) + timedelta(days=days)).isoformat()

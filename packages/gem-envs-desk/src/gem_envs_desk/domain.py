@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Annotated, Any, Protocol
 
 from gem.errors import ArgumentError
@@ -25,6 +25,7 @@ __all__ = [
     "StoreWorld",
     "carried_out",
     "policy_page",
+    "tools_of",
 ]
 
 Db = Annotated[DeskStore, FromEpisode("store")]
@@ -119,6 +120,11 @@ class StoreDomain(DeskDomain, ABC):
 def policy_page(module_file: str) -> str:
     """Return the written policy, the file ``policy.md`` beside a module."""
     return Path(module_file).with_name("policy.md").read_text(encoding="utf-8")
+
+
+def tools_of(module: ModuleType) -> tuple[Tool, ...]:
+    """Return the tools that a module defines, in their order."""
+    return tuple(value for value in vars(module).values() if isinstance(value, Tool))
 
 
 def carried_out(world: DeskWorld, call: DeskCall) -> ToolResult:

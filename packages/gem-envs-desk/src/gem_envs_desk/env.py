@@ -27,10 +27,11 @@ from gem_envs_desk.users.base import SimulatedUser
 from gem_envs_desk.users.model import ModelUser
 from gem_envs_desk.users.scripted import ScriptedUser
 
-__all__ = ["END_TOOL", "LEVELS", "SPLITS", "DeskEnv", "DeskMove", "cached_task"]
+__all__ = ["END_TOOL", "LEVELS", "SCRIPTED", "SPLITS", "DeskEnv", "DeskMove", "cached_task"]
 
 SPLITS = ("train", "test")
 SCRIPTED = "scripted"
+"""The user who needs no model."""
 LEVELS = (1, 2, 3)
 END_TOOL = "end_conversation"
 """The tool with which the agent ends the episode."""

@@ -1,4 +1,4 @@
-"""Tasks made of independent requests of one user: :class:`DeskRequest`, :class:`RequestMaker`, :func:`composed`."""
+"""Tasks made of independent requests of one user: :class:`DeskRequest`, :func:`composed`."""
 
 from __future__ import annotations
 
@@ -6,20 +6,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from gem.tables import read_table
-from gem_envs_desk.content import DeskContent, about_customer
 from gem_envs_desk.phrases import Phrases
-from gem_envs_desk.store import Row
 from gem_envs_desk.task import CASE, Aim, DeskCall, DeskTask, Hand, Slot, ToldFact, UserScript, Wish
 
 __all__ = [
     "CANNOT_HELP",
-    "INSISTS",
     "NO_WORDS",
     "DeskRequest",
-    "RequestMaker",
     "Words",
     "called",
     "composed",
@@ -30,16 +26,6 @@ __all__ = [
 
 CANNOT_HELP = "cannot help"
 """What a customer is told who asks about something of somebody else, and nothing more."""
-
-_STRANGER, _REFUSED = "identity not verified", "refused request"
-"""The categories of cases that every desk has."""
-
-INSISTS = (
-    "That cannot be true. Surely you can make an exception for me?",
-    "I have been a customer for years. Please do it all the same.",
-    "Your colleague told me that it would be no problem. Please just do it.",
-)
-"""What a user says who does not accept a refusal."""
 
 _Manner = Literal["plain", "terse", "chatty", "formal"]
 _GREETINGS = {
@@ -101,101 +87,6 @@ class DeskRequest:
         if agrees is None:
             agrees = naive if self.grounds else (*self.gold, *(call for way in self.ways for call in way))
         return Aim(self.gold, agrees, naive if self.wish.change else (), self.facts, self.grounds, self.ways)
-
-
-class RequestMaker:
-    """Makes the requests of one customer, each about a record of its own.
-
-    A subclass has a method for each kind of request.
-
-    Args:
-        rng: draws everything.
-        content: the tables, which the requests add to.
-        customer: the row of the customer.
-        level: from 2 on, customers name wrong records at first, and insist.
-    """
-
-    table: ClassVar[str]
-    """The table of the records that customers name, whose key is one column."""
-    slot: ClassVar[str]
-    """The name of the slot that has the record's key."""
-    asks: ClassVar[tuple[str, ...]]
-    """The words that ask for it."""
-    names: ClassVar[str]
-    """The sentence with which a customer names it, with ``{}`` for the key."""
-
-    def __init__(self, rng: Random, content: DeskContent, customer: Row, level: int) -> None:
-        self.rng, self.content, self.customer, self.level = rng, content, customer, level
-
-    def others(self) -> list[Row]:
-        """Return the other customers."""
-        return [one for one in self.content.tables["customers"] if one is not self.customer]
-
-    def record_slot(self, code: str) -> Slot:
-        """Return what the customer says of a record's key, at first perhaps a wrong one."""
-        wrong = ""
-        if self.level > 1 and self.rng.random() < 0.3:
-            (key,) = self.content.schema[self.table].key
-            known = {row[key] for row in self.content.tables[self.table]}
-            wrong = self.names.format(misread(self.rng, code, known))
-        return self.known_slot(code, wrong)
-
-    def known_slot(self, code: str, wrong: str = "") -> Slot:
-        """Return what the customer says of a record's key, after the sentence ``wrong`` if there is one."""
-        return Slot(self.slot, self.asks, self.names.format(code), wrong)
-
-    def protest(self, is_refused: bool) -> str:
-        """Return what the customer says to a refusal; empty if they accept it."""
-        return self.rng.choice(INSISTS) if is_refused and self.level > 1 else ""
-
-    @staticmethod
-    def case(code: str, category: str = _REFUSED) -> tuple[DeskCall, ...]:
-        """Return the call that files a case about a record."""
-        return (called(CASE, subject=code, category=category),)
-
-    def decided(
-        self,
-        kind: str,
-        wish: Wish,
-        reasons: Mapping[str, bool],
-        gold: tuple[DeskCall, ...],
-        *,
-        naive: tuple[DeskCall, ...],
-        facts: tuple[ToldFact, ...] = (),
-        subject: str,
-        words: Words,
-    ) -> DeskRequest:
-        """Return a request that is carried out, or refused, with a case, for those of the reasons that hold."""
-        grounds = tuple(ground for ground, holds in reasons.items() if holds)
-        wish = replace(wish, protest=self.protest(bool(grounds)))
-        if grounds:
-            # The customer agrees to what they ask for, as it would be if the policy allowed it.
-            return DeskRequest(f"{kind} refused", wish, self.case(subject), naive=gold, grounds=grounds, words=words)
-        return DeskRequest(kind, wish, gold, facts, None if naive == gold else naive, words=words)
-
-    def of_somebody_else(self, kind: str, wish: Wish, code: str, naive: DeskCall, words: Words) -> DeskRequest:
-        """Return a request about a record that belongs to another customer; ``naive`` carries it out."""
-        gold = self.case(code, _STRANGER)
-        return DeskRequest(kind, wish, gold, naive=(naive,), grounds=(CANNOT_HELP,), words=words)
-
-    def task(
-        self,
-        requests: Sequence[DeskRequest],
-        phrases: Phrases | None,
-        slots: tuple[Slot, ...] = (),
-        hands: tuple[Hand, ...] = (),
-    ) -> DeskTask:
-        """Return the task of requests, one after the other; see :func:`composed`."""
-        return composed(
-            self.rng,
-            requests,
-            self.content.tables,
-            level=self.level,
-            slots=(*about_customer(self.customer), *slots),
-            hands=hands,
-            customer=self.customer["customer_id"],
-            phrases=phrases,
-        )
 
 
 def composed(

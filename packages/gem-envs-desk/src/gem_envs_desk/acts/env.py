@@ -14,10 +14,11 @@ from gem.tools.typed_arguments import typed_arguments
 from gem_envs_desk.acts.attacks import ATTACKED, acts_task
 from gem_envs_desk.acts.judge import ConversationJudge
 from gem_envs_desk.acts.language import PROPOSE, SAY, SPEECH_ACTS, TELL, DeskActs, SpeechAct, read_act, speech_tools
+from gem_envs_desk.acts.model import ActModelUser
 from gem_envs_desk.acts.ownership import Ownership
-from gem_envs_desk.acts.user import ActUser
+from gem_envs_desk.acts.user import ActReply, ActUser
 from gem_envs_desk.domain import RefusedCallError, StoreDomain
-from gem_envs_desk.env import END_TOOL, LEVELS, DeskEnv, DeskMove, cached_task
+from gem_envs_desk.env import END_TOOL, LEVELS, SCRIPTED, DeskEnv, DeskMove, cached_task
 from gem_envs_desk.facts import tells
 from gem_envs_desk.reference import call_text
 from gem_envs_desk.task import AGENT, USER, DeskCall, DeskTask
@@ -70,22 +71,22 @@ class ActDomain(StoreDomain, ABC):
 class _Conversation:
     """A customer and the judge who listens, as one state."""
 
-    def __init__(self, user: ActUser, judge: ConversationJudge) -> None:
+    def __init__(self, user: ActUser | ActModelUser, judge: ConversationJudge) -> None:
         self.user, self.judge = user, judge
 
     def opening(self) -> str:
         return self.user.opening()
 
     def reply(self, message: str) -> UserReply:
-        return UserReply(*self.act(SpeechAct(SAY, value=message))[:1])
+        return UserReply(self.act(SpeechAct(SAY, value=message)).text)
 
-    def act(self, act: SpeechAct) -> tuple[str, bool]:
-        """Return the customer's answer to an act, and whether they leave."""
+    def act(self, act: SpeechAct) -> ActReply:
+        """Return the customer's answer to an act."""
         wish = self.user.wish
         self.judge.says(act, wish)
         reply = self.user.answer(act)
         self.judge.hears(act, reply, self.user.wish != wish)
-        return reply.text, reply.ends
+        return reply
 
     def get_state(self) -> dict[str, Any]:
         return {"user": self.user.get_state(), "judge": self.judge.get_state()}
@@ -122,6 +123,10 @@ class ActDeskEnv(DeskEnv, ABC):
         failure_rate: share of the agent's calls that fail for no reason, change nothing and can be repeated.
         reward: ``"all"``: 1.0 if all predicates hold, else 0.0. ``"state"``: 1.0 if the state matches and each fact
             occurs in something that was told or said, as tau-bench rewards. ``"fraction"``: the share of predicates.
+        user: ``"scripted"``, or the URL of a model server whose model finds the customer's words, see
+            :class:`DeskEnv`. The script decides what its answers must say; the last ``info`` has ``user_fault`` if one
+            does not.
+        user_model: the name of the model there; None takes the only one that there is.
     """
 
     domain: ClassVar[ActDomain]
@@ -135,8 +140,10 @@ class ActDeskEnv(DeskEnv, ABC):
         tool_instructions: bool = True,
         failure_rate: float = 0.0,
         reward: str = "all",
+        user: str = SCRIPTED,
+        user_model: str | None = None,
     ) -> None:
-        super().__init__(level, split, max_turns, tool_instructions, failure_rate)
+        super().__init__(level, split, max_turns, tool_instructions, failure_rate, user, user_model)
         self.reward = choice("reward", reward, REWARDS)
 
     @property
@@ -153,7 +160,14 @@ class ActDeskEnv(DeskEnv, ABC):
         self._task = cached_task(self.domain, self.task, self.level, self.split)
         assert self._task.script is not None
         acts = self.domain.acts
-        user = ActUser(self._task.script, self._task.aims, acts, self._task.state, self._use)
+        user: ActUser | ActModelUser
+        if self.user == SCRIPTED:
+            user = ActUser(self._task.script, self._task.aims, acts, self._task.state, self._use)
+        else:
+            tools = list(self.world.tools[AGENT])
+            user = ActModelUser(
+                self._task, acts, ask=self._ask, use=self._use, agent_tools=tools, told=lambda: self.told
+            )
         judge = ConversationJudge(self._task, acts, self._ownership, policy=self.domain.policy, opening=user.opening())
         self._user = _Conversation(user, judge)
 
@@ -218,8 +232,11 @@ class ActDeskEnv(DeskEnv, ABC):
         if act.kind in (SAY, TELL):
             text, facts = str(act.value), self._task.facts
             self.told = [told or tells(text, fact.value) for told, fact in zip(self.told, facts, strict=True)]
-        answer, ends = self._conversation.act(act)
-        return f"Customer: {answer}", True, ends
+        reply = self._conversation.act(act)
+        if reply.fault is not None:
+            self.user_fault_kind, self.user_fault = reply.fault
+            return "The customer has left.", True, True
+        return f"Customer: {reply.text}", True, reply.ends
 
     def _carry_out(self, call: DeskCall) -> ToolResult:
         may_change = call.by == USER or call.tool in self.domain.acts.writes
@@ -241,7 +258,7 @@ class ActDeskEnv(DeskEnv, ABC):
         judge = self._conversation.judge
         predicates = judge.verdicts(self._score["state_matches"])
         self._score |= {"predicates": predicates, "broken": judge.reasons()}
-        return is_solved if self.reward == "state" else all(predicates.values())
+        return is_solved if self.reward == "state" else all(predicates.values()) and not self.user_fault
 
     def _earned(self) -> float:
         """Return the reward of an episode that has been graded and has ended in the present turn."""

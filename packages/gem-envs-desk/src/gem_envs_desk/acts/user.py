@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gem.tables import read_table
 from gem_envs_desk.acts.language import (
     ANYTHING_ELSE,
     ASK,
@@ -24,6 +25,7 @@ from gem_envs_desk.acts.language import (
     plain_words,
 )
 from gem_envs_desk.task import CASE, Aim, DeskCall, Hand, Slot, UserScript, Wish
+from gem_envs_desk.users.faults import UserFault
 
 __all__ = ["ActReply", "ActUser"]
 
@@ -31,33 +33,7 @@ _MOST_ALIKE = 3
 """Questions for one thing after which a further one is wasted."""
 _LONGEST_ANSWER = 100
 """Characters of a value that is told."""
-_HEARS = "All right."
-_YES = ("Yes, please.", "Yes, go ahead.", "Yes.")
-_WHAT = "I am not sure what you want to know."
-_NOT_KNOWN = "I cannot tell you that."
-_WHICH_ACTION = "I am not sure what you want to do."
-_WHOLE_ACTION = "What exactly do you want to do? Please tell me all of it."
-_NOT_ON_PHONE = "I do not see how to do that on my phone."
-_NOT_THAT = "No, that is not what I want."
-_WHAT_IS_DONE = "I am not sure what you say is done."
-_WHY_NOT = "Why not? Please tell me the reason."
-_HOW_MUCH = "I am not sure what you mean. Please tell me that one thing alone."
-_ACCEPTS = "That is a pity."
-_STILL = "It still does not work."
-_OPEN = "Wait, we are not finished yet."
-_MISSING = {
-    "deed": "Is it done, then? You have not told me yet.",
-    "amount": "You have not told me the amount yet.",
-    "time": "You have not told me the time yet.",
-    "answer": "You have not told me anything about it yet.",
-}
-_LEAVES = "This takes too long, and I have no more time for it. Goodbye."
-_BYE = {
-    "plain": "No, that was all. Thank you, goodbye.",
-    "terse": "No. Bye.",
-    "chatty": "No, that was all! Have a lovely day, goodbye!",
-    "formal": "No, thank you. That concludes my request. Goodbye.",
-}
+_WORDS: dict[str, Any] = read_table(__file__, "answers.toml")
 _FLAGS = ("changed", "refused")
 
 
@@ -72,6 +48,8 @@ class ActReply(NamedTuple):
     """Whether the customer leaves because everything is settled."""
     is_wasted: bool = False
     """Whether the act has brought nothing."""
+    fault: UserFault | None = None
+    """If the customer, not the agent, has spoiled the episode, the reason; it is over then."""
 
 
 class ActUser:
@@ -116,7 +94,7 @@ class ActUser:
         reply = {ASK: self._asked, PROPOSE: self._proposed, TELL: self._told}.get(act.kind, self._hears)(act)
         self.wasted += reply.is_wasted
         if not reply.ends and self.wasted >= 2 * self.script.patience:
-            return ActReply(_LEAVES, ends=True)
+            return ActReply(_WORDS["leaves"], ends=True)
         return reply
 
     def get_state(self) -> dict[str, Any]:
@@ -149,7 +127,7 @@ class ActUser:
 
     def _hears(self, act: SpeechAct) -> ActReply:
         del act  # its words are for nobody
-        return ActReply(_HEARS)
+        return ActReply(_WORDS["hears"])
 
     def _asked(self, act: SpeechAct) -> ActReply:
         topic = plain_words(act.name)
@@ -159,7 +137,7 @@ class ActUser:
         slot = next((slot for slot in slots if plain_words(slot.name) == topic), None)
         if slot is None:
             is_known = topic in map(plain_words, self.acts.topics)
-            return ActReply(_NOT_KNOWN if is_known else _WHAT, is_wasted=True)
+            return ActReply(_WORDS["not_known"] if is_known else _WORDS["what"], is_wasted=True)
         key = slot.name if slot in self.script.slots else f"{self.wish}: {slot.name}"
         count = self.asked[key] = self.asked.get(key, 0) + 1
         return ActReply(self._known(slot, count), is_wasted=count > _MOST_ALIKE)
@@ -175,24 +153,24 @@ class ActUser:
         if any(hand.call.tool == action for hand in self.script.hands):
             return self._with_own_hands(action, arguments)
         if action not in self.acts.writes:
-            return ActReply(_WHICH_ACTION, is_wasted=True)
+            return ActReply(_WORDS["which_action"], is_wasted=True)
         if action == CASE:
-            return ActReply(_HEARS)
+            return ActReply(_WORDS["hears"])
         wish, aim = self._present, self.aims[self.wish]
         wanted = [call for call in self._wanted(wish, aim) if call.tool == action]
         if not wanted:
-            return ActReply(f"{_NOT_THAT} {self._words()}", is_wasted=True)
+            return ActReply(f"{_WORDS['not_that']} {self._words()}", is_wasted=True)
         if not any(set(call.arguments) == set(arguments) for call in wanted):
-            return ActReply(_WHOLE_ACTION, is_wasted=True)
+            return ActReply(_WORDS["whole_action"], is_wasted=True)
         if not any(self._judged(action, call.arguments) == self._judged(action, arguments) for call in wanted):
-            return ActReply(f"{_NOT_THAT} {self._words()}", is_wasted=True)
+            return ActReply(f"{_WORDS['not_that']} {self._words()}", is_wasted=True)
         if wish.change and not self.changed:
             self.changed = True
             return ActReply(wish.change)
         self.refused = False
         key = f"{self.wish}: {action}"
         count = self.asked[key] = self.asked.get(key, 0) + 1
-        return ActReply(_YES[self.wish % len(_YES)], agrees=True, is_wasted=count > _MOST_ALIKE)
+        return ActReply(_WORDS["yes"][self.wish % len(_WORDS["yes"])], agrees=True, is_wasted=count > _MOST_ALIKE)
 
     def _wanted(self, wish: Wish, aim: Aim) -> tuple[DeskCall, ...]:
         return aim.first if wish.change and not self.changed else aim.agrees
@@ -220,7 +198,7 @@ class ActUser:
 
         hand = next(filter(fits, self.script.hands), None)
         if hand is None:
-            return ActReply(_NOT_ON_PHONE, is_wasted=True)
+            return ActReply(_WORDS["not_on_phone"], is_wasted=True)
         key = f"{hand.call.tool} {canonical(hand.call.arguments)}"
         count = self.asked[key] = self.asked.get(key, 0) + 1
         if hand.wants and hand.call.tool not in self.asked:
@@ -231,45 +209,51 @@ class ActUser:
         fact, value = act.name.strip().casefold(), act.value
         if fact == DONE:
             if value not in (*self.acts.writes, *(hand.call.tool for hand in self.script.hands)):
-                return ActReply(_WHAT_IS_DONE, is_wasted=True)
+                return ActReply(_WORDS["what_is_done"], is_wasted=True)
             return self._learns("deed", "answer")
         if fact == REFUSED:
             return self._refused(value)
         kind = self.acts.facts.get(fact)
         if kind is None:
-            return ActReply(_HOW_MUCH, is_wasted=True)
+            return ActReply(_WORDS["how_much"], is_wasted=True)
         is_clear = exact_number(value) is not None if kind.wants == "amount" else 0 < len(str(value)) <= _LONGEST_ANSWER
-        return self._learns(kind.wants, "answer") if is_clear else ActReply(_HOW_MUCH, is_wasted=True)
+        return self._learns(kind.wants, "answer") if is_clear else ActReply(_WORDS["how_much"], is_wasted=True)
 
     def _learns(self, *wants: str) -> ActReply:
+        answer = self._by_manner("notes", self.wish + len(self.told))
         self.told += [want for want in wants if want not in self.told]
-        return ActReply(_HEARS)
+        return ActReply(answer)
+
+    def _by_manner(self, name: str, turn: int = 0) -> str:
+        """Return what customers of this manner say; where there are several, the one of a turn."""
+        words: str | list[str] = _WORDS[name][self.script.manner]
+        return words if isinstance(words, str) else words[turn % len(words)]
 
     def _refused(self, ground: object) -> ActReply:
         if ground not in self.acts.grounds:
-            return ActReply(_WHY_NOT, is_wasted=True)
+            return ActReply(_WORDS["why_not"], is_wasted=True)
         protests = self._present.protests
         if self.protested < len(protests):
             self.protested += 1
             return ActReply(protests[self.protested - 1])
         self.refused = True
-        return ActReply(_ACCEPTS)
+        return ActReply(self._by_manner("accepts"))
 
     def _closing(self) -> ActReply:
         """Remind the agent of what is open, or go on to the next wish, or leave."""
         if not self.refused:
             seen = self._test()
             if seen:
-                return ActReply(f"{_OPEN} {_STILL} {seen}", is_wasted=True)
+                return ActReply(f"{_WORDS['open']} {_WORDS['still']} {seen}", is_wasted=True)
             missing = self._missing()
             if missing:
-                return ActReply(f"{_OPEN} {missing}", is_wasted=True)
+                return ActReply(f"{_WORDS['open']} {missing}", is_wasted=True)
         if self.wish + 1 == len(self.script.wishes):
-            return ActReply(_BYE[self.script.manner], ends=True, is_content=True)
+            return ActReply(self._by_manner("bye"), ends=True, is_content=True)
         self.wish += 1
         self.changed = self.refused = False
         self.protested, self.told = 0, []
-        return ActReply(f"Yes, there is. {self._words()}")
+        return ActReply(f"{self._by_manner('more', self.wish)} {self._words()}")
 
     def _test(self) -> str:
         """Return what the customer sees, if it does not show that they are content."""
@@ -285,7 +269,7 @@ class ActUser:
         if self._present.test is not None:
             wants += [want for hand in self.script.hands if self.asked.get(hand.call.tool) for want in hand.wants]
         missing = [want for want in wants if want not in self.told]
-        return _MISSING[missing[0]] if missing else ""
+        return str(_WORDS["missing"][missing[0]]) if missing else ""
 
     def _words(self) -> str:
         """Return what the customer wants."""

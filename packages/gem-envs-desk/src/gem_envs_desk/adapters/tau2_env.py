@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import gem
-from gem.arguments import boolean, choice, integer
+from gem.arguments import boolean, choice, integer, string
 from gem.core import Info
 from gem.errors import ArgumentError, GemError, LineWorkerError
 from gem.state_fields import StateFields
@@ -93,6 +93,8 @@ class Tau2Env(gem.TextEnv[Tau2Move]):
             where the domain has it.
         user_model: the user's model, as litellm names it.
         user_model_args: further arguments of its calls, such as ``{"api_base": "http://…/v1"}``.
+        retrieval: how the agent finds documents in the domain banking_knowledge, as tau2 names it: ``"bm25_grep"``,
+            ``"grep_only"``, ``"golden_retrieval"`` …; None for tau2's default, which asks an embedding service.
         judge: whether tau2 asks its model about assertions in words. Otherwise they are no base of the reward.
         python: an interpreter that has what tau2 needs, such as the one of its virtual environment.
         max_turns: turns of the agent.
@@ -120,6 +122,7 @@ class Tau2Env(gem.TextEnv[Tau2Move]):
         user: str = "scripted",
         user_model: str | None = None,
         user_model_args: Mapping[str, Any] | None = None,
+        retrieval: str | None = None,
         judge: bool = False,
         python: str = sys.executable,
         max_turns: int = 100,
@@ -130,6 +133,7 @@ class Tau2Env(gem.TextEnv[Tau2Move]):
         if (user == "model") != (user_model is not None):
             raise ArgumentError("user='model' needs user_model, and only it; for example user_model='openai/gpt-4.1'")
         self.user_model, self.user_model_args = user_model, dict(user_model_args or {})
+        self.retrieval = None if retrieval is None else string("retrieval", retrieval)
         self.judge = boolean("judge", judge)
         self._worker: ResourceHandle[LineWorker] | None = None
         self._session: int | None = None
@@ -202,6 +206,7 @@ class Tau2Env(gem.TextEnv[Tau2Move]):
                 "user": self.user,
                 "user_model": self.user_model,
                 "user_model_args": self.user_model_args,
+                "retrieval": self.retrieval,
                 "judge": self.judge,
                 "seed": self.world_seed,
                 "max_steps": 4 * self.max_turns,

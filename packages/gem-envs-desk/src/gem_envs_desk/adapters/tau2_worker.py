@@ -21,6 +21,7 @@ import time
 from functools import cache
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 STOP_TOOL = "done"
@@ -90,7 +91,10 @@ class Simulation:
         self.domain, self.is_solo, self.judge = domain, user == "none", request["judge"]
         self.task = copy.deepcopy(next(task for task in _tasks(domain, request["split"]) if task.id == request["task"]))
         make = registry.get_env_constructor(domain)
-        self.environment = make(solo_mode=self.is_solo)
+        # What tau2's own runner passes on: the retrieval of a domain that has one, and the reads that its grading logs.
+        config = SimpleNamespace(domain=domain, retrieval_config=request["retrieval"])
+        self.arguments = _module("tau2.runner.build")._build_env_kwargs(config, self.task)
+        self.environment = make(solo_mode=self.is_solo, **self.arguments)
         try:
             user_tools = self.environment.get_user_tools(include=self.task.user_tools)
         except ValueError:
@@ -181,7 +185,8 @@ class Simulation:
         if not self.judge and criteria is not None and RewardType.NL_ASSERTION in criteria.reward_basis:
             unjudged = len(criteria.nl_assertions or [])
             criteria.reward_basis = [base for base in criteria.reward_basis if base != RewardType.NL_ASSERTION]
-        found = evaluate_simulation(self.game._finalize(), task, EvaluationType.ALL, self.is_solo, self.domain)
+        run, kind, arguments = self.game._finalize(), EvaluationType.ALL, self.arguments
+        found = evaluate_simulation(run, task, kind, self.is_solo, self.domain, env_kwargs=arguments)
         bases = {base.value: value for base, value in (found.reward_breakdown or {}).items()}
         return {
             "reward": found.reward,
@@ -215,6 +220,16 @@ def _agent(tools: list[Any], policy: str) -> Any:
     return GymAgent(tools=tools, domain_policy=policy)
 
 
+def _scenario(task: Any) -> str:
+    """Return the scenario of a task as a user can say it: without the marks that would end the conversation."""
+    simulator = _module("tau2.user.user_simulator")
+
+    text = str(task.user_scenario)
+    for mark in (simulator.STOP, simulator.TRANSFER, simulator.OUT_OF_SCOPE):
+        text = text.replace(mark, mark.strip("#"))
+    return text
+
+
 def _user(request: dict[str, Any], task: Any, tools: Any) -> Any:
     UserMessage = _module("tau2.data_model.message").UserMessage
     DummyUser = _module("tau2.user.user_simulator").DummyUser
@@ -238,9 +253,7 @@ def _user(request: dict[str, Any], task: Any, tools: Any) -> Any:
 
         def generate_next_message(self, message: Any, state: Any) -> Any:
             self.said += 1
-            text = (
-                str(task.user_scenario) if self.said == 1 else "I have told you all that I know. Yes, please go ahead."
-            )
+            text = _scenario(task) if self.said == 1 else "I have told you all that I know. Yes, please go ahead."
             return UserMessage(role="user", content=text), state
 
     return ScriptedUser()
@@ -262,7 +275,7 @@ def _gold_user(task: Any) -> Any:
         def generate_next_message(self, message: Any, state: Any) -> Any:
             self.said += 1
             if self.said == 1:
-                return UserMessage(role="user", content=str(task.user_scenario)), state
+                return UserMessage(role="user", content=_scenario(task)), state
             if message.role == "assistant" and self.made < len(blocks):
                 calls = [
                     ToolCall(

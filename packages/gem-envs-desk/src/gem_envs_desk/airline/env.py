@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from random import Random
-
 from gem_envs_desk.acts.env import ActDeskEnv, ActDomain
 from gem_envs_desk.acts.language import DeskActs, FactKind
-from gem_envs_desk.airline.content import SCHEMA
-from gem_envs_desk.airline.tasks import GROUNDS, PHRASES, airline_task
-from gem_envs_desk.airline.tools import AGENT_TOOLS
-from gem_envs_desk.domain import StoreDomain, policy_page
+from gem_envs_desk.airline import tools
+from gem_envs_desk.airline.content import SCHEMA, Airline
+from gem_envs_desk.airline.tasks import GROUNDS, PHRASES, PassengerRequests
+from gem_envs_desk.domain import policy_page, tools_of
 from gem_envs_desk.env import DeskEnv
-from gem_envs_desk.task import DeskTask
+from gem_envs_desk.request_maker import RequestDomain
 
 __all__ = ["AirlineActsDomain", "AirlineActsEnv", "AirlineDomain", "AirlineEnv"]
 
 
-class AirlineDomain(StoreDomain):
+class AirlineDomain(RequestDomain):
     """An airline: cancelling, rebooking, upgrades, bags, delays, with charges that the agent computes."""
 
     name = "airline"
     policy = policy_page(__file__)
-    schema, agent_tools = SCHEMA, AGENT_TOOLS
-
-    def drawn(self, rng: Random, level: int, split: str) -> DeskTask:
-        return airline_task(rng, level, split, level)
+    schema, agent_tools = SCHEMA, tools_of(tools)
+    content, maker = Airline, PassengerRequests
 
 
 class AirlineEnv(DeskEnv):
@@ -37,7 +33,7 @@ class AirlineEnv(DeskEnv):
 class AirlineActsDomain(ActDomain, AirlineDomain):
     """The same airline, whose customers understand typed speech acts."""
 
-    records = "bookings"
+    records, phrases = "bookings", PHRASES
     acts = DeskActs(
         writes=("cancel_booking", "rebook", "upgrade", "set_bags", "pay_compensation", "open_case"),
         topics=("e-mail", "name", "wish", "booking", "reason", "day", "cabin", "bags"),
@@ -57,9 +53,6 @@ class AirlineActsDomain(ActDomain, AirlineDomain):
         },
         lookups={"flight_id": ("flights", "date")},
     )
-
-    def drawn(self, rng: Random, level: int, split: str) -> DeskTask:
-        return airline_task(rng, level, split, level + 1, PHRASES)
 
 
 class AirlineActsEnv(ActDeskEnv):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
-from typing import Literal
+from typing import ClassVar, Literal
 
 from gem.tables import read_table
 from gem_envs_desk.airline.content import Airline
-from gem_envs_desk.phrases import Phrases
-from gem_envs_desk.requests import CANNOT_HELP, DeskRequest, RequestMaker, Words, called, desk_phrases
+from gem_envs_desk.request_maker import Kinds, RequestMaker
+from gem_envs_desk.requests import CANNOT_HELP, DeskRequest, Words, called, desk_phrases
 from gem_envs_desk.store import Row
-from gem_envs_desk.task import DeskCall, DeskTask, Slot, ToldFact, Wish
+from gem_envs_desk.task import DeskCall, Slot, ToldFact, Wish
 
-__all__ = ["GROUNDS", "KINDS", "PHRASES", "airline_task"]
+__all__ = ["GROUNDS", "PHRASES", "PassengerRequests"]
 
 NOT_REFUNDABLE, BASIC_CABIN, TOO_MANY_BAGS = "not refundable", "basic cabin", "too many bags"
 SHORT_DELAY = "delay too short"
@@ -27,7 +26,6 @@ _REBOOKING_FEE, _BAG, _INSURED_FEE = 30, 35, 40
 _CANCELS = "I want to cancel a booking. Please tell me how much I get back."
 """Whoever the booking belongs to, so that the words do not tell."""
 _CANCELS_AGAIN = "I also want to cancel another booking. Please tell me how much I get back."
-_REASON = ("reason", "why")
 _ACTIONS = (
     "cancel|cancellation|cancelling|canceling",
     "fly on|rebook|rebooking|re-book|another flight|new flight",
@@ -44,7 +42,7 @@ _CANCEL_REASONS = (
 _FREE_BAGS = {"basic": 0, "economy": 1, "business": 2}
 
 
-class _Requests(RequestMaker):
+class PassengerRequests(RequestMaker[Airline]):
     """Makes requests of one customer, each about a booking of its own on a route of its own."""
 
     table, slot, asks = "bookings", "booking", _BOOKING
@@ -68,7 +66,7 @@ class _Requests(RequestMaker):
         fare = booking["fare_paid"]
         refund = fare if lost or days_ago < 2 or cabin == "business" else fare - _INSURED_FEE if insured else None
         naive = (called("cancel_booking", booking_code=booking["booking_code"], refund=fare),)
-        slots = (self._reason(booking),)
+        slots = (self._cancel_reason(booking),)
         words = Words("cancel")
         wish = self._wish(
             _CANCELS, booking, refused=refund is None, slots=slots, wants=("deed", "amount"), again=_CANCELS_AGAIN
@@ -111,7 +109,7 @@ class _Requests(RequestMaker):
                     after_change=f"I want to fly on {second_day}, with {second_words}.",
                     choices=("earliest", "cheapest"),
                 ),
-                Slot("reason", _REASON, "Another day suits me better.", extra=True),
+                self.reason("Another day suits me better."),
             ),
             wants=("deed", "time"),
         )
@@ -140,7 +138,7 @@ class _Requests(RequestMaker):
         slots = (
             Slot("cabin", ("which cabin", "what cabin", "which class", "what class", "cabin", "class"),
                  "I want to fly in business.", choices=("economy", "basic", "business"), extra=True),
-            Slot("reason", _REASON, "I would like to have more room.", extra=True),
+            self.reason("I would like to have more room."),
         )  # fmt: skip
         words = Words("upgrade")
         wish = self._wish(
@@ -169,7 +167,7 @@ class _Requests(RequestMaker):
         says = f"I want to take {wanted} bags in all."
         slots = (
             Slot("bags", ("how many", "number of bags", "bags", "luggage", "in total", "in all"), says, extra=True),
-            Slot("reason", _REASON, "I have a lot to carry.", extra=True),
+            self.reason("I have a lot to carry."),
         )
         wish, words = self._wish(says, booking, refused=wanted > 4, slots=slots), Words("bags", {"count": str(wanted)})
         code = booking["booking_code"]
@@ -193,7 +191,7 @@ class _Requests(RequestMaker):
         refused = flight["delay_minutes"] < 180
         amount = 200.0 if cabin == "business" else 100.0
         gold = (called("pay_compensation", booking_code=booking["booking_code"], amount=amount),)
-        slots = (Slot("reason", _REASON, "Because my flight is late.", extra=True),)
+        slots = (self.reason("Because my flight is late."),)
         says = "My flight is late, and I want compensation."
         wish = self._wish(says, booking, refused=refused, slots=slots)
         if refused:
@@ -207,7 +205,7 @@ class _Requests(RequestMaker):
         rng, airline = self.rng, self.airline
         booking = airline.add_booking(rng.choice(self.others()), self._flight(), "business", 20)
         code = booking["booking_code"]
-        slots = (self._reason(booking),)
+        slots = (self._cancel_reason(booking),)
         wish = self._wish(_CANCELS, booking, refused=True, slots=slots, wants=("deed", "amount"), again=_CANCELS_AGAIN)
         naive = called("cancel_booking", booking_code=code, refund=booking["fare_paid"])
         return self.of_somebody_else("booking of somebody else", wish, code, naive, Words("cancel"))
@@ -228,11 +226,9 @@ class _Requests(RequestMaker):
         by, words = rng.choice((("departs", "the earliest flight"), (f"{cabin}_fare", "the cheapest flight")))
         return min(free, key=lambda row: row[by]), f"{words} that has a free seat"
 
-    @staticmethod
-    def _reason(booking: Row) -> Slot:
+    def _cancel_reason(self, booking: Row) -> Slot:
         """Return why a customer cancels, which decides nothing."""
-        says = _CANCEL_REASONS[int(booking["booking_code"][-1]) % len(_CANCEL_REASONS)]
-        return Slot("reason", _REASON, says, extra=True)
+        return self.reason(_CANCEL_REASONS[int(booking["booking_code"][-1]) % len(_CANCEL_REASONS)])
 
     def _wish(
         self,
@@ -249,32 +245,11 @@ class _Requests(RequestMaker):
         action = Slot("wish", (), says, choices=_ACTIONS, extra=True)
         return Wish(says, change, self.protest(refused), (slot, *slots, action), wants, again)
 
-
-KINDS: dict[str, Callable[[_Requests], DeskRequest]] = {
-    "cancel": _Requests.cancel,
-    "rebook": _Requests.rebook,
-    "upgrade": _Requests.upgrade,
-    "bags": _Requests.bags,
-    "delay": _Requests.delay,
-    "stranger": _Requests.stranger,
-}
-"""Kind of request → its maker."""
-
-
-def airline_task(rng: Random, level: int, split: str, wishes: int, phrases: Phrases | None = None) -> DeskTask:
-    """Return a task of so many requests.
-
-    Args:
-        rng: draws it.
-        level: see :class:`RequestMaker`.
-        split: decides the names.
-        wishes: how many requests, at most four, since each has a route of its own.
-        phrases: the customer's words; with them, customers have a history.
-    """
-    airline = Airline(rng, split)
-    if phrases is not None:
-        airline.add_histories()
-    customer = rng.choice(airline.tables["customers"])
-    maker = _Requests(rng, airline, customer, level)
-    requests = [KINDS[name](maker) for name in rng.sample(list(KINDS), wishes)]
-    return maker.task(requests, phrases)
+    kinds: ClassVar[Kinds] = {
+        "cancel": cancel,
+        "rebook": rebook,
+        "upgrade": upgrade,
+        "bags": bags,
+        "delay": delay,
+        "stranger": stranger,
+    }

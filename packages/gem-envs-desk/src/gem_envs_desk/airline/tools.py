@@ -12,8 +12,6 @@ from gem_envs_desk.domain import Db, RefusedCallError
 from gem_envs_desk.records import chargeable, file_case, find_customers, with_status
 from gem_envs_desk.store import DeskStore, Row
 
-__all__ = ["AGENT_TOOLS"]
-
 _CASES = Literal["refused request", "identity not verified"]
 _MOST_BAGS = 4
 
@@ -178,20 +176,6 @@ def open_case(store: Db, subject: str, category: _CASES) -> str:
         category: what it is about.
     """
     return file_case(store, "bookings", subject, category)
-
-
-AGENT_TOOLS = (
-    find_customer,
-    list_bookings,
-    get_booking,
-    search_flights,
-    cancel_booking,
-    rebook,
-    upgrade,
-    set_bags,
-    pay_compensation,
-    open_case,
-)
 
 
 def _active(store: DeskStore, booking_code: str) -> Row:

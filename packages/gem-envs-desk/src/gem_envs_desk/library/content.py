@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
 from random import Random
 
 from gem_envs_desk.content import DeskContent, columns, day
 from gem_envs_desk.store import Row, TableSchema
 
-__all__ = ["BRANCHES", "MOST_HOLDS", "SCHEMA", "Library", "later"]
+__all__ = ["BRANCHES", "MOST_HOLDS", "SCHEMA", "Library"]
 
 BRANCHES = ("Harbour", "Old Town", "Mill Hill", "Station", "Riverside")
 MOST_HOLDS = 3
@@ -101,8 +100,3 @@ class Library(DeskContent):
             status=status,
             amount=self._amounts.pop() / 10,
         )
-
-
-def later(due_on: str, days: int) -> str:
-    """Return the date so many days after another one."""
-    return (date.fromisoformat(due_on) + timedelta(days=days)).isoformat()

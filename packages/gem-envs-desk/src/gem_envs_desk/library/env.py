@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from random import Random
-
 from gem_envs_desk.acts.env import ActDeskEnv, ActDomain
 from gem_envs_desk.acts.language import DeskActs, FactKind
-from gem_envs_desk.domain import policy_page
-from gem_envs_desk.library.content import SCHEMA
-from gem_envs_desk.library.tasks import GROUNDS, PHRASES, library_task
-from gem_envs_desk.library.tools import AGENT_TOOLS
-from gem_envs_desk.task import DeskTask
+from gem_envs_desk.domain import policy_page, tools_of
+from gem_envs_desk.library import tools
+from gem_envs_desk.library.content import SCHEMA, Library
+from gem_envs_desk.library.tasks import GROUNDS, PHRASES, ReaderRequests
+from gem_envs_desk.request_maker import RequestDomain
 
 __all__ = ["LibraryActsDomain", "LibraryActsEnv"]
 
 
-class LibraryActsDomain(ActDomain):
+class LibraryActsDomain(ActDomain, RequestDomain):
     """A public library: renewing, holds, fines, lost items, with dates and charges that the agent computes."""
 
     name = "library"
     policy = policy_page(__file__)
-    schema, agent_tools = SCHEMA, AGENT_TOOLS
+    schema, agent_tools = SCHEMA, tools_of(tools)
+    content, maker, phrases = Library, ReaderRequests, PHRASES
     records = "loans"
     acts = DeskActs(
         writes=(
@@ -36,9 +35,6 @@ class LibraryActsDomain(ActDomain):
         unknown={"renew": ("due_on",), "report_lost": ("charge",)},
         lookups={"title_id": ("titles", "name")},
     )  # fmt: skip
-
-    def drawn(self, rng: Random, level: int, split: str) -> DeskTask:
-        return library_task(rng, level, split, level + 1, PHRASES)
 
 
 class LibraryActsEnv(ActDeskEnv):

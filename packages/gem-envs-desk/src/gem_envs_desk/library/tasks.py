@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import permutations
-from random import Random
+from typing import ClassVar
 
 from gem.tables import read_table
-from gem_envs_desk.content import TODAY
-from gem_envs_desk.library.content import BRANCHES, MOST_HOLDS, Library, later
-from gem_envs_desk.phrases import Phrases
-from gem_envs_desk.requests import CANNOT_HELP, DeskRequest, RequestMaker, Words, called, desk_phrases
+from gem_envs_desk.content import TODAY, later
+from gem_envs_desk.library.content import BRANCHES, MOST_HOLDS, Library
+from gem_envs_desk.request_maker import Kinds, RequestMaker
+from gem_envs_desk.requests import CANNOT_HELP, DeskRequest, Words, called, desk_phrases
 from gem_envs_desk.store import Row
-from gem_envs_desk.task import DeskCall, DeskTask, Slot, ToldFact, Wish
+from gem_envs_desk.task import DeskCall, Slot, ToldFact, Wish
 
-__all__ = ["GROUNDS", "KINDS", "PHRASES", "library_task"]
+__all__ = ["GROUNDS", "PHRASES", "ReaderRequests"]
 
 RENEWED_TWICE, RESERVED, TOO_LATE = "renewed twice", "reserved", "too late"
 COPY_IS_IN, TOO_MANY_HOLDS, NOT_FOR_CHILDREN = "copy is in", "too many holds", "not for children"
@@ -31,20 +30,19 @@ _MOST_RENEWALS = 2
 _WORK = 5.0
 
 
-class _Requests(RequestMaker):
+class ReaderRequests(RequestMaker[Library]):
     """Makes requests of one reader, each about a title of its own."""
 
     table, slot, asks = "loans", "loan", ("loan number",)
-    names = "The loan number is {}."
+    names, why = "The loan number is {}.", ("why",)
+    makes_last = "hold"  # a reader's other holds count
 
-    def __init__(self, rng: Random, library: Library, customer: Row, level: int) -> None:
-        super().__init__(rng, library, customer, level)
-        self.library, self.is_child = library, customer["kind"] == "child"
-        self.reader: str = customer["customer_id"]
+    def about(self) -> tuple[Slot, ...]:
+        return (Slot("card", ("card",), f"My card number is {self.customer['card']}."),)
 
     def renew(self) -> DeskRequest:
         """Renew a loan; it may be overdue, renewed often or wanted by others."""
-        rng, library = self.rng, self.library
+        rng, library = self.rng, self.content
         days_ago = rng.choice((-14, -3, 0, 2, _GRACE, _GRACE + 1, 20))
         renewals = rng.choice((0, 0, 1, 1, _MOST_RENEWALS, _MOST_RENEWALS + 1))
         title = library.take_title()
@@ -61,7 +59,7 @@ class _Requests(RequestMaker):
         gold = (called("renew", loan_id=loan["loan_id"], due_on=due_on),)
         naive = (called("renew", loan_id=loan["loan_id"], due_on=later(TODAY.isoformat(), _RENEWAL)),)
         facts = (ToldFact(due_on, 0, "It is due on", "due date"),)
-        slots = (self.record_slot(loan["loan_id"]), self._reason("I have not finished it."))
+        slots = (self.record_slot(loan["loan_id"]), self.reason("I have not finished it."))
         wish, words = Wish("", slots=slots, wants=("deed", "answer")), Words("renew", {"title": title["name"]})
         return self.decided(
             "renew", wish, reasons, gold, naive=naive, facts=facts, subject=loan["loan_id"], words=words
@@ -69,23 +67,23 @@ class _Requests(RequestMaker):
 
     def hold(self) -> DeskRequest:
         """Wait for a title; a copy may be in, it may be a film, and there may be holds enough."""
-        rng, library = self.rng, self.library
+        rng, library = self.rng, self.content
         obstacle = rng.choice(("", "", "", COPY_IS_IN, TOO_MANY_HOLDS, NOT_FOR_CHILDREN))
         title = library.take_title("film" if obstacle == NOT_FOR_CHILDREN else "book", int(obstacle == COPY_IS_IN) * 2)
         if obstacle == TOO_MANY_HOLDS:
             while len(self._holds()) < MOST_HOLDS:
                 library.add_hold(self.customer, library.take_title(), rng.choice(("waiting", "ready")))
         branch = rng.choice(BRANCHES)
-        gold = (called("place_hold", customer_id=self.reader, title_id=title["title_id"], branch=branch),)
+        gold = (called("place_hold", customer_id=self.customer_id, title_id=title["title_id"], branch=branch),)
         reasons = {
             COPY_IS_IN: title["copies_in"] > 0,
             TOO_MANY_HOLDS: len(self._holds()) >= MOST_HOLDS,
-            NOT_FOR_CHILDREN: title["medium"] == "film" and self.is_child,
+            NOT_FOR_CHILDREN: title["medium"] == "film" and self.customer["kind"] == "child",
         }
         slots = (
             Slot("title", ("which title",), f"The title is {title['name']}."),
             Slot("branch", ("which branch",), f"I want to pick it up at {branch}."),
-            self._reason("I have heard about it."),
+            self.reason("I have heard about it."),
         )
         words = Words("hold", {"title": title["name"], "branch": branch})
         wish = Wish("", slots=slots, wants=("deed",))
@@ -93,7 +91,7 @@ class _Requests(RequestMaker):
 
     def pick_up(self) -> DeskRequest:
         """Move a hold to another branch, unless it is ready; the reader may change their mind."""
-        rng, library = self.rng, self.library
+        rng, library = self.rng, self.content
         title = library.take_title()
         is_ready = rng.random() < 0.35
         old = library.add_hold(self.customer, title, "ready" if is_ready else "waiting")["branch"]
@@ -101,13 +99,13 @@ class _Requests(RequestMaker):
         changes = not is_ready and self.level > 1 and rng.random() < 0.5
 
         def moved(branch: str) -> tuple[DeskCall, ...]:
-            return (called("move_hold", customer_id=self.reader, title_id=title["title_id"], branch=branch),)
+            return (called("move_hold", customer_id=self.customer_id, title_id=title["title_id"], branch=branch),)
 
         slots = (
             Slot("title", ("which title",), f"The title is {title['name']}."),
             Slot("branch", ("which branch",), f"I want to pick it up at {first}.",
                  after_change=f"I want to pick it up at {second}, as I said."),
-            self._reason("It is nearer to my work."),
+            self.reason("It is nearer to my work."),
         )  # fmt: skip
         words = Words("pick_up", {"title": title["name"], "branch": first, "other": second})
         change = f"Sorry, I have changed my mind: {second} is better for me." if changes else ""
@@ -117,36 +115,36 @@ class _Requests(RequestMaker):
 
     def fine(self) -> DeskRequest:
         """Pay all fines, by one call or by several, or have one waived."""
-        rng, library = self.rng, self.library
+        rng, library = self.rng, self.content
         if rng.random() < 0.5:
             return self._waiver()
         fines = [library.add_fine(self._returned(rng.randint(130, 200))) for _ in range(rng.randint(2, 3))]
         total = round(sum(fine["amount"] for fine in fines), 2)
-        gold = (called("pay_all_fines", customer_id=self.reader),)
+        gold = (called("pay_all_fines", customer_id=self.customer_id),)
         singly = [called("pay_fine", loan_id=fine["loan_id"]) for fine in fines]
-        wish = Wish("", slots=(self._reason("I do not want to owe anything."),), wants=("deed", "amount"))
+        wish = Wish("", slots=(self.reason("I do not want to owe anything."),), wants=("deed", "amount"))
         facts, ways = (ToldFact(total, 0, "You pay", "fines"),), tuple(permutations(singly))
         return DeskRequest("fines", wish, gold, facts, ways=ways, words=Words("fines"))
 
     def lost(self) -> DeskRequest:
         """Report a loan as lost, and learn what it costs."""
-        title = self.library.take_title()
-        loan = self.library.add_loan(self.customer, title, self.rng.randint(-10, 30), 0)
+        title = self.content.take_title()
+        loan = self.content.add_loan(self.customer, title, self.rng.randint(-10, 30), 0)
         low, high = title["price"], round(title["price"] + _WORK, 2)
-        charge, other = (low, high) if self.is_child else (high, low)
+        charge, other = (low, high) if self.customer["kind"] == "child" else (high, low)
 
         def reported(amount: float) -> tuple[DeskCall, ...]:
             return (called("report_lost", loan_id=loan["loan_id"], charge=amount),)
 
-        slots = (self.record_slot(loan["loan_id"]), self._reason("I must have left it on the train."))
+        slots = (self.record_slot(loan["loan_id"]), self.reason("I must have left it on the train."))
         wish = Wish("", slots=slots, wants=("deed", "amount"))
         facts, words = (ToldFact(charge, 0, "It costs", "charge"),), Words("lost", {"title": title["name"]})
         return DeskRequest("lost", wish, reported(charge), facts, reported(other), words=words)
 
     def due(self) -> DeskRequest:
         """Ask when a loan is due."""
-        title = self.library.take_title()
-        loan = self.library.add_loan(self.customer, title, -self.rng.randint(36, 42), 0)
+        title = self.content.take_title()
+        loan = self.content.add_loan(self.customer, title, -self.rng.randint(36, 42), 0)
         wish = Wish("", slots=(self.record_slot(loan["loan_id"]),), wants=("answer",))
         facts = (ToldFact(loan["due_on"], 0, "It is due on", "due date"),)
         gold, words = (called("get_loan", loan_id=loan["loan_id"]),), Words("due", {"title": title["name"]})
@@ -154,9 +152,9 @@ class _Requests(RequestMaker):
 
     def stranger(self) -> DeskRequest:
         """Ask for the loan of somebody else."""
-        title = self.library.take_title()
-        loan = self.library.add_loan(self.rng.choice(self.others()), title, -self.rng.randint(2, 14), 0)
-        slots = (self.known_slot(loan["loan_id"]), self._reason("I have not finished it."))
+        title = self.content.take_title()
+        loan = self.content.add_loan(self.rng.choice(self.others()), title, -self.rng.randint(2, 14), 0)
+        slots = (self.known_slot(loan["loan_id"]), self.reason("I have not finished it."))
         wish = Wish("", protest=self.protest(True), slots=slots, wants=("deed", "answer"))
         naive = called("renew", loan_id=loan["loan_id"], due_on=later(loan["due_on"], _RENEWAL))
         words = Words("renew", {"title": title["name"]})
@@ -164,64 +162,37 @@ class _Requests(RequestMaker):
 
     def _waiver(self) -> DeskRequest:
         """Ask for a fine to be waived; the library may have been closed on the day, or on the one before."""
-        closed_on = self.rng.choice(self.library.tables["closings"])["closed_on"]
+        closed_on = self.rng.choice(self.content.tables["closings"])["closed_on"]
         was_closed = self.rng.random() < 0.5
         loan = self._returned(0)
         loan["due_on"] = closed_on if was_closed else self._open_day(closed_on)
-        fine = self.library.add_fine(loan)
+        fine = self.content.add_fine(loan)
         gold = (called("waive_fine", loan_id=fine["loan_id"]),)
-        slots = (self.record_slot(fine["loan_id"]), self._reason("I stood in front of a closed door."))
+        slots = (self.record_slot(fine["loan_id"]), self.reason("I stood in front of a closed door."))
         wish, reasons = Wish("", slots=slots, wants=("deed",)), {WAS_OPEN: not was_closed}
         return self.decided("waiver", wish, reasons, gold, naive=gold, subject=fine["loan_id"], words=Words("waiver"))
 
     def _open_day(self, closed_on: str) -> str:
         """Return a day just after a closing on which the library was open."""
-        closings = {row["closed_on"] for row in self.library.tables["closings"]}
+        closings = {row["closed_on"] for row in self.content.tables["closings"]}
         return next(date for days in range(1, 9) if (date := later(closed_on, days)) not in closings)
 
     def _holds(self) -> list[Row]:
-        return self.library.rows("holds", customer_id=self.reader)
+        return self.content.rows("holds", customer_id=self.customer_id)
 
     def _returned(self, days_ago: int) -> Row:
         """Return a loan of the reader's that has come back late."""
-        loan = self.library.add_loan(self.customer, self.library.take_title(), days_ago, 0)
+        loan = self.content.add_loan(self.customer, self.content.take_title(), days_ago, 0)
         loan["status"] = "returned"
         return loan
 
-    @staticmethod
-    def _reason(says: str) -> Slot:
-        return Slot("reason", ("why",), says, extra=True)
-
-
-KINDS: dict[str, Callable[[_Requests], DeskRequest]] = {
-    "renew": _Requests.renew,
-    "another renewal": _Requests.renew,
-    "hold": _Requests.hold,
-    "pick-up": _Requests.pick_up,
-    "fine": _Requests.fine,
-    "lost": _Requests.lost,
-    "due": _Requests.due,
-    "stranger": _Requests.stranger,
-}
-"""Kind of request → its maker."""
-
-
-def library_task(rng: Random, level: int, split: str, wishes: int, phrases: Phrases) -> DeskTask:
-    """Return a task of so many requests.
-
-    Args:
-        rng: draws it.
-        level: see :class:`RequestMaker`.
-        split: decides the names.
-        wishes: how many requests, at most as many as there are kinds.
-        phrases: the reader's words.
-    """
-    library = Library(rng, split)
-    library.add_histories()
-    customer = rng.choice(library.tables["customers"])
-    maker = _Requests(rng, library, customer, level)
-    # A reader's other holds count when they ask for more, so these come first.
-    names = sorted(rng.sample(list(KINDS), wishes), key=lambda name: name == "hold")
-    requests = [KINDS[name](maker) for name in names]
-    card = Slot("card", ("card",), f"My card number is {customer['card']}.")
-    return maker.task(rng.sample(requests, wishes), phrases, (card,))
+    kinds: ClassVar[Kinds] = {
+        "renew": renew,
+        "another renewal": renew,
+        "hold": hold,
+        "pick-up": pick_up,
+        "fine": fine,
+        "lost": lost,
+        "due": due,
+        "stranger": stranger,
+    }

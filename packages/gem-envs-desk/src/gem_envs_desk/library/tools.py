@@ -11,8 +11,6 @@ from gem_envs_desk.domain import Db, RefusedCallError
 from gem_envs_desk.records import chargeable, file_case, find_customers, with_status
 from gem_envs_desk.store import Row
 
-__all__ = ["AGENT_TOOLS"]
-
 _CASES = Literal["refused request", "identity not verified"]
 _Branch = Literal["Harbour", "Old Town", "Mill Hill", "Station", "Riverside"]
 
@@ -186,20 +184,3 @@ def open_case(store: Db, subject: str, category: _CASES) -> str:
         category: what it is about.
     """
     return file_case(store, "titles" if subject.startswith("T") else "loans", subject, category)
-
-
-AGENT_TOOLS = (
-    find_customer,
-    get_account,
-    get_loan,
-    find_title,
-    list_closings,
-    renew,
-    place_hold,
-    move_hold,
-    pay_fine,
-    pay_all_fines,
-    waive_fine,
-    report_lost,
-    open_case,
-)

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from random import Random
-
 from gem_envs_desk.acts.env import ActDeskEnv, ActDomain
 from gem_envs_desk.acts.language import DeskActs, FactKind
-from gem_envs_desk.domain import StoreDomain, policy_page
+from gem_envs_desk.domain import policy_page, tools_of
 from gem_envs_desk.env import DeskEnv
-from gem_envs_desk.retail.content import SCHEMA
-from gem_envs_desk.retail.tasks import GROUNDS, PHRASES, retail_task
-from gem_envs_desk.retail.tools import AGENT_TOOLS
-from gem_envs_desk.task import DeskTask
+from gem_envs_desk.request_maker import RequestDomain
+from gem_envs_desk.retail import tools
+from gem_envs_desk.retail.content import SCHEMA, Shop
+from gem_envs_desk.retail.tasks import GROUNDS, PHRASES, ShopperRequests
 
 __all__ = ["RetailActsDomain", "RetailActsEnv", "RetailDomain", "RetailEnv"]
 
 
-class RetailDomain(StoreDomain):
+class RetailDomain(RequestDomain):
     """An online shop: cancelling, swapping, returning, addresses, lost parcels."""
 
     name = "retail"
     policy = policy_page(__file__)
-    schema, agent_tools = SCHEMA, AGENT_TOOLS
-
-    def drawn(self, rng: Random, level: int, split: str) -> DeskTask:
-        return retail_task(rng, level, split, level)
+    schema, agent_tools = SCHEMA, tools_of(tools)
+    content, maker = Shop, ShopperRequests
 
 
 class RetailEnv(DeskEnv):
@@ -37,7 +33,7 @@ class RetailEnv(DeskEnv):
 class RetailActsDomain(ActDomain, RetailDomain):
     """The same shop, whose customers understand typed speech acts."""
 
-    records = "orders"
+    records, phrases = "orders", PHRASES
     acts = DeskActs(
         writes=("cancel_order", "change_address", "swap_item", "refund_item", "open_case"),
         topics=(
@@ -48,9 +44,6 @@ class RetailActsDomain(ActDomain, RetailDomain):
         grounds=GROUNDS,
         unknown={"refund_item": ("amount",)},
     )  # fmt: skip
-
-    def drawn(self, rng: Random, level: int, split: str) -> DeskTask:
-        return retail_task(rng, level, split, level + 1, PHRASES)
 
 
 class RetailActsEnv(ActDeskEnv):

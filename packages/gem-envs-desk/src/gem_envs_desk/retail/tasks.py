@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
+from typing import ClassVar
 
 from gem.tables import read_table
 from gem_envs_desk.names import CITIES, STREETS
-from gem_envs_desk.phrases import Phrases
-from gem_envs_desk.requests import CANNOT_HELP, DeskRequest, RequestMaker, Words, called, desk_phrases
+from gem_envs_desk.request_maker import Kinds, RequestMaker
+from gem_envs_desk.requests import CANNOT_HELP, DeskRequest, Words, called, desk_phrases
 from gem_envs_desk.retail.content import PRODUCTS, Shop, reduced
 from gem_envs_desk.store import Row
-from gem_envs_desk.task import DeskCall, DeskTask, Slot, ToldFact, Wish
+from gem_envs_desk.task import DeskCall, Slot, ToldFact, Wish
 
-__all__ = ["GROUNDS", "KINDS", "PHRASES", "retail_task"]
+__all__ = ["GROUNDS", "PHRASES", "ShopperRequests"]
 
 REASON_NOT_ACCEPTED, TOO_LATE, FINAL_SALE = "reason not accepted", "too late", "final sale"
 SWAPPED_BEFORE = "swapped before"
@@ -29,10 +29,10 @@ _CANCELS = "I would like to cancel an order."
 _CANCELS_AGAIN = "I would also like to cancel another order."
 
 
-class _Requests(RequestMaker):
+class ShopperRequests(RequestMaker[Shop]):
     """Makes requests of one customer, each about an order of its own."""
 
-    table, slot, asks = "orders", "order", _WORDS["order"]
+    table, slot, asks, why = "orders", "order", _WORDS["order"], _WORDS["reason"]
     names = "The order number is {}."
 
     def __init__(self, rng: Random, shop: Shop, customer: Row, level: int) -> None:
@@ -68,15 +68,15 @@ class _Requests(RequestMaker):
 
     def refund(self) -> DeskRequest:
         """Return an item, within the time or not, on final sale or not, with a fee or without."""
-        rng, customer = self.rng, self.customer
+        rng = self.rng
         days = rng.choice((rng.randint(2, 28), rng.randint(32, 58), rng.randint(62, 80)))
         order = self._order("delivered", days)
         line = rng.choice(self.shop.rows("order_lines", order_id=order["order_id"]))
         item = self.shop.row("items", item_id=line["item_id"])
-        gift_card = self.shop.row("payment_methods", customer_id=customer["customer_id"], kind="gift_card")
+        gift_card = self.shop.row("payment_methods", customer_id=self.customer_id, kind="gift_card")
         wants_gift_card = order["payment_id"] != gift_card["payment_id"] and rng.random() < 0.4
         target = gift_card["payment_id"] if wants_gift_card else order["payment_id"]
-        is_plus = customer["tier"] == "plus"
+        is_plus = self.customer["tier"] == "plus"
         fee = item["category"] == "electronics" and not is_plus
         amount = reduced(line["price"]) if fee else line["price"]
         allowed = days <= (60 if is_plus else 30) and not item["final_sale"]
@@ -103,7 +103,7 @@ class _Requests(RequestMaker):
                 choices=tuple(PRODUCTS),
             ),
             Slot("target", _WORDS["target"], f"I want the money {where}.", choices=self._targets(order, gift_card)),
-            Slot("reason", _WORDS["reason"], "I do not like it as much as I thought.", extra=True),
+            self.reason("I do not like it as much as I thought."),
         )
         says = (
             f"I want to send back the {item['product']} of an order, and I would like to have the money {where}. "
@@ -150,7 +150,7 @@ class _Requests(RequestMaker):
                 after_change=f"I have the {product} in {_variant(old)}, and now I want it in {_variant(second)}.",
                 choices=(*PRODUCTS[product][1], *PRODUCTS[product][2]),
             ),
-            Slot("reason", _WORDS["reason"], "I like that one better.", extra=True),
+            self.reason("I like that one better."),
         )
         says = f"I have ordered {_a(product)} and would rather have it in {_variant(first)}. Please swap it."
         slots += self._extras(order, says)
@@ -188,7 +188,7 @@ class _Requests(RequestMaker):
                 after_change=f"The address is {_place(second)}, as I said.",
                 choices=tuple(city.casefold() for city in CITIES),
             ),
-            Slot("reason", _WORDS["reason"], "Nobody is at home there to take it.", extra=True),
+            self.reason("Nobody is at home there to take it."),
         )
         if self._house(order["street"].split()[0]).isdigit():
             slots += (Slot("old address", _WORDS["old_address"], _goes_to(order), extra=True),)
@@ -264,39 +264,20 @@ class _Requests(RequestMaker):
         prices = {price for item in self.shop.tables["items"] for price in (item["price"], reduced(item["price"]))}
         return f"{number}a" if float(number) in prices else str(number)
 
+    def about(self) -> tuple[Slot, ...]:
+        return (Slot("zip", ("zip", "zip code", "postcode", "postal code"), f"My zip code is {self.customer['zip']}."),)
 
-KINDS: dict[str, Callable[[_Requests], DeskRequest]] = {
-    "cancel": lambda requests: requests.cancel(True),
-    "cancel refused": lambda requests: requests.cancel(False),
-    "refund": _Requests.refund,
-    "another refund": _Requests.refund,
-    "swap": _Requests.swap,
-    "address": _Requests.address,
-    "stranger": _Requests.stranger,
-    "lost": _Requests.lost,
-    "price": _Requests.price,
-}
-"""Kind of request → its maker."""
-
-
-def retail_task(rng: Random, level: int, split: str, wishes: int, phrases: Phrases | None = None) -> DeskTask:
-    """Return a task of so many requests.
-
-    Args:
-        rng: draws it.
-        level: see :class:`RequestMaker`.
-        split: decides the names.
-        wishes: how many requests, at most as many as there are kinds.
-        phrases: the customer's words; with them, customers have a history.
-    """
-    shop = Shop(rng, split)
-    if phrases is not None:
-        shop.add_histories()
-    customer = rng.choice(shop.tables["customers"])
-    maker = _Requests(rng, shop, customer, level)
-    requests = [KINDS[name](maker) for name in rng.sample(list(KINDS), wishes)]
-    zip_code = Slot("zip", ("zip", "zip code", "postcode", "postal code"), f"My zip code is {customer['zip']}.")
-    return maker.task(requests, phrases, (zip_code,))
+    kinds: ClassVar[Kinds] = {
+        "cancel": lambda requests: requests.cancel(True),
+        "cancel refused": lambda requests: requests.cancel(False),
+        "refund": refund,
+        "another refund": refund,
+        "swap": swap,
+        "address": address,
+        "stranger": stranger,
+        "lost": lost,
+        "price": price,
+    }
 
 
 def _action(says: str) -> Slot:

@@ -11,8 +11,6 @@ from gem_envs_desk.domain import Db, RefusedCallError
 from gem_envs_desk.records import file_case, find_customers, with_status
 from gem_envs_desk.store import DeskStore, Row
 
-__all__ = ["AGENT_TOOLS"]
-
 _CANCEL_REASONS = Literal["no longer needed", "ordered by mistake", "other"]
 _CASES = Literal["refused request", "identity not verified", "lost parcel"]
 
@@ -178,20 +176,6 @@ def open_case(store: Db, subject: str, category: _CASES) -> str:
         category: what it is about.
     """
     return file_case(store, "orders", subject, category)
-
-
-AGENT_TOOLS = (
-    find_customer,
-    list_orders,
-    list_payment_methods,
-    get_order,
-    list_items,
-    cancel_order,
-    change_address,
-    swap_item,
-    refund_item,
-    open_case,
-)
 
 
 def _pending(store: DeskStore, order_id: str) -> Row:

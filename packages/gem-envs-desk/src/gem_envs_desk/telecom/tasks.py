@@ -7,7 +7,8 @@ from random import Random
 from gem.tables import read_table
 from gem_envs_desk.content import day
 from gem_envs_desk.phrases import Phrases
-from gem_envs_desk.requests import CANNOT_HELP, DeskRequest, RequestMaker, Words, called, desk_phrases
+from gem_envs_desk.request_maker import RequestMaker
+from gem_envs_desk.requests import CANNOT_HELP, DeskRequest, Words, called, desk_phrases
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import USER, DeskCall, DeskTask, Hand, Slot, ToldFact, Wish
 from gem_envs_desk.telecom.content import Network, switch_words
@@ -55,11 +56,11 @@ def hands_of(phone_number: str) -> tuple[Hand, ...]:
     return tuple(hands)
 
 
-class _Repairs(RequestMaker):
+class _Repairs(RequestMaker[Network]):
     """Breaks the connection of one customer, and knows how it is repaired."""
 
     table, slot, asks = "lines", "number", _ASKS["number"]
-    names = "My phone number is {}."
+    names, why = "My phone number is {}.", ("why", "reason")
 
     def __init__(self, rng: Random, network: Network, customer: Row, level: int, line: Row) -> None:
         super().__init__(rng, network, customer, level)
@@ -155,8 +156,10 @@ def _questions(rng: Random, network: Network, customer: Row, number: int) -> lis
         *([] if is_shared else [contract_end]),
         ("plan", ToldFact(line["plan"], 0, "It is", "plan")),
     ]
+    # Who pays an overdue bill in this conversation would mean that one by the last bill.
+    is_overdue = any(bill["status"] == "overdue" for bill in bills)
     of_bills = [
-        ("paid_bill", ToldFact(paid["amount"], 0, "It came to", "paid bill")),
+        ("earlier_bill" if is_overdue else "paid_bill", ToldFact(paid["amount"], 0, "It came to", "paid bill")),
         *(
             ("due_date", ToldFact(bill["due_on"], 0, "It is due on", "due date"))
             for bill in bills
@@ -166,7 +169,7 @@ def _questions(rng: Random, network: Network, customer: Row, number: int) -> lis
     asked = rng.sample([(get, *rng.choice(of_line)), (bill_list, *rng.choice(of_bills))], number)
     slot = Slot("number", _ASKS["number"], f"My own phone number is {phone}.")
     return [
-        DeskRequest("question", Wish("", slots=(slot,)), (call,), (fact,), words=Words(row))
+        DeskRequest("question", Wish("", slots=(slot,)), (call,), (fact,), words=Words(row, {"day": paid["due_on"]}))
         for call, row, fact in asked
     ]
 
@@ -216,7 +219,7 @@ def _connection(rng: Random, network: Network, customer: Row, level: int, *, fin
             question="If your data are used up, may I add 2 GB for 10 euros?",
             decides=True,
         ),
-        Slot("reason", ("why", "reason"), "I want to use the internet on my phone.", extra=True),
+        repairs.reason("I want to use the internet on my phone."),
         Slot("since", _ASKS["since"], "Since this morning.", extra=True),
         Slot("restarted", _ASKS["restarted"], "I have restarted it.", extra=True),
     )

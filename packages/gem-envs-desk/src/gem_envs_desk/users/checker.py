@@ -7,12 +7,9 @@ the user answer as they like, so that an agent who words a question oddly is not
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
-from gem_envs_desk.checks import user_words
-from gem_envs_desk.facts import numbers_in, shows
-from gem_envs_desk.task import DeskCall, DeskTask, Slot
+from gem_envs_desk.task import DeskCall, DeskTask
 from gem_envs_desk.users.agreement import agrees
 from gem_envs_desk.users.faults import UserFault, spoken_fault
 from gem_envs_desk.users.hearing import Heard
@@ -20,29 +17,17 @@ from gem_envs_desk.users.instructions import asked_hands
 from gem_envs_desk.users.intents import Intent
 from gem_envs_desk.users.knowledge import Knowledge
 from gem_envs_desk.users.placing import content_words
-from gem_envs_desk.users.stated import data_in, own_choices, own_data, stated_choices
+from gem_envs_desk.users.script_reader import ScriptReader, reveals
 
 __all__ = ["ScriptChecker"]
 
 _SETTLES = (Intent.DONE, Intent.REFUSES, Intent.MORE, Intent.CLOSES)
 _PROPOSES = (Intent.PROCEEDS, Intent.CONFIRMS, Intent.VERIFIES, Intent.CHECKS, Intent.RESTATES, Intent.PROMISES)
 _REQUESTS = (Intent.ASKS, Intent.NOT_FOUND, Intent.RECHECKS, Intent.REPEATS)
-_NO_CLAIM = re.compile(r"\b(?:no|not|never|neither|nor|instead|rather than|sorry|made a mistake)\b|n't\b")
-"""In sentences that do not say what the user wants."""
-_CLAIMS = re.compile(
-    r"\bi(?:'ve| have| just)? (?:now |just )?(?:turned|switched|set|restored|taken|reseated|removed|paid|reset)\b",
-    re.IGNORECASE,
-)
-_CODE = re.compile(r"(?<![\w-])(?:[A-Z]{0,4}\d[\d-]*\d{2,}|[\w.+-]+@[\w-]+\.\w[\w.-]*\w)(?![\w-])")
-"""Something like an order number, a booking code, a zip code or an e-mail address."""
-_SMALL = 12
-"""Numbers up to this are words like others ("2 questions"), unless the script has a kind of data for them."""
-_RAISED = 0.6
-"""Share of the content words of a wish with which it is raised."""
 
 
-class ScriptChecker:
-    """Reads each turn of a user.
+class ScriptChecker(ScriptReader):
+    """Reads each turn of a user, whom an agent has written to in free text.
 
     Args:
         task: the task, with the script.
@@ -50,9 +35,8 @@ class ScriptChecker:
     """
 
     def __init__(self, task: DeskTask, agent_tools: Sequence[str]) -> None:
-        assert task.script is not None
-        self.task, self.script, self._agent_tools = task, task.script, tuple(agent_tools)
-        self._words = [*user_words(self.script), *(hand.request for hand in self.script.hands)]
+        super().__init__(task)
+        self._agent_tools = tuple(agent_tools)
 
     def fault(
         self,
@@ -88,23 +72,23 @@ class ScriptChecker:
     ) -> Iterator[UserFault]:
         message, said = turns[-1][0], [self._opening(), *(reply for _, reply in turns[:-1])]
         heard = Heard.of(message)
-        raised = self._raised(said)
+        raised = self.raised(said)
         known = self._knowledge(raised, said, heard)
         public = "\n".join([*said, *(agent for agent, _ in turns), *(shown for _, shown in seen)])
         yield from self._deeds(text, heard, seen, said)
-        yield from self._solution(text, public, told)
+        yield from self.solutions(text, public, told)
         # What a wish says itself is no answer to a question.
-        wishes = self.script.wishes[: max(raised, self._raised([text]))]
+        wishes = self.script.wishes[: max(raised, self.raised([text]))]
         own = [words for wish in wishes for words in (wish.says, wish.again, wish.change, wish.protest)]
         yield from self._unasked(text, heard, known, raised, "\n".join([public, *own]))
-        yield from self._inventions(text, public)
-        yield from self._contradictions(text, heard, known, message)
+        yield from self.inventions(text, public)
+        yield from self.contradictions(text, known.slots, message)
         if agrees(text) and heard.has(*_PROPOSES) and known.denied(heard):
             yield UserFault("false yes", f"the user says yes to something false: {text[:60]!r}")
-        if self._raised([text]) > raised and not heard.has(*_SETTLES, Intent.REPEATS, Intent.OFFERS_HELP):
+        if self.raised([text]) > raised and not heard.has(*_SETTLES, Intent.REPEATS, Intent.OFFERS_HELP):
             yield UserFault("early wish", "the user raises a wish before the last one is settled")
         if ends:
-            yield from self._end(heard, turns, max(raised, self._raised([text])), told)
+            yield from self._end(heard, turns, max(raised, self.raised([text])), told)
 
     def _deeds(
         self, text: str, heard: Heard, seen: Sequence[tuple[DeskCall, str]], said: Sequence[str]
@@ -112,14 +96,8 @@ class ScriptChecker:
         asked = asked_hands([sentence for sentence, _ in heard.sentences], self.script.hands)
         if seen and not asked.found and not asked.is_lost and not heard.has(Intent.ASKS, Intent.TESTS, *_SETTLES):
             yield UserFault("unasked deed", f"the user calls {seen[0][0].tool} unasked")
-        if self.script.hands and not seen and _CLAIMS.search(text) and not any(map(_CLAIMS.search, said)):
-            yield UserFault("claimed deed", f"the user has not done what they say: {text[:60]!r}")
-
-    def _solution(self, text: str, public: str, told: Sequence[bool]) -> Iterator[UserFault]:
-        known = "\n".join([public, *self._words])
-        for fact, is_told in zip(self.task.facts, told, strict=False):
-            if not is_told and shows(text, fact.value) and not shows(known, fact.value):
-                yield UserFault("solution", f"the user knows {fact.value!r}, which the agent has yet to find")
+        if not seen:
+            yield from self.claims(text, said)
 
     def _unasked(self, text: str, heard: Heard, known: Knowledge, raised: int, public: str) -> Iterator[UserFault]:
         """Yield what the reply reveals that the agent has not asked for."""
@@ -132,34 +110,12 @@ class ScriptChecker:
                 yield UserFault("early change", "the user changes their mind before anything is proposed")
         later = [slot for wish in self.script.wishes[raised:] for slot in wish.slots]
         for slot in (*known.slots, *later):
-            if slot in asked or not _reveals(text, slot, public):
+            if slot in asked or not reveals(text, slot, public):
                 continue
             if slot not in later and free:
                 free -= 1
                 continue
             yield UserFault("unasked", f"the user tells the {slot.name}, for which nobody has asked")
-
-    def _inventions(self, text: str, public: str) -> Iterator[UserFault]:
-        held = "\n".join([public, *self._words])
-        if (code := _strange_code(text, held)) is not None:
-            yield UserFault("invention", f"the user invents {code[:60]!r}")
-        data = data_in(held.casefold(), held)
-        for kind, values in data_in(text.casefold(), text).items():
-            strange = values - data.get(kind, set()) - (_names(data.get(kind, set())) if kind == "name" else set())
-            if strange:
-                yield UserFault("invention", f"the user invents {min(strange)[:60]!r}")
-        strange_numbers = {number for number in numbers_in(text) - numbers_in(held) if number > _SMALL}
-        if strange_numbers:
-            yield UserFault("invention", f"the user invents {str(min(strange_numbers))[:60]!r}")
-
-    def _contradictions(self, text: str, heard: Heard, known: Knowledge, message: str) -> Iterator[UserFault]:
-        sentences = [one for one in re.split(r"[.!?\n]", text.casefold()) if one.strip() and not _NO_CLAIM.search(one)]
-        for slot in known.slots:
-            held = own_choices(slot.choices, f"{slot.says} {slot.after_change} {' '.join(self._words)}")
-            heard_of = stated_choices(slot.choices, message.casefold())
-            for sentence in sentences:
-                if other := stated_choices(slot.choices, sentence) - held - heard_of:
-                    yield UserFault("contradiction", f"the user says {min(other)!r} in place of {slot.says!r}"[:200])
 
     def _end(
         self, heard: Heard, turns: Sequence[tuple[str, str]], raised: int, told: Sequence[bool]
@@ -179,16 +135,6 @@ class ScriptChecker:
     def _opening(self) -> str:
         return f"{self.script.opening} {self.script.wishes[0].says}"
 
-    def _raised(self, said: Sequence[str]) -> int:
-        """Return the number of wishes up to the last one that the user has raised."""
-        words = frozenset[str]().union(*map(content_words, said))
-        raised = 0
-        for index, wish in enumerate(self.script.wishes):
-            own = content_words(wish.says)
-            if len(own & words) >= _RAISED * len(own):
-                raised = index + 1
-        return raised
-
     def _knowledge(self, raised: int, said: Sequence[str], heard: Heard) -> Knowledge:
         index = max(raised, 1) - 1
         wish = self.script.wishes[index]
@@ -200,29 +146,3 @@ class ScriptChecker:
         }
         aim = self.task.aims[index] if self.task.aims else None
         return Knowledge(self.script, index, changed, asked, aim)
-
-
-def _reveals(text: str, slot: Slot, public: str) -> bool:
-    """Return whether a reply tells what a slot holds and nobody has said before."""
-    for says in filter(None, (slot.says, slot.after_change, slot.wrong)):
-        if any(shows(text, code) and not shows(public, code) for code in _CODE.findall(says)):
-            return True
-        own = own_data(says)
-        if not own:
-            words = " ".join(says.casefold().split()).rstrip(".")
-            if len(words) > 12 and words in " ".join(text.casefold().split()) and words not in public.casefold():
-                return True
-        stated, before = data_in(text.casefold(), text), data_in(public.casefold(), public)
-        for kind, values in own.items():
-            if values & stated.get(kind, set()) - before.get(kind, set()):
-                return True
-    return False
-
-
-def _names(known: set[str]) -> set[str]:
-    """Return full names and their parts."""
-    return {part for name in known for part in (*name.split(), name)}
-
-
-def _strange_code(text: str, held: str) -> str | None:
-    return next((code for code in _CODE.findall(text) if code not in held), None)

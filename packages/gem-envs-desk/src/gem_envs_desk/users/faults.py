@@ -31,6 +31,7 @@ FAULTS = {
     "solution": "it tells a fact that the agent has yet to find",
     "invention": "it states data that the script does not hold",
     "contradiction": "it states something else than the script",
+    "withheld": "it does not say what the script says at this place",
     "unasked": "it tells what nobody has asked for",
     "early wish": "it raises a wish before the last one is settled",
     "early change": "it changes its mind before anything is proposed",
@@ -56,6 +57,8 @@ _AGENTS_PART = re.compile(
     r"process|share)\b",
     re.IGNORECASE,
 )
+_DATA = re.compile(r"\S*[@\d]\S*")
+"""Codes, dates and addresses, which have no language."""
 _PROMPT = re.compile(
     r"<\||<tool_call|</?think|\[INST|###|\b(?:system prompt|my (?:script|instructions|prompt)|the script says|"
     r"role-?play(?:ing)?|what you (?:want|know)|you play a customer|one short message)\b",
@@ -73,7 +76,7 @@ class UserFault(NamedTuple):
 
 
 def spoken_fault(
-    text: str, *, ends: bool, message: str, said: Sequence[str], agent_tools: Iterable[str]
+    text: str, *, ends: bool, message: str, said: Sequence[str], agent_tools: Iterable[str], script: str = ""
 ) -> UserFault | None:
     """Return the fault that a reply has whatever the script.
 
@@ -83,6 +86,7 @@ def spoken_fault(
         message: the agent's message.
         said: the user's replies before.
         agent_tools: the names of the agent's tools.
+        script: the user's own words, which may imitate the marks of a chat template.
     """
     if not text.strip():
         return None if ends else UserFault("silence", "the user says nothing")
@@ -93,7 +97,7 @@ def spoken_fault(
     words = text.casefold().split()
     if len(words) >= _FEWEST_BABBLED and len({*words}) * _BABBLES < len(words):
         return UserFault("repetition", f"the user babbles: {text[:60]!r}")
-    if marks := _PROMPT.search(text):
+    if (marks := _PROMPT.search(text)) and marks[0] not in script:
         return UserFault("prompt", f"the user speaks of the prompt: {marks[0]!r}")
     named = next((tool for tool in agent_tools if "_" in tool and tool in text), None)
     if named is not None:
@@ -102,7 +106,7 @@ def spoken_fault(
         return UserFault("echo", f"the user repeats the agent: {text[:60]!r}")
     if part := _AGENTS_PART.search(text):
         return UserFault("agent's part", f"the user talks as the agent: {part[0]!r}")
-    if is_foreign(sentences_of(text)):
+    if is_foreign(sentences_of(_DATA.sub(" ", text))):
         return UserFault("other language", f"the user does not speak English: {text[:60]!r}")
     return None
 

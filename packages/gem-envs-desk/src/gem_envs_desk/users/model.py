@@ -1,4 +1,4 @@
-"""A model as the user: :class:`ModelUser`."""
+"""A model as the user of free text: :class:`ModelUser`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Any
 from gem.text import spoken_text
 from gem.tools import Tool
 from gem.tools.calls import ToolCall, native_calls, text_calls
-from gem_envs_desk.task import DeskCall, DeskTask, Slot, UserScript
+from gem_envs_desk.task import DeskCall, DeskTask, UserScript
 from gem_envs_desk.users.base import UserReply
+from gem_envs_desk.users.chat import MANNERS, STOP, ModelChat, about_slot
 from gem_envs_desk.users.checker import ScriptChecker
 from gem_envs_desk.users.faults import UserFault
 
-__all__ = ["STOP", "ModelUser", "prompt_of"]
+__all__ = ["ModelUser", "prompt_of"]
 
-STOP = "###STOP###"
-"""What the model writes to end the conversation."""
 _SEEN = "(What you see, which the agent does not: "
 _MOST_ROUNDS = 6
 """Rounds of calls of one reply."""
@@ -38,19 +37,13 @@ Rules:
 - If the agent asks whether there is anything else and all is settled, or refuses your wish for good, write {stop}.
 {hands}"""
 
-_MANNERS = {
-    "plain": "You are plain and polite.",
-    "terse": "You use as few words as you can.",
-    "chatty": "You are chatty and warm.",
-    "formal": "You are formal.",
-}
 _HANDS = """- You hold the phone, and the agent does not. When the agent asks you to look at it or to change it, do so
   with these tools, and then tell the agent the result. To use one, write
   <tool_call>{{"name": "…", "arguments": {{…}}}}</tool_call> and nothing else. Use them only when asked to.
 {tools}"""
 
 
-class ModelUser:
+class ModelUser(ModelChat):
     """Lets a model play the user.
 
     The first message is that of the script, so that every episode of a task begins alike.
@@ -75,20 +68,11 @@ class ModelUser:
         told: Callable[[], Sequence[bool]],
     ) -> None:
         assert task.script is not None
-        self.script, self._task, self._ask, self._use, self._told = task.script, task, ask, use, told
+        super().__init__(prompt_of(task.script, tools), task.script, ask)
+        self._use, self._told = use, told
         self._tools = {tool.name: tool for tool in tools}
         self._checker = ScriptChecker(task, agent_tools)
         self._agent_tools = list(agent_tools)
-        self.messages: list[dict[str, Any]] = [
-            {"role": "system", "content": prompt_of(self.script, tools)},
-            {"role": "user", "content": "Hello, what can I do for you?"},
-            {"role": "assistant", "content": self.opening()},
-        ]
-        """The conversation as the model sees it: its own messages are the assistant's."""
-
-    def opening(self) -> str:
-        """Return the first message, that of the script."""
-        return f"{self.script.opening} {self.script.wishes[0].says}".strip()
 
     def reply(self, message: str) -> UserReply:
         """Return the model's answer; what makes it no user has a ``fault``."""
@@ -97,10 +81,9 @@ class ModelUser:
         self.messages.append({"role": "user", "content": message})
         seen: list[tuple[DeskCall, str]] = []
         for _ in range(_MOST_ROUNDS):
-            try:
-                answer = self._ask([*self.messages])
-            except Exception as error:  # a server that does not answer is no fault of the agent
-                return _spoiled(UserFault("no answer", f"the user's model gives no answer: {error}"[:300]))
+            answer = self.answered()
+            if isinstance(answer, UserFault):
+                return _spoiled(answer)
             text = spoken_text(str(answer.get("content") or ""))
             calls = native_calls(answer) or text_calls(text)
             if not calls:
@@ -119,21 +102,6 @@ class ModelUser:
         fault = self._checker.fault(text, ends=ends, turns=turns, seen=seen, told=self._told())
         self.messages.append({"role": "assistant", "content": text})
         return UserReply(text or "Goodbye.", ends) if fault is None else _spoiled(fault, text)
-
-    def get_state(self) -> dict[str, Any]:
-        """Return the conversation so far, without what follows from the task."""
-        return {"messages": [dict(message) for message in self.messages[3:]]}
-
-    def set_state(self, state: dict[str, Any]) -> None:
-        """Remember a conversation.
-
-        Raises:
-            ValueError, KeyError, TypeError: if it is none.
-        """
-        messages = [{"role": str(one["role"]), "content": str(one["content"])} for one in state["messages"]]
-        if any(message["role"] not in ("user", "assistant") for message in messages):
-            raise ValueError("a conversation has the roles user and assistant")
-        self.messages = [*self.messages[:3], *messages]
 
     def _turns(self) -> list[tuple[str, str]]:
         """Return the agent's message and the user's reply of each turn, without calls and what they showed."""
@@ -168,22 +136,14 @@ def prompt_of(script: UserScript, tools: Sequence[Tool] = ()) -> str:
             wishes.append(f"   When the agent asks whether to go ahead, you change your mind once: {wish.change}")
         if wish.protest:
             wishes.append(f"   When the agent refuses it, you insist once: {wish.protest}")
-        wishes += [f"   {_about(slot)}" for slot in wish.slots if slot.asks]
+        wishes += [f"   {about_slot(slot)}" for slot in wish.slots if slot.asks]
     hands = ""
     if tools:
         hands = _HANDS.format(tools="\n".join(f"  {tool.instruction_string()}" for tool in tools))
     return _PROMPT.format(
-        manner=_MANNERS[script.manner],
+        manner=MANNERS[script.manner],
         wishes="\n".join(wishes),
-        slots="\n".join(f"- {_about(slot)}" for slot in script.slots),
+        slots="\n".join(f"- {about_slot(slot)}" for slot in script.slots),
         stop=STOP,
         hands=hands,
     )
-
-
-def _about(slot: Slot) -> str:
-    if slot.wrong:
-        return f"Asked for the {slot.name}, at first you are mistaken: {slot.wrong} Asked again: {slot.says}"
-    if slot.after_change:
-        return f"Asked for the {slot.name}: {slot.says} After you have changed your mind: {slot.after_change}"
-    return f"Asked for the {slot.name}: {slot.says}"
