@@ -20,7 +20,14 @@ from devtools.shell import ROOT, say
 from devtools.strangers.cells import AXES, HOMES, LOADED, PRIVATE, Cell, all_cells, choose, readme_commands
 from devtools.strangers.checkout import pack_checkout
 from devtools.strangers.layers import LayerStore
-from devtools.strangers.machine import MachineError, Mount, OverlayMachine, busy_neighbour, missing_rights
+from devtools.strangers.machine import (
+    MachineError,
+    Mount,
+    OverlayMachine,
+    busy_neighbour,
+    missing_rights,
+    remove_tree,
+)
 from devtools.strangers.machine_settings import environment_variables, local_paths, pip_configuration
 from devtools.strangers.outcome import PYTEST_REPORT, CellOutcome, CommandOutcome, TestCounts, format_table, read_counts
 
@@ -118,9 +125,11 @@ def _run(cell: Cell, commands: dict[str, str], cache: Path, logs: Path, minutes:
     name = cell.name.replace("/", "-")
     try:
         layers = LayerStore(cache, logs).of(cell.software)
-        with OverlayMachine(
-            cache, layers, f"cells/{logs.name}/{name}", _mounts(cache, logs, cell), environment_variables()
-        ) as machine:
+        place = f"cells/{logs.name}/{name}"
+        # The root of the machine is an overlay, in which nothing can be marked as deleted; a disk of one's own is none.
+        disk = Mount(_folder(cache / f"{place}.checkout"), cell.folder, "rw")
+        mounts = [*_mounts(cache, logs, cell), disk]
+        with OverlayMachine(cache, layers, place, mounts, environment_variables()) as machine:
             log = logs / f"{name}.checkout.log"
             arguments = ("sh", "-c", _CHECK_OUT, "sh", cell.account, cell.folder)
             if machine.run(*arguments, log=log, stdin=logs / "checkout.tar"):
@@ -132,6 +141,8 @@ def _run(cell: Cell, commands: dict[str, str], cache: Path, logs: Path, minutes:
                     )
     except MachineError as error:
         outcome.not_made = str(error)
+    finally:
+        remove_tree(cache / f"cells/{logs.name}/{name}.checkout")
     return outcome
 
 

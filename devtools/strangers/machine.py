@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-__all__ = ["MachineError", "Mount", "OverlayMachine", "busy_neighbour", "missing_rights"]
+__all__ = ["MachineError", "Mount", "OverlayMachine", "busy_neighbour", "missing_rights", "remove_tree"]
 
 APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--ipc", "--uts")
 _ENTER = Path(__file__).with_name("enter.sh")
@@ -112,8 +112,12 @@ class OverlayMachine:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Remove all that has changed."""
-        # Tests leave folders behind that are nested too deeply for shutil.
-        subprocess.run(["rm", "-rf", "--one-file-system", str(self._place)], check=True)  # noqa: S607
+        remove_tree(self._place)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder, if it exists; tests leave folders behind that are nested too deeply for shutil."""
+    subprocess.run(["rm", "-rf", "--one-file-system", str(folder)], check=True)  # noqa: S607
 
 
 def missing_rights(cache: Path) -> str | None:

@@ -688,6 +688,7 @@ def test_no_gold_crashes(gold: Any) -> None:
     )
 )
 @example(row={"question": "Who?", "answer": "Ann", "answer_aliases": 0.0})
+@example(row={"complete_prompt": None, "test": None, "entry_point": None})
 def test_no_row_crashes(row: dict[str, Any]) -> None:
     """Any row of known columns with values of any type is read, or is a DatasetError."""
     for kind in ("math", "qa", "code"):

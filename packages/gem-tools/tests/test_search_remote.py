@@ -417,7 +417,7 @@ FORKED = """
 import os, sys
 from gem_tools.search.remote import RemoteEngine
 
-engine = RemoteEngine(sys.argv[1])
+engine = RemoteEngine(sys.argv[1], timeout=60)
 expected = [hit.contents for hit in engine.search("before", 1)]
 child = os.fork()
 right = all([hit.contents for hit in engine.search(f"{child} {n}", 1)] == [f"{child} {n}"] for n in range(50))

@@ -84,7 +84,7 @@ def test_the_ready_line_says_where(server: dict[str, Any]) -> None:
 def test_the_tool_searches_through_the_server(server: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """With the same answer as from the index itself."""
     monkeypatch.setenv("SEARCH_URL", server["url"])
-    remote = SearchTool().respond("<search>capital of Peru</search>")
+    remote = SearchTool(timeout=60).respond("<search>capital of Peru</search>")
     local = SearchTool(corpus=CITIES).respond("<search>capital of Peru</search>")
     assert remote == local
 

@@ -224,8 +224,8 @@ def _with_declarations(row: Mapping[str, Any], statement: str) -> str:
 
 
 def _big_code_bench(row: Mapping[str, Any]) -> RowContent:
-    described = next(name for name in ("instruct_prompt", "complete_prompt") if not is_missing(row.get(name)))
-    start = str(row.get("code_prompt") or row["complete_prompt"])
+    described = "complete_prompt" if is_missing(row.get("instruct_prompt")) else "instruct_prompt"
+    start = str(row.get("code_prompt") or row.get("complete_prompt") or "")
     statement = text_of_question(row, described)
     if described == "complete_prompt":
         statement = f"Complete this function:\n{statement.rstrip()}"

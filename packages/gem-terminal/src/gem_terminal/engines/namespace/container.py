@@ -348,7 +348,13 @@ class NamespaceContainer(Container):
         command = ["cp", "-a", "--", f"{self._files.upper}/.", str(folder)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # a fixed command
         if done.returncode != 0:
-            raise EngineError(f"the layer cannot be saved in {folder}: {done.stderr[-300:]}")
+            why = ""
+            if "cannot create special file" in done.stderr:
+                why = (
+                    ". Deleted files cannot be marked there, as in a container whose files are an overlay; name a "
+                    "folder on a disk, or on a volume, in GEM_TERMINAL_IMAGES"
+                )
+            raise EngineError(f"the layer cannot be saved in {folder}: {done.stderr[-300:].rstrip()}{why}")
 
     def _start(self, ends: tuple[int, int, int], command: Iterable[str] = (), **request: Any) -> Process:
         if self.is_removed:
