@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hmac
 import io
 import json
@@ -77,16 +78,34 @@ def test_two_outcomes_of_one_test_are_a_failure() -> None:
         assert run_of(signed(*said, CONTROL, END), {"t.py::c"}).outcomes == {"t.py::a": "failed"}
 
 
-def test_controls_fail_in_any_file() -> None:
-    """Each is a function that raises, behind whatever the file ends with."""
-    text, names = with_controls("import os\nA = 1\n# the end")
-    space: dict[str, Any] = {}
-    exec(text, space)
-    assert len(set(names)) == len(names) == 6
-    for name in names:
-        with pytest.raises((AssertionError, pytest.fail.Exception)):
-            space[name]()
-    assert with_controls("")[1] != names
+@pytest.mark.parametrize(
+    "text", ["", "import os\nA = 1\n# the end", "def f(): pass\n\nclass T:\n    x = '''\n'''", "def f(:"]
+)
+def test_controls_fail_in_any_file(text: str) -> None:
+    """Each is a function that raises; the last stands behind whatever the file ends with."""
+    for _ in range(20):
+        whole, names = with_controls(text)
+        assert len(set(names)) == len(names) == 7
+        if "(:" in text:
+            assert whole.startswith(text)
+            continue
+        space: dict[str, Any] = {}
+        exec(whole, space)
+        for name in names:
+            with pytest.raises((AssertionError, pytest.fail.Exception)):
+                space[name]()
+
+
+def test_nothing_but_its_body_tells_a_control_from_a_test() -> None:
+    """Names, numbers and places are drawn anew, and controls stand between the tests of the file."""
+    text = "\n\n".join(f"def test_{letter}():\n    assert True" for letter in "abcdefgh")
+    drawn = [with_controls(text) for _ in range(20)]
+    assert len({whole for whole, _ in drawn}) == 20
+    assert len({name for _, names in drawn for name in names}) > 50
+    tests = ast.parse(drawn[0][0]).body
+    order = [node.name in drawn[0][1] for node in tests if isinstance(node, ast.FunctionDef)]
+    assert any(order[: order.index(False) + 7])
+    assert order[-1]
 
 
 @given(st.integers(0, 5), st.integers(0, 5), st.booleans())

@@ -4,7 +4,8 @@ It reads one line of JSON. The code under test runs in this very process; four t
 
 - Each outcome is a line that is signed with a key which the code is not given; lines are numbered, and there is a last
   one. A process that ends early, or a report that somebody else writes, is no success.
-- *Controls*, tests that must fail, stand among the tests of each file, under names that are drawn for this run.
+- *Controls*, tests that must fail, stand among the tests of each file, under names that are drawn for this run. This
+  process is not told which they are.
 - The functions of pytest, unittest, pluggy and the tests, and the built-in ones, are compared with those before, after
   each test; hooks of pytest that the agent's files bring are noticed.
 - Operands of the comparisons in assertions are asked whether they equal a fresh object, which only something that
@@ -184,37 +185,27 @@ class _Probing(ast.NodeTransformer):
 
 
 class TestSelection:
-    """Selects the tests, adds the controls, and reports outcomes."""
+    """Selects the tests and reports outcomes; it is not told which of them must fail."""
 
     def __init__(self, request: dict[str, Any], report: SignedReport, guard: TamperGuard) -> None:
         self._wanted = frozenset(request["tests"])
-        self._controls: dict[str, list[str]] = request["controls"]
-        self._control_ids = frozenset(f"{file}::{name}" for file, names in self._controls.items() for name in names)
         self._report, self._guard = report, guard
         self._outcomes: dict[str, str] = {}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        by_module: dict[pytest.Module, list[pytest.Item]] = {}
-        for item in items:
-            module = item.getparent(pytest.Module)
-            if module is not None and item.nodeid in self._wanted:
-                by_module.setdefault(module, []).append(item)
-        items.clear()
-        for module, chosen in by_module.items():
-            controls = [
-                pytest.Function.from_parent(module, name=name, callobj=getattr(module.obj, name))
-                for name in self._controls.get(module.nodeid, ())
-                if callable(getattr(module.obj, name, None))
-            ]
-            middle = len(controls) // 2
-            items += [*controls[:middle], *chosen, *controls[middle:]]
+        items[:] = [item for item in items if item.nodeid in self._wanted]
+        # A configuration may collect other names than those of the controls.
+        modules = {module.nodeid: module for item in items if (module := item.getparent(pytest.Module)) is not None}
+        collected = {item.nodeid for item in items}
+        for test in sorted(self._wanted - collected):
+            file, _, name = test.partition("::")
+            if file in modules and callable(found := getattr(modules[file].obj, name, None)):
+                items.append(pytest.Function.from_parent(modules[file], name=name, callobj=found))
         self._guard.remember_tests(items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and report.nodeid in self._control_ids:
-            report.longrepr = "a control, which must fail"
         before = self._outcomes.get(report.nodeid)
         if report.failed:
             self._outcomes[report.nodeid] = "failed"

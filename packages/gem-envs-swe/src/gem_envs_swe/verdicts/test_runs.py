@@ -6,6 +6,7 @@ run only if the last line is there and every control failed.
 
 from __future__ import annotations
 
+import ast
 import hmac
 import json
 import secrets
@@ -26,14 +27,15 @@ _MOST_REPORT = 64 << 20
 _MOST_LOG = 16_000
 """Characters of the output that are kept, from the end."""
 _CONTROLS = (
-    "assert 1 + 1 == 3",
-    "raise AssertionError('a control')",
-    "import unittest; unittest.TestCase().assertEqual([1], [2])",
-    "import unittest; unittest.TestCase().assertTrue(())",
-    "import pytest\n    with pytest.raises(ValueError):\n        pass",
-    "import unittest\n    with unittest.TestCase().assertRaises(ValueError):\n        pass",
+    "assert {0} + {1} == {2}",
+    "assert sorted([{0}, {1}, {2}]) == [{2}, {1}, {0}, {0}]",
+    "raise AssertionError({0})",
+    "import unittest\n    unittest.TestCase().assertEqual([{0}], [{1}, {2}])",
+    "import unittest\n    unittest.TestCase().assertTrue({0} > {1} + {0})",
+    "import pytest\n    with pytest.raises(ValueError):\n        {0} + {1}",
+    "import unittest\n    with unittest.TestCase().assertRaises(KeyError):\n        {0} * {2}",
 )
-"""Bodies of tests that must fail."""
+"""Bodies of tests that must fail, with numbers that are drawn: {0} below {1} below {2}, and no sum of two of them."""
 _WORDS = (
     "case", "again", "other", "more", "twice", "late", "early", "inner", "outer", "deep", "empty", "long", "short",
     "mixed", "first", "last", "equal", "order", "value", "plain",
@@ -59,11 +61,32 @@ class TestRun:
 
 
 def with_controls(text: str) -> tuple[str, list[str]]:
-    """Return the source of a test file with controls at its end, and their names."""
-    draw = secrets.SystemRandom().sample
-    names = [f"test_{'_'.join(draw(_WORDS, 3))}_{number}" for number in range(len(_CONTROLS))]
-    added = "".join(f"\n\ndef {name}():\n    {body}\n" for name, body in zip(names, _CONTROLS, strict=True))
-    return f"{text.rstrip()}\n{added}", names
+    """Return the source of a test file with controls between its functions and classes, and their names.
+
+    Names, numbers and places are drawn anew, so that nothing but a look at what a test says tells it from a control.
+    """
+    random = secrets.SystemRandom()
+    names = [f"test_{'_'.join(random.sample(_WORDS, 3))}" for _ in _CONTROLS]
+    names = [f"{name}_{number}" if names.count(name) > 1 else name for number, name in enumerate(names)]
+    lines = text.rstrip().split("\n")
+    ends = [*_ends_of_definitions(text), len(lines)]
+    places = [len(lines), *(random.choice(ends) for _ in names[1:])]
+    for name, body, place in sorted(zip(names, _CONTROLS, places, strict=True), key=lambda each: -each[2]):
+        low = random.randrange(11, 40)
+        numbers = low, low + random.randrange(3, 9), 4 * low
+        lines[place:place] = f"\n\ndef {name}():\n    {body.format(*numbers)}\n".split("\n")
+    return "\n".join(lines) + "\n", names
+
+
+def _ends_of_definitions(text: str) -> list[int]:
+    """Return the lines after which functions and classes of a file end, counted from 1."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    last = max((node.end_lineno or 0 for node in tree.body), default=0)
+    return [node.end_lineno or last for node in tree.body if isinstance(node, kinds)]
 
 
 def run_tests(
@@ -92,12 +115,12 @@ def run_tests(
     Raises:
         EngineError: if the container died.
     """
+    must_fail = {f"{file}::{name}" for file, names in controls.items() for name in names}
     key, report = secrets.token_bytes(32), f"/tmp/{secrets.token_hex(12)}"  # noqa: S108  # in the container
     program = files(__package__).joinpath(_PROGRAM).read_bytes()
     container.put(files_archive({_PROGRAM: (program, 0o644)}, _FOLDER.strip("/")), "/")
     request = {
-        "key": key.hex(), "report": report, "tests": sorted(tests), "files": sorted(controls),
-        "controls": {file: list(names) for file, names in controls.items()},
+        "key": key.hex(), "report": report, "tests": sorted({*tests, *must_fail}), "files": sorted(controls),
         "arguments": list(arguments), "changed": list(changed),
     }  # fmt: skip
     done = container.run(
@@ -119,7 +142,7 @@ def run_tests(
     name = report.rpartition("/")[2]
     content = files_in(archive, {name: _MOST_REPORT}).get(name, b"") if archive is not None else b""
     lines = _signed_lines(content if isinstance(content, bytes) else b"", key)
-    return _judged(lines, {f"{file}::{name}" for file, names in controls.items() for name in names}, log)
+    return _judged(lines, must_fail, log)
 
 
 def _signed_lines(content: bytes, key: bytes) -> list[dict[str, Any]]:
