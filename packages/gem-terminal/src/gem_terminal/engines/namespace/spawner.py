@@ -270,9 +270,7 @@ def _enter_and_execute(request: dict[str, Any], ends: tuple[int, int, int]) -> N
         os.closerange(3, 1 << 16)
         sys.meta_path.clear()  # from here on, an import would find and run the container's files
         if request["unpack"]:
-            with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
-                # Numeric owners, since a lookup of names would load the container's own libraries.
-                archive.extractall(request["workdir"], numeric_owner=True, **_FILTERED)  # noqa: S202
+            _unpack(request["workdir"])
             os._exit(0)
         if request["pack"]:
             _pack(request["workdir"])
@@ -307,24 +305,35 @@ def _kill_all() -> None:
             time.sleep(0.0005)
 
 
-def _keep_mode(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
-    """Keep mode bits that the filter would clear: group and world write permission, setuid and setgid."""
-    _remove_old(member, folder)
-    checked = tarfile.tar_filter(member, folder)
-    checked.mode = member.mode
-    return checked
+def _unpack(folder: str) -> None:
+    """Unpack the archive on standard input into a folder, with all mode bits."""
+    with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
+        # A generator: what a member replaces is removed right before it, and not before the members ahead of it.
+        members = (_ready(member, folder) for member in archive)
+        # Numeric owners, since a lookup of names would load the container's own libraries.
+        archive.extractall(folder, members, numeric_owner=True, **_UNFILTERED)  # noqa: S202  # checked
 
 
-def _remove_old(member: tarfile.TarInfo, folder: str) -> None:
-    """Remove a file's old entry, so that a pipe does not block and a link is not rejected."""
+def _ready(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
+    """Return a member with a relative name, after its old entry was removed: a pipe would block, a link be followed.
+
+    Raises:
+        tarfile.TarError: if it would be written outside the folder.
+    """
+    member.name = member.name.lstrip("/")
     parent, _, name = f"{folder}/{member.name}".rpartition("/")
     inside = os.path.realpath(folder).rstrip("/") + "/"
-    if name not in ("", ".", "..") and not member.isdir() and f"{os.path.realpath(parent)}/".startswith(inside):
+    if not f"{os.path.realpath(parent)}/".startswith(inside) or name == "..":
+        raise tarfile.TarError(f"{member.name!r} leads out of {folder}")
+    if name not in ("", ".") and not member.isdir():
         with suppress(OSError):
             os.unlink(f"{parent}/{name}")  # noqa: PTH108  # pathlib is slower
+    elif not f"{os.path.realpath(f'{parent}/{name}')}/".startswith(inside):
+        raise tarfile.TarError(f"{member.name!r} leads out of {folder}")
+    return member
 
 
-_FILTERED: dict[str, Any] = {"filter": _keep_mode} if hasattr(tarfile, "tar_filter") else {}
+_UNFILTERED: dict[str, Any] = {"filter": "fully_trusted"} if hasattr(tarfile, "fully_trusted_filter") else {}
 """Python before 3.10.12 and 3.11.4 has no filters; later versions require an explicit one."""
 
 
