@@ -159,7 +159,7 @@ def test_fewer_episodes_at_a_time(tmp_path: Path) -> None:
     assert len(playing(folder, steps).rows()) == 8
     refused = CliRunner().invoke(run_command, ["pause", str(folder)])
     assert refused.exit_code == 1
-    assert "is not being played" in refused.output
+    assert "is finished" in refused.output
 
 
 @pytest.mark.parametrize(

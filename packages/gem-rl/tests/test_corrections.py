@@ -133,6 +133,8 @@ def test_log_probabilities_at_a_temperature() -> None:
     [
         lambda: importance_weights([0.0], [0.0, 0.0]),
         lambda: importance_weights([0.0], [math.nan]),
+        lambda: importance_weights([0.5], [-0.5]),
+        lambda: measure_mismatch([-0.5], [0.5], [1]),
         lambda: importance_weights([0.0], [0.0], level="turn"),  # type: ignore[arg-type]
         lambda: importance_weights([0.0], [0.0], level="sequence"),
         lambda: importance_weights([0.0], [0.0], [2], level="sequence"),

@@ -13,7 +13,7 @@ import pytest
 import gem
 from gem.core import Env, Info
 from gem.env_spec import EnvSpec
-from gem.errors import ArgumentError
+from gem.errors import ArgumentError, ArgumentTypeError
 from gem.policies import Act, Policy
 from gem_rollout import EpisodeRequest, RolloutEngine
 from gem_rollout.trajectory import EpisodeKey
@@ -191,17 +191,22 @@ def test_the_oldest_turn_decides_on_staleness() -> None:
     assert asyncio.run(run()) == ([{"versions_behind": 4, "oldest_trained_version": 2}], 1)
 
 
-@pytest.mark.parametrize("now", [None, "step-9"])
-def test_versions_that_are_no_numbers_are_never_stale(now: Any) -> None:
-    """Nothing says how far apart they are."""
-
-    async def run() -> tuple[int, int]:
-        plan = [EpisodeRequest(SHORT, EpisodeKey(SHORT.id, 0, 0))]
-        async with RolloutEngine(plan, lambda env: Waits(), version=0, max_staleness=0) as engine:
-            engine.version = now
-            return len([one async for one in engine]), engine.counts.stale
-
-    assert asyncio.run(run()) == (1, 0)
+@pytest.mark.parametrize("wrong", [None, "step-9", 9.5, float("nan"), True])
+def test_with_a_bound_versions_are_integers_that_grow(wrong: Any) -> None:
+    """Nothing else says how far apart two versions are, and the bound would be off without a word."""
+    with pytest.raises(ArgumentTypeError, match="version must be an int"):
+        RolloutEngine([], lambda env: Waits(), version=wrong, max_staleness=1)
+    engine = RolloutEngine([], lambda env: Waits(), version=5, max_staleness=1)
+    with pytest.raises(ArgumentTypeError, match="version must be an int"):
+        engine.version = wrong
+    with pytest.raises(ArgumentError, match="cannot go back to 4"):
+        engine.version = 4
+    assert engine.version == 5
+    free = RolloutEngine([], lambda env: Waits())
+    for version in ("step-1", 3, None):
+        free.version = version  # type: ignore[assignment]
+    with pytest.raises(ArgumentTypeError, match="an int, a str or None"):
+        free.version = 9.5  # type: ignore[assignment]
 
 
 def test_several_consumers_share_one_engine() -> None:
@@ -227,6 +232,6 @@ def test_several_consumers_share_one_engine() -> None:
 
 def test_impossible_settings_are_refused() -> None:
     """Before anything is played."""
-    for wrong in ({"max_staleness": -1}, {"stale": "replay"}, {"replays": -1}):
+    for wrong in ({"max_staleness": -1}, {"stale": "replay"}, {"replays": -1}, {"stale": "cancel"}):
         with pytest.raises(ArgumentError):
             RolloutEngine([], lambda env: Waits(), **wrong)  # type: ignore[arg-type]

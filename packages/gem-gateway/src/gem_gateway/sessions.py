@@ -94,7 +94,7 @@ class GatewaySession:
         self.answerer = answerer
         self.id = secrets.token_hex(8)
         self.name = name
-        self.api_key = _checked_key(api_key) if api_key is not None else f"gem-{secrets.token_urlsafe(32)}"
+        self.api_key = checked_key(api_key) if api_key is not None else f"gem-{secrets.token_urlsafe(32)}"
         self.key_digest = key_digest(self.api_key)
         self.model = model or getattr(answerer, "model", "") or "model"
         self.settings = settings or CallSettings()
@@ -273,7 +273,8 @@ def key_digest(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
 
 
-def _checked_key(key: str) -> str:
+def checked_key(key: str) -> str:
+    """Return a key; raises ArgumentError unless it has at least 16 printable ASCII characters and no blank."""
     if len(key) < 16 or not key.isascii() or not key.isprintable() or " " in key:
         raise ArgumentError("a key must have at least 16 printable ASCII characters and no blank")
     return key

@@ -20,6 +20,8 @@ __all__ = ["Level", "importance_weights", "logprobs_at", "surrogate_losses"]
 Level = Literal["token", "sequence", "geometric"]
 """What a ratio is of: of a token; of a sequence, the product over its tokens; or their geometric mean."""
 
+_ROUNDED = 0.05
+"""What rounding to a low precision may add to a logarithm of 0."""
 _HIGHEST = 20.0
 """Bound on a logarithm that is exponentiated: e^20 is 485 millions, far beyond any bound of weights."""
 
@@ -144,13 +146,21 @@ def log_ratios(
     """Return log(π_learner / π_sampler) for each token, ``(M,)``, at a level; raises as :func:`importance_weights`."""
     if level not in get_args(Level):
         raise ArgumentError(f"level must be one of {', '.join(get_args(Level))}, got {level!r}")
-    ours = finite(learner, "the learner's log-probabilities")
-    ratios = ours - finite(sampler, "the sampler's log-probabilities", ours.size)
+    ours = _logarithms(learner, "the learner's log-probabilities")
+    ratios = ours - _logarithms(sampler, "the sampler's log-probabilities", ours.size)
     if level == "token":
         return ratios
     counts = sequence_lengths(lengths, ours.size)
     sums = sequence_sums(ratios, counts)
     return np.repeat(sums / np.maximum(counts, 1) if level == "geometric" else sums, counts)
+
+
+def _logarithms(values: ArrayLike, name: str, size: int | None = None) -> Floats:
+    """Return log-probabilities; raises ArgumentError for values above 0, which are none."""
+    found = finite(values, name, size)
+    if found.size and found.max() > _ROUNDED:
+        raise ArgumentError(f"{name} must be natural logarithms, at most 0, and one is {found.max():.4g}")
+    return found
 
 
 def sequence_lengths(lengths: ArrayLike | None, tokens: int) -> Ints:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from gem.arguments import integer
-from gem.errors import VectorError
+from gem.errors import ArgumentError, ArgumentTypeError, VectorError
 from gem.wrappers import WrapperLike
 from gem_rollout.asking import PolicyMaker, RolloutContext
 from gem_rollout.environments import EnvironmentPool, as_tuple
@@ -155,6 +155,9 @@ class RolloutEngine:
         self.retries = integer("retries", retries, minimum=0)
         self.queue_size = concurrency if queue_size is None else integer("queue_size", queue_size, minimum=1)
         self.staleness = Staleness(max_staleness, stale, replays)
+        if self.staleness.bound is None and stale == "cancel":
+            raise ArgumentError("stale='cancel' needs max_staleness, the age from which an episode is stale")
+        self._check_version(version)
         self.dropped: list[EpisodeKey] = []
         """The episodes that were too old and are not delivered, with ``stale="cancel"``."""
         self.agent = agent
@@ -186,11 +189,19 @@ class RolloutEngine:
 
     @property
     def version(self) -> int | str | None:
-        """The version of the policy's weights; assign it when they change, also while episodes are running."""
+        """The version of the policy's weights; assign it when they change, also while episodes are running.
+
+        Raises:
+            ArgumentError, ArgumentTypeError: on assignment of an earlier number, of something that is no int, str or
+                None, or with ``max_staleness`` of something that is no int.
+        """
         return self._version
 
     @version.setter
     def version(self, version: int | str | None) -> None:
+        self._check_version(version)
+        if type(version) is int and type(self._version) is int and version < self._version:
+            raise ArgumentError(f"the version is {self._version} already, and cannot go back to {version}")
         self._version = version
         if self._state is not _EngineState.RUNNING:
             return
@@ -428,6 +439,12 @@ class RolloutEngine:
     def _tell(self) -> None:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
+
+    def _check_version(self, version: object) -> None:
+        if self.staleness.bound is not None and type(version) is not int:
+            raise ArgumentTypeError(f"with max_staleness, version must be an int, got {version!r:.80}")
+        if version is not None and type(version) not in (int, str):
+            raise ArgumentTypeError(f"version must be an int, a str or None, got {version!r:.80}")
 
     def _has_more(self) -> bool:
         """Return whether episodes are left that would begin if the engine were not paused."""

@@ -60,7 +60,8 @@ def eval_command(
     4 times. A configuration file has the same settings, and an [[environment]] table for each environment; options
     override it.
 
-    Exit codes: 0 done, also if some episodes failed; 1 if every episode failed; 130 interrupted.
+    Exit codes: 0 done, also if some episodes failed; 1 if every episode failed; 130 interrupted,
+    also by gem run stop.
     """
     if resume is not None and out is not None:
         raise click.UsageError("--resume goes on in its own folder; leave out --out")
@@ -126,7 +127,7 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
         print_json(
             {
                 "path": str(run.path),
-                "interrupted": folder is None,
+                "interrupted": folder is None or last.stopped,
                 "failures": dict(last.failures),
                 "first_errors": last.messages,
                 "summary": summary.to_dict(),
@@ -145,7 +146,7 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
             click.echo(f"  {count} x {printable(kind)}: {message}", err=True)
     if folder is None or last.failed or summary.missing:
         click.echo(f"Go on with: gem eval --resume {path}", err=True)
-    if folder is None:
+    if folder is None or last.stopped:
         click.get_current_context().exit(130)
     if all_failed:
         click.get_current_context().exit(1)

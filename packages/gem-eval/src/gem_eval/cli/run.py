@@ -86,7 +86,11 @@ def requeue_command(folder: str) -> None:
 def _live(folder: str) -> dict[str, Any]:
     from gem_eval.runs.folder import RunFolder
 
-    live = RunFolder(folder).live
+    run = RunFolder(folder)
+    live = run.live
+    planned = sum(item.episodes for item in run.config.environments)
+    if live is None and sum(not row.failed for row in run.rows()) >= planned:
+        raise click.ClickException(f"{folder} is finished")
     if live is None:
         raise click.ClickException(
             f"{folder} is not being played on this machine; 'gem runs' lists what is, and 'gem eval --resume {folder}' "

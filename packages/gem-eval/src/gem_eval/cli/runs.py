@@ -27,6 +27,8 @@ def runs_command(folder: str, live: bool, as_json: bool) -> None:
       gem runs --live
       gem runs experiments --json
     """
+    if folder != "runs" and not Path(folder).is_dir():
+        raise click.BadParameter(f"there is no folder {folder!r}", param_hint="FOLDER")
     found = [row for row in _rows(Path(folder)) if row["state"] in ("playing", "paused") or not live]
     if as_json:
         print_json(found)

@@ -30,7 +30,7 @@ from gem_eval.clients.transport import HttpTransport
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["EndpointClient", "EndpointProtocol", "key_variable"]
+__all__ = ["WITHOUT", "EndpointClient", "EndpointProtocol", "key_variable"]
 
 EndpointProtocol = Literal["auto", "chat", "completions", "generate", "messages", "responses"]
 
@@ -396,6 +396,9 @@ _DIALECTS = {
     "responses": ("/responses", responses_request, responses_answer),
 }
 """Protocol → its path, what makes the body of a request, and what reads an answer."""
+
+WITHOUT: dict[str, tuple[str, ...]] = {"messages": ("seed", "logprobs"), "responses": ("seed", "stop")}
+"""Protocol → what :class:`Sampling` has and it does not; requests leave it out."""
 
 _BELOW_API = ("/chat/completions", "/completions", "/models", *(path for path, _, _ in _DIALECTS.values()))
 

@@ -7,6 +7,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gem.arguments import check_names
 from gem.entry_points import load
-from gem.errors import ArgumentError, ArgumentTypeError
+from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError
 from gem.plugins import lookup
 from gem.policies import call_fitting, make_policy
 from gem_eval.runs.errors import EvaluationConfigError
@@ -181,6 +182,14 @@ async def _open_one(config: EvaluationConfig, client: ModelClient | None = None)
         client, served = await _connected(config, config.base_url)
     else:
         served = str(client.model) or None
+    try:
+        _check_sampling(config, sampling)
+        if config.exact_tokens:
+            await _check_exact_tokens(client)
+    except BaseException:
+        if own:
+            await client.close()
+        raise
     if config.harness is not None:
         return EvaluatedAgent(_harness(config, config.harness, client, sampling), client, own, served)
     if config.agent is not None:
@@ -192,6 +201,38 @@ async def _open_one(config: EvaluationConfig, client: ModelClient | None = None)
         ModelPolicy, client, sampling, system=config.system, tools=config.tools, exact_tokens=config.exact_tokens
     )
     return EvaluatedAgent(lambda env, _: policy(env=env), client, own, served)
+
+
+def _check_sampling(config: EvaluationConfig, sampling: Any) -> None:
+    """Raise EvaluationConfigError for what the protocol has no field for, which would be left out silently."""
+    from gem_eval.clients.endpoint import WITHOUT
+
+    protocol = str(config.client.get("protocol", "chat"))
+    missing = [name for name in WITHOUT.get(protocol, ()) if getattr(sampling, name)]
+    if missing:
+        raise EvaluationConfigError(f"the protocol {protocol} has no {' and no '.join(missing)}; leave it out")
+
+
+async def _check_exact_tokens(client: Any) -> None:
+    """Ask a model once whether it can be asked with token ids.
+
+    Raises:
+        EvaluationConfigError: if it cannot, with the reason.
+        ModelError: if it gives no ids for want of an answer.
+    """
+    from gem_eval.clients import ModelError, Sampling
+    from gem_eval.clients.exact_completion import complete_exactly
+
+    if not hasattr(client, "prompt_ids"):
+        raise EvaluationConfigError(f"exact tokens need a model that gives token ids, and {client!r:.80} gives none")
+    messages = [{"role": "user", "content": "Say yes."}]
+    try:
+        ids = await client.prompt_ids(messages)
+        # A model may refuse this one conversation and still play the task's.
+        with suppress(ModelError):
+            await complete_exactly(client, list(ids), messages, has_tools=False, sampling=Sampling(max_tokens=1))
+    except NotSupportedError as error:
+        raise EvaluationConfigError(f"exact tokens cannot be had here: {error}") from error
 
 
 def _harness(

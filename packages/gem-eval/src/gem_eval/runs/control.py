@@ -49,7 +49,7 @@ class RunControl:
                 if getattr(self, name) is not None:
                     integer(name, getattr(self, name), minimum=least)
         except (ArgumentError, ArgumentTypeError) as error:
-            raise RunFolderError(f"{_FILE}: {error}") from error
+            raise RunFolderError(f"{_FILE}: {error}; remove it") from error
 
     @classmethod
     def read(cls, folder: Path) -> RunControl:
@@ -63,10 +63,10 @@ class RunControl:
         except FileNotFoundError:
             return cls()
         except (OSError, ValueError) as error:
-            raise RunFolderError(f"{folder / _FILE}: {error}") from error
+            raise RunFolderError(f"{folder / _FILE} cannot be read ({error}); remove it") from error
         unknown = set(record) - {item.name for item in fields(cls)} if isinstance(record, dict) else {"no object"}
         if unknown:
-            raise RunFolderError(f"{folder / _FILE} holds {', '.join(sorted(unknown))}")
+            raise RunFolderError(f"{folder / _FILE} holds {', '.join(sorted(unknown))}; remove it")
         return cls(**record)
 
     def write(self, folder: Path) -> None:

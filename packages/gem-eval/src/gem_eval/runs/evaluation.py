@@ -244,6 +244,7 @@ class _Controls:
         if asked.requeue > before.requeue:
             self._requeue()
         if asked.stop:
+            self._progress.stopped = True
             engine.stop()
 
     def state(self) -> dict[str, Any]:

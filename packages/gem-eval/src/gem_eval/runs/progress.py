@@ -35,6 +35,8 @@ class EvaluationProgress:
     """Episodes that are being played."""
     paused: bool = False
     """Whether no more begin until somebody says so."""
+    stopped: bool = False
+    """Whether somebody ended the run before its last episode."""
     tokens: int = 0
     """Sampled by the model."""
     waiting: Counter[str] = field(default_factory=Counter)

@@ -78,7 +78,7 @@ def gateway_command(
     Anthropic's Messages, and given the printed key. With KEY.NAME in place of KEY, its calls are a session of that
     name, with a budget and a record of its own.
 
-    The key is taken from the variable GEM_GATEWAY_KEY, or made.
+    The key, of at least 16 characters, is taken from the variable GEM_GATEWAY_KEY, or made.
 
     \b
     Examples:
@@ -146,8 +146,9 @@ async def _serve(
     from gem_eval.clients import open_client
     from gem_gateway.gateway import Gateway
     from gem_gateway.keyed_sessions import KeyedSessions
+    from gem_gateway.sessions import checked_key
 
-    key = os.environ.get(_KEY_VARIABLE) or f"gem-{secrets.token_urlsafe(24)}"
+    key = checked_key(os.environ.get(_KEY_VARIABLE) or f"gem-{secrets.token_urlsafe(24)}")
     client = open_client(base_url, model, **options)
     try:
         if hasattr(client, "prepare"):

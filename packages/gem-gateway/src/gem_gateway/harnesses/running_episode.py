@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import Any
 
-from gem.errors import EpisodeLimitError
+from gem.errors import EpisodeLimitError, NotSupportedError
 from gem.policies import Act
 from gem_eval.clients import Completion, ModelError
 from gem_gateway.calls import ModelCall
@@ -144,7 +144,7 @@ class NoticingAnswerer:
         self.answers = 0
         self.left: int | None = None
         """How many answers there still are; None for any number."""
-        self.error: ModelError | EpisodeLimitError | None = None
+        self.error: ModelError | EpisodeLimitError | NotSupportedError | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._answerer, name)
@@ -156,7 +156,7 @@ class NoticingAnswerer:
             self.left -= 1
         try:
             completion = await self._answerer.answer(call)
-        except (ModelError, EpisodeLimitError) as error:
+        except (ModelError, EpisodeLimitError, NotSupportedError) as error:
             self.error = error
             raise
         self.answers, self.error = self.answers + 1, None
