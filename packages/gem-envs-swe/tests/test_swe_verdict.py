@@ -98,7 +98,7 @@ def test_controls_fail_in_any_file(text: str) -> None:
 
 def test_nothing_but_its_body_tells_a_control_from_a_test() -> None:
     """Names, numbers and places are drawn anew, and controls stand between the tests of the file."""
-    text = "\n\n".join(f"def test_{letter}():\n    assert True" for letter in "abcdefgh")
+    text = "\n\n\n".join(f"def test_{letter}():\n    assert True" for letter in "abcdefgh")
     drawn = [with_controls(text) for _ in range(20)]
     assert len({whole for whole, _ in drawn}) == 20
     assert len({name for _, names in drawn for name in names}) > 50
@@ -106,6 +106,21 @@ def test_nothing_but_its_body_tells_a_control_from_a_test() -> None:
     order = [node.name in drawn[0][1] for node in tests if isinstance(node, ast.FunctionDef)]
     assert any(order[: order.index(False) + 7])
     assert order[-1]
+
+
+@pytest.mark.parametrize("gap", ["\n", "\n\n", "\n\n\n", "\n\n\n\n", "\r\n \r\n\r\n"])
+def test_controls_move_no_line_of_a_file(gap: str) -> None:
+    """A test may know the line that it stands in, as tests of tracebacks do."""
+    tests = [f"class Test{letter}:\n    X = '{letter}'" for letter in "abcdefgh"]
+    text = gap.join(tests)
+    for _ in range(20):
+        whole, names = with_controls(text)
+        ast.parse(whole)
+        kept = [(at, line) for at, line in enumerate(text.split("\n")) if line.strip()]
+        lines = whole.split("\n")
+        assert kept == [(at, lines[at]) for at, _ in kept]
+        at_end = sum(line.startswith("def ") for line in lines[len(text.split("\n")) :])
+        assert at_end == (1 if gap.count("\n") > 2 else len(names))
 
 
 @given(st.integers(0, 5), st.integers(0, 5), st.booleans())
