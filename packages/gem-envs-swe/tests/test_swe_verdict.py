@@ -19,7 +19,7 @@ from gem.errors import ArgumentError
 from gem_envs_swe import SweEnv
 from gem_envs_swe.errors import SweError
 from gem_envs_swe.verdicts.agent_changes import MOST_DIFF, diff_of_agent
-from gem_envs_swe.verdicts.test_runs import TestRun, _judged, _signed_lines, with_controls
+from gem_envs_swe.verdicts.test_runs import TestRun, _judged, _signed_lines, steady_log, with_controls
 from gem_envs_swe.verdicts.verdict import SweVerdict
 from gem_envs_swe.workplace.tasks import SweTask, load_tasks
 from gem_terminal.engines.base import FileChanges
@@ -121,6 +121,18 @@ def test_controls_move_no_line_of_a_file(gap: str) -> None:
         assert kept == [(at, lines[at]) for at, _ in kept]
         at_end = sum(line.startswith("def ") for line in lines[len(text.split("\n")) :])
         assert at_end == (1 if gap.count("\n") > 2 else len(names))
+
+
+def test_a_log_holds_nothing_that_is_drawn() -> None:
+    """Equal changes have equal logs: the controls, their places among the tests, and the seconds are left out."""
+    output = (
+        "F.FF [100%]\n=== FAILURES ===\n___ test_late_c ___\n    assert 1 == 2\n___ test_a ___\nE  why\n"
+        "___ test_late_d ___\nE  no\n=== short test summary info ===\nFAILED t.py::test_late_c - assert\n"
+        "FAILED t.py::test_a - why\nFAILED t.py::test_late_d\n3 failed, 1 passed in 0.05s\n"
+    )
+    assert steady_log(output, ["test_late_c", "test_late_d"]) == (
+        "=== FAILURES ===\n___ test_a ___\nE  why\n=== short test summary info ===\nFAILED t.py::test_a - why\n"
+    )
 
 
 @given(st.integers(0, 5), st.integers(0, 5), st.booleans())

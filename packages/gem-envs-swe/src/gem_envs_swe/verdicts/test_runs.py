@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hmac
 import json
+import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,10 @@ _CONTROLS = (
     "with __import__('unittest').TestCase().assertRaises(KeyError): {0} * {2}",
 )
 """Bodies of tests that must fail, each of one line, for drawn numbers: {0} below {1} below {2}, no sum of two."""
+_HEADER = re.compile(r"[_=]{3,} (.*?) [_=]{3,}")
+_SUMMARY = re.compile(r"FAILED \S+::(\w+)(?: - |$)")
+_PROGRESS = re.compile(r"[.FEsxX]+ +\[ *[0-9]+%\]|(?:=+ )?[0-9]+ [a-z]+.* in [0-9.]+s.*")
+"""Lines of the output of pytest: the head of a section, a failure in the summary, and the progress with its end."""
 _WORDS = (
     "case", "again", "other", "more", "twice", "late", "early", "inner", "outer", "deep", "empty", "long", "short",
     "mixed", "first", "last", "equal", "order", "value", "plain",
@@ -138,7 +143,8 @@ def run_tests(
         user=user,
         workdir=workdir,
     )
-    log = done.output[-4 * _MOST_LOG :].decode(errors="replace")[-_MOST_LOG:]
+    output = done.output[-4 * _MOST_LOG :].decode(errors="replace")
+    log = steady_log(output, [name for names in controls.values() for name in names])[-_MOST_LOG:]
     if done.exit_code is None:
         return TestRun(wrong=f"the tests took longer than {seconds:g} seconds", log=log)
     container.kill_all()  # what the tests left behind writes nothing any more
@@ -150,6 +156,19 @@ def run_tests(
     content = files_in(archive, {name: _MOST_REPORT}).get(name, b"") if archive is not None else b""
     lines = _signed_lines(content if isinstance(content, bytes) else b"", key)
     return _judged(lines, must_fail, log)
+
+
+def steady_log(output: str, controls: Collection[str]) -> str:
+    """Return the output of pytest without what is drawn or measured: the controls, their places, and the seconds."""
+    kept = []
+    is_control = False
+    for line in output.split("\n"):
+        if header := _HEADER.fullmatch(line.rstrip("\r")):
+            is_control = header[1] in controls
+        told = _SUMMARY.match(line)
+        if not is_control and not _PROGRESS.fullmatch(line) and not (told and told[1] in controls):
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def _signed_lines(content: bytes, key: bytes) -> list[dict[str, Any]]:
