@@ -124,14 +124,14 @@ def test_controls_move_no_line_of_a_file(gap: str) -> None:
 
 
 def test_a_log_holds_nothing_that_is_drawn() -> None:
-    """Equal changes have equal logs: the controls, their places among the tests, and the seconds are left out."""
+    """Equal changes have equal logs: the controls, their places among the tests, seconds and addresses are left out."""
     output = (
-        "F.FF [100%]\n=== FAILURES ===\n___ test_late_c ___\n    assert 1 == 2\n___ test_a ___\nE  why\n"
+        "F.FF [100%]\n=== FAILURES ===\n___ test_late_c ___\n    assert 1 == 2\n___ test_a ___\nE  <T at 0x7ff0>\n"
         "___ test_late_d ___\nE  no\n=== short test summary info ===\nFAILED t.py::test_late_c - assert\n"
         "FAILED t.py::test_a - why\nFAILED t.py::test_late_d\n3 failed, 1 passed in 0.05s\n"
     )
     assert steady_log(output, ["test_late_c", "test_late_d"]) == (
-        "=== FAILURES ===\n___ test_a ___\nE  why\n=== short test summary info ===\nFAILED t.py::test_a - why\n"
+        "=== FAILURES ===\n___ test_a ___\nE  <T at 0x0>\n=== short test summary info ===\nFAILED t.py::test_a - why\n"
     )
 
 
