@@ -56,7 +56,7 @@ class LocalSuites(SuiteRunner):
             tree = self._scratch / f"tree-{hash_seed}"
             shutil.copytree(self._tree, tree)
             self._programs[hash_seed] = tree, subprocess.Popen(
-                [sys.executable, "-W", "ignore", str(Path(suites.__file__).with_name("suite_server.py")), str(tree)],
+                [sys.executable, str(Path(suites.__file__).with_name("suite_server.py")), str(tree)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                 env={**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
                      "COVERAGE_CORE": "ctrace"},

@@ -19,7 +19,7 @@ from gem.errors import ArgumentError
 from gem_envs_swe import SweEnv
 from gem_envs_swe.errors import SweError
 from gem_envs_swe.verdicts.agent_changes import MOST_DIFF, diff_of_agent
-from gem_envs_swe.verdicts.test_runs import TestRun, _judged, _signed_lines, with_controls
+from gem_envs_swe.verdicts.test_runs import TestRun, _judged, _signed_lines, steady_log, with_controls
 from gem_envs_swe.verdicts.verdict import SweVerdict
 from gem_envs_swe.workplace.tasks import SweTask, load_tasks
 from gem_terminal.engines.base import FileChanges
@@ -98,7 +98,7 @@ def test_controls_fail_in_any_file(text: str) -> None:
 
 def test_nothing_but_its_body_tells_a_control_from_a_test() -> None:
     """Names, numbers and places are drawn anew, and controls stand between the tests of the file."""
-    text = "\n\n".join(f"def test_{letter}():\n    assert True" for letter in "abcdefgh")
+    text = "\n\n\n".join(f"def test_{letter}():\n    assert True" for letter in "abcdefgh")
     drawn = [with_controls(text) for _ in range(20)]
     assert len({whole for whole, _ in drawn}) == 20
     assert len({name for _, names in drawn for name in names}) > 50
@@ -106,6 +106,33 @@ def test_nothing_but_its_body_tells_a_control_from_a_test() -> None:
     order = [node.name in drawn[0][1] for node in tests if isinstance(node, ast.FunctionDef)]
     assert any(order[: order.index(False) + 7])
     assert order[-1]
+
+
+@pytest.mark.parametrize("gap", ["\n", "\n\n", "\n\n\n", "\n\n\n\n", "\r\n \r\n\r\n"])
+def test_controls_move_no_line_of_a_file(gap: str) -> None:
+    """A test may know the line that it stands in, as tests of tracebacks do."""
+    tests = [f"class Test{letter}:\n    X = '{letter}'" for letter in "abcdefgh"]
+    text = gap.join(tests)
+    for _ in range(20):
+        whole, names = with_controls(text)
+        ast.parse(whole)
+        kept = [(at, line) for at, line in enumerate(text.split("\n")) if line.strip()]
+        lines = whole.split("\n")
+        assert kept == [(at, lines[at]) for at, _ in kept]
+        at_end = sum(line.startswith("def ") for line in lines[len(text.split("\n")) :])
+        assert at_end == (1 if gap.count("\n") > 2 else len(names))
+
+
+def test_a_log_holds_nothing_that_is_drawn() -> None:
+    """Equal changes have equal logs: the controls, their places among the tests, seconds and addresses are left out."""
+    output = (
+        "F.FF [100%]\n=== FAILURES ===\n___ test_late_c ___\n    assert 1 == 2\n___ test_a ___\nE  <T at 0x7ff0>\n"
+        "___ test_late_d ___\nE  no\n=== short test summary info ===\nFAILED t.py::test_late_c - assert\n"
+        "FAILED t.py::test_a - why\nFAILED t.py::test_late_d\n3 failed, 1 passed in 0.05s\n"
+    )
+    assert steady_log(output, ["test_late_c", "test_late_d"]) == (
+        "=== FAILURES ===\n___ test_a ___\nE  <T at 0x0>\n=== short test summary info ===\nFAILED t.py::test_a - why\n"
+    )
 
 
 @given(st.integers(0, 5), st.integers(0, 5), st.booleans())

@@ -55,8 +55,8 @@ class SweEnv(TerminalEnv):
     ``tool_results``. At the end ``success``; ``diff``, the agent's tree as a diff against the tree that it began with,
     at most 200,000 characters; ``diff_ignored``, changed paths that did not count; ``tests_mended`` and
     ``tests_to_mend`` (FAIL_TO_PASS), ``tests_kept`` and ``tests_broken`` (PASS_TO_PASS); ``tests_failing``, names;
-    ``verifier_log``, and ``verifier_error`` if the run was worth nothing; ``verdict_repeated`` if equal changes were
-    judged before. A fault of the container or the engine truncates the episode with ``info["error"]``.
+    ``verifier_log``, and ``verifier_error`` if the run was worth nothing. A fault of the container or the
+    engine truncates the episode with ``info["error"]``.
 
     Args:
         path: the folder of a set, as ``gem swe make`` writes it.
@@ -177,6 +177,4 @@ class SweEnv(TerminalEnv):
         }
         if verdict.ignored:
             said["diff_ignored"] = list(verdict.ignored)
-        if verdict.is_repeated:
-            said["verdict_repeated"] = True
         return said

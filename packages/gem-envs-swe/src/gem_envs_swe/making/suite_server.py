@@ -131,6 +131,7 @@ def _run(request: dict[str, Any], tree: Path, scratch: Path) -> None:
         import coverage
 
         measured = coverage.Coverage(data_file=None, include=[f"{tree}/*"], config_file=False)
+        measured.set_option("run:disable_warnings", ["no-data-collected"])  # pytest says that
         measured.start()
     reporter = _Reporter(request, measured)
     began = time.process_time()

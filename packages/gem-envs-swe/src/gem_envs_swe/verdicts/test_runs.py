@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hmac
 import json
+import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,12 +31,16 @@ _CONTROLS = (
     "assert {0} + {1} == {2}",
     "assert sorted([{0}, {1}, {2}]) == [{2}, {1}, {0}, {0}]",
     "raise AssertionError({0})",
-    "import unittest\n    unittest.TestCase().assertEqual([{0}], [{1}, {2}])",
-    "import unittest\n    unittest.TestCase().assertTrue({0} > {1} + {0})",
-    "import pytest\n    with pytest.raises(ValueError):\n        {0} + {1}",
-    "import unittest\n    with unittest.TestCase().assertRaises(KeyError):\n        {0} * {2}",
+    "import unittest; unittest.TestCase().assertEqual([{0}], [{1}, {2}])",
+    "import unittest; unittest.TestCase().assertTrue({0} > {1} + {0})",
+    "with __import__('pytest').raises(ValueError): {0} + {1}",
+    "with __import__('unittest').TestCase().assertRaises(KeyError): {0} * {2}",
 )
-"""Bodies of tests that must fail, with numbers that are drawn: {0} below {1} below {2}, and no sum of two of them."""
+"""Bodies of tests that must fail, each of one line, for drawn numbers: {0} below {1} below {2}, no sum of two."""
+_HEADER = re.compile(r"[_=]{3,} (.*?) [_=]{3,}")
+_SUMMARY = re.compile(r"FAILED \S+::(\w+)(?: - |$)")
+_PROGRESS = re.compile(r"[.FEsxX]+ +\[ *[0-9]+%\]|(?:=+ )?[0-9]+ [a-z]+.* in [0-9.]+s.*")
+"""Lines of the output of pytest: the head of a section, a failure in the summary, and the progress with its end."""
 _WORDS = (
     "case", "again", "other", "more", "twice", "late", "early", "inner", "outer", "deep", "empty", "long", "short",
     "mixed", "first", "last", "equal", "order", "value", "plain",
@@ -64,29 +69,36 @@ def with_controls(text: str) -> tuple[str, list[str]]:
     """Return the source of a test file with controls between its functions and classes, and their names.
 
     Names, numbers and places are drawn anew, so that nothing but a look at what a test says tells it from a control.
+    Controls take the place of two empty lines, or stand at the end: tests may know the lines that they stand in.
     """
     random = secrets.SystemRandom()
     names = [f"test_{'_'.join(random.sample(_WORDS, 3))}" for _ in _CONTROLS]
     names = [f"{name}_{number}" if names.count(name) > 1 else name for number, name in enumerate(names)]
     lines = text.rstrip().split("\n")
-    ends = [*_ends_of_definitions(text), len(lines)]
-    places = [len(lines), *(random.choice(ends) for _ in names[1:])]
-    for name, body, place in sorted(zip(names, _CONTROLS, places, strict=True), key=lambda each: -each[2]):
+    gaps = _gaps_of_two_lines(text, lines)
+    gaps = random.sample(gaps, min(len(gaps), len(_CONTROLS) - 1))
+    for name, body in zip(names, random.sample(_CONTROLS, len(_CONTROLS)), strict=True):
         low = random.randrange(11, 40)
-        numbers = low, low + random.randrange(3, 9), 4 * low
-        lines[place:place] = f"\n\ndef {name}():\n    {body.format(*numbers)}\n".split("\n")
+        control = [f"def {name}():", f"    {body.format(low, low + random.randrange(3, 9), 4 * low)}"]
+        if gaps:
+            place = gaps.pop()
+            lines[place : place + 2] = control
+        else:
+            lines += ["", "", *control]
     return "\n".join(lines) + "\n", names
 
 
-def _ends_of_definitions(text: str) -> list[int]:
-    """Return the lines after which functions and classes of a file end, counted from 1."""
+def _gaps_of_two_lines(text: str, lines: Sequence[str]) -> list[int]:
+    """Return the places in the lines of a file at which two empty ones follow a function or class."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return []
+    if "\r" in text.replace("\r\n", ""):  # Python counts other lines
+        return []
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    last = max((node.end_lineno or 0 for node in tree.body), default=0)
-    return [node.end_lineno or last for node in tree.body if isinstance(node, kinds)]
+    ends = (node.end_lineno or 0 for node in tree.body if isinstance(node, kinds))
+    return [end for end in ends if len(lines) > end + 1 and not "".join(lines[end : end + 2]).strip()]
 
 
 def run_tests(
@@ -131,7 +143,8 @@ def run_tests(
         user=user,
         workdir=workdir,
     )
-    log = done.output[-4 * _MOST_LOG :].decode(errors="replace")[-_MOST_LOG:]
+    output = done.output[-4 * _MOST_LOG :].decode(errors="replace")
+    log = steady_log(output, [name for names in controls.values() for name in names])[-_MOST_LOG:]
     if done.exit_code is None:
         return TestRun(wrong=f"the tests took longer than {seconds:g} seconds", log=log)
     container.kill_all()  # what the tests left behind writes nothing any more
@@ -143,6 +156,19 @@ def run_tests(
     content = files_in(archive, {name: _MOST_REPORT}).get(name, b"") if archive is not None else b""
     lines = _signed_lines(content if isinstance(content, bytes) else b"", key)
     return _judged(lines, must_fail, log)
+
+
+def steady_log(output: str, controls: Collection[str]) -> str:
+    """Return the output of pytest without what is drawn or measured: controls, their places, seconds, addresses."""
+    kept = []
+    is_control = False
+    for line in output.split("\n"):
+        if header := _HEADER.fullmatch(line.rstrip("\r")):
+            is_control = header[1] in controls
+        told = _SUMMARY.match(line)
+        if not is_control and not _PROGRESS.fullmatch(line) and not (told and told[1] in controls):
+            kept.append(re.sub(" at 0x[0-9a-f]+", " at 0x0", line))
+    return "\n".join(kept)
 
 
 def _signed_lines(content: bytes, key: bytes) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import io
 import random
 import tarfile
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from threading import Lock
 
@@ -64,8 +64,6 @@ class SweVerdict:
     """The agent's tree as a diff against the tree that it began with."""
     ignored: tuple[str, ...] = ()
     """Changed paths that did not count: tests, configuration and what else the image decides."""
-    is_repeated: bool = field(default=False, compare=False)
-    """Whether it is the verdict on an earlier episode with the same changes."""
 
     @property
     def solved(self) -> bool:
@@ -114,8 +112,6 @@ def judge(task: SweTask, container: Container, engine: Engine, options: VerdictO
     if known is None:
         known = _judged(task, carried, engine, reference, options, digest)
         _VERDICTS.add(digest, known)
-    else:
-        known = replace(known, is_repeated=True)
     return replace(known, diff=diff, ignored=_ignored(carried))
 
 
