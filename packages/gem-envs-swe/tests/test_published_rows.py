@@ -118,6 +118,8 @@ def test_a_list_has_four_spellings(form: Any, name: str) -> None:
     [
         ({"patch": ""}, "no patch"),
         ({"patch": None}, "no patch"),
+        ({"patch": "return 1 instead of 2"}, "patch is no diff"),
+        ({"test_patch": "@@ -1 +1 @@\n-a\n+b\n"}, "test_patch is no diff"),
         ({"problem_statement": ["a"]}, "problem_statement is no text"),
         ({"FAIL_TO_PASS": "['a', 1]"}, "FAIL_TO_PASS is no list of texts"),
         ({"FAIL_TO_PASS": "test_a, test_b"}, "FAIL_TO_PASS is no list of texts"),
@@ -232,8 +234,8 @@ def test_a_set_is_counted(tmp_path: Path) -> None:
         bench,
         bench,
         without(bench, instance_id="other"),
-        without(bench, instance_id="nothing", FAIL_TO_PASS="[]", patch="x"),
-        without(bench, instance_id="both", FAIL_TO_PASS=bench["PASS_TO_PASS"], patch="y"),
+        without(bench, instance_id="nothing", FAIL_TO_PASS="[]", patch="--- x"),
+        without(bench, instance_id="both", FAIL_TO_PASS=bench["PASS_TO_PASS"], patch="--- y"),
         without(bench, patch=""),
         {"question": 1},
         ROWS["swe-bench-pro"],
@@ -254,7 +256,7 @@ def test_the_command_checks_files_of_three_formats(tmp_path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    rows = [without(ROWS["swe-bench"], instance_id=f"a__b-{number}", patch=f"{number}") for number in range(3)]
+    rows = [without(ROWS["swe-bench"], instance_id=f"a__b-{number}", patch=f"--- {number}") for number in range(3)]
     runner = CliRunner()
     lines = write(tmp_path / "test.jsonl", rows)
     lines.write_text(lines.read_text() + "{broken\n")

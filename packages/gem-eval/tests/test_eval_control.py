@@ -132,6 +132,9 @@ def test_failed_episodes_are_queued_again_beside_those_that_play(tmp_path: Path)
         await until(lambda: live().get("failed") == 4 and len(live().get("running", ())) == 2)
         ask("requeue", str(folder))
         await until(lambda: live().get("failed") == 0)
+        refused = CliRunner().invoke(run_command, ["requeue", str(folder)])
+        assert "no episode" in refused.output
+        assert refused.exit_code == 1
         client.gate.set()
 
     run = playing(folder, steps, failures=4)

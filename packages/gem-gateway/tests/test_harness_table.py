@@ -56,6 +56,14 @@ def test_a_misspelt_harness_has_a_neighbour() -> None:
             harness_of(nothing)
 
 
+def test_a_slip_in_a_placeholder_is_refused() -> None:
+    """A program would get the braces in place of its task; braces around other words are the shell's."""
+    with pytest.raises(ArgumentError, match=r"\{task_fil\} is no placeholder; did you mean \{task_file\}"):
+        harness_of("command:./agent {task_fil}")
+    assert harness_of("command:awk '{print}' {task_file}").command == ("awk", "{print}", "{task_file}")
+    assert harness_of("command:sh -c 'key=1; echo ${key}' {task}").command[2] == "key=1; echo ${key}"
+
+
 def test_a_program_that_is_not_installed_names_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without its program, a harness makes no policy; the error has the command that installs it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from gem.arguments import boolean, choice, integer, real
 from gem.core import Info
-from gem.errors import ArgumentError
+from gem.errors import ArgumentError, ArgumentTypeError
 from gem_envs_swe.verdicts.verdict import SweVerdict, VerdictOptions, judge
 from gem_envs_swe.workplace.actions import SWE_ACTIONS, actions_without_tests
 from gem_envs_swe.workplace.task_choice import chosen_tasks
@@ -107,6 +108,8 @@ class SweEnv(TerminalEnv):
             raise ArgumentError(
                 "path must name a folder of tasks, as in gem.make('swe:Folder-v0', path='tasks'); see gem swe make"
             )
+        if not isinstance(path, (str, os.PathLike)):
+            raise ArgumentTypeError(f"path must be a text or a path, got {type(path).__name__} ({path!r:.80})")
         self.reward = choice("reward", reward, ("all", "fraction", "regressions"))
         self.options = VerdictOptions(
             None if pass_to_pass is None else integer("pass_to_pass", pass_to_pass, minimum=0),

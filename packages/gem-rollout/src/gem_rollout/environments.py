@@ -31,7 +31,7 @@ _MOST_SPARE = 32  # environments that a mixture may keep besides those that are 
 class PooledEnvironment:
     """A place in the vector environment, and the environment that is in it now."""
 
-    __slots__ = ("env", "index", "joint", "pace", "policies", "spec", "waiting", "wanted")
+    __slots__ = ("env", "index", "joint", "lent", "pace", "policies", "spec", "waiting", "wanted")
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -44,6 +44,8 @@ class PooledEnvironment:
         """Whether several agents act in the environment."""
         self.policies: dict[str | None, PolicyCaller] = {}
         """What acts in the environment, by agent where it has several; made when it is first asked."""
+        self.lent = False
+        """Whether an episode has it."""
         self.waiting: asyncio.Future[Any] | None = None
         """The result of the pending call."""
         self.pace = StepPace()
@@ -120,6 +122,17 @@ class EnvironmentPool:
 
     def take(self, spec: EnvSpec) -> PooledEnvironment:
         """Return a place for an episode: one with an idle environment of this spec if there is one."""
+        place = self._free(spec)
+        place.lent = True
+        return place
+
+    def give_back(self, place: PooledEnvironment) -> None:
+        """Take back a place after an episode; if a call is pending, once it has returned."""
+        place.lent = False
+        if place.waiting is None:
+            self._keep(place)
+
+    def _free(self, spec: EnvSpec) -> PooledEnvironment:
         idle = self._idle.get(spec.id, [])
         for position in reversed(range(len(idle))):
             if idle[position].wanted is spec or idle[position].wanted == spec:
@@ -130,10 +143,7 @@ class EnvironmentPool:
         oldest = next(env_id for env_id, places in self._idle.items() if places)
         return self._idle[oldest].pop(0)
 
-    def give_back(self, place: PooledEnvironment) -> None:
-        """Take back a place after an episode; if a call is pending, once it has returned."""
-        if place.waiting is not None:
-            return
+    def _keep(self, place: PooledEnvironment) -> None:
         if place.wanted is None:
             self._empty.append(place)
             return
@@ -260,10 +270,10 @@ class EnvironmentPool:
             assert place is not None
             assert place.waiting is not None
             waiting, place.waiting, self._places[index] = place.waiting, None, None
-            if waiting.done():  # its episode was stopped in the meantime
-                self.give_back(place)
-            else:
+            if not waiting.done():
                 waiting.set_result(result)
+            elif not place.lent:  # otherwise its episode was stopped, and is about to give it back
+                self._keep(place)
 
 
 def _checked(result: StepResult | BaseException) -> StepResult:

@@ -46,6 +46,9 @@ class RowShape:
         return self.needs <= columns and not self.lacks & columns
 
 
+_FILE_OF_A_DIFF = re.compile(r"^(?:diff --git |--- )\S", re.MULTILINE)
+
+
 def recognise(row: Mapping[str, Any]) -> RowShape | None:
     """Return the shape of a row by its columns, in any case; None if no set has them."""
     columns = frozenset(name.lower() for name in row if isinstance(name, str))
@@ -65,7 +68,12 @@ def read_published(row: Mapping[str, Any]) -> PublishedRow:
             "unknown columns",
             f"no published set has these columns: {known[:300]}; 'gem swe check --help' lists the sets that are known",
         )
-    return replace(shape.read(Columns(row)), shape=shape.name)
+    found = shape.read(Columns(row))
+    for name in ("patch", "test_patch"):
+        text = getattr(found.row, name)
+        if text.strip() and not _FILE_OF_A_DIFF.search(text):
+            raise MalformedRowError(f"{name} is no diff", f"{name} names no file that it changes: {text!r:.80}")
+    return replace(found, shape=shape.name)
 
 
 @lru_cache(maxsize=1)

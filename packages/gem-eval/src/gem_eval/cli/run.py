@@ -80,6 +80,8 @@ def retune_command(folder: str, concurrency: int | None, retries: int | None) ->
 @click.argument("folder", type=_FOLDER)
 def requeue_command(folder: str) -> None:
     """Play the episodes that have failed so far anew, without losing those that are being played."""
+    if _live(folder).get("failed") == 0:
+        raise click.ClickException(f"no episode of {folder} has failed so far")
     _ask(folder, lambda control: control.changed(requeue=control.requeue + 1), "plays its failed episodes anew")
 
 

@@ -7,11 +7,12 @@ import json
 import os
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from gem_gateway.harnesses.agent_task import AgentTask
 from gem_gateway.harnesses.errors import HarnessError
-from gem_gateway.harnesses.harness import Harness, filled, filled_json, filled_toml
+from gem_gateway.harnesses.harness import Harness, Placeholders, filled, filled_json, filled_toml
 from gem_gateway.harnesses.place import PlacedFile, ProgramPlace, RunningProgram
 
 __all__ = ["EpisodeRun"]
@@ -84,24 +85,26 @@ class EpisodeRun:
 
     def _placeholders(self) -> dict[str, str]:
         task, paths = self.task, self.place.paths
-        return {
-            "task": task.task,
-            "task_file": str(task.task_file),
-            "answer_file": str(task.answer_file),
-            "model": task.model,
-            "base_url": task.base_url,
-            "anthropic_url": task.anthropic_base_url,
-            "api_key": task.api_key,
-            "mcp_url": task.mcp_url,
-            "mcp_key": task.mcp_key,
-            "home": paths.home,
-            "work": paths.work,
-            "install": paths.install,
-            "drivers": paths.drivers,
-            "python": paths.python,
-            "python_path": os.pathsep.join(filter(None, [str(Path.cwd()), *sys.path])),
-            "episode": paths.episode,
-        }
+        return asdict(
+            Placeholders(
+                task=task.task,
+                task_file=str(task.task_file),
+                answer_file=str(task.answer_file),
+                model=task.model,
+                base_url=task.base_url,
+                anthropic_url=task.anthropic_base_url,
+                api_key=task.api_key,
+                mcp_url=task.mcp_url,
+                mcp_key=task.mcp_key,
+                home=paths.home,
+                work=paths.work,
+                install=paths.install,
+                drivers=paths.drivers,
+                python=paths.python,
+                python_path=os.pathsep.join(filter(None, [str(Path.cwd()), *sys.path])),
+                episode=paths.episode,
+            )
+        )
 
     def _files(self, values: dict[str, str]) -> dict[str, PlacedFile]:
         paths = self.place.paths

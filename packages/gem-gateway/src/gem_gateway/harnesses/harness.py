@@ -4,15 +4,45 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-__all__ = ["Harness", "HarnessFile", "filled", "filled_json", "filled_toml"]
+from gem.arguments import nearest
+from gem.errors import ArgumentError
+
+__all__ = ["Harness", "HarnessFile", "Placeholders", "check_placeholders", "filled", "filled_json", "filled_toml"]
 
 Dialect = Literal["chat", "completions", "responses", "messages"]
 
 _PLACE = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placeholders:
+    """What replaces the words in braces in commands, variables and files of a harness."""
+
+    task: str
+    task_file: str
+    answer_file: str
+    model: str
+    base_url: str
+    anthropic_url: str
+    api_key: str
+    mcp_url: str
+    mcp_key: str
+    home: str
+    work: str
+    """Its folder, in which it begins."""
+    install: str
+    """The folder with the program."""
+    drivers: str
+    """The folder with our scripts."""
+    python: str
+    """That of the installation, or ours."""
+    python_path: str
+    episode: str
+    """The command that plays the episode without MCP."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +61,7 @@ class HarnessFile:
 class Harness:
     """How an agent program is installed, started, told its model and task, given tools, and what its answer is.
 
-    Commands, variables and files hold placeholders in braces: ``task``, ``task_file``, ``answer_file``, ``model``,
-    ``base_url``, ``anthropic_url``, ``api_key``, ``mcp_url``, ``mcp_key``, ``home`` and ``work`` (its folders),
-    ``install`` (the folder with the program), ``drivers`` (the folder with our scripts), ``python`` (that of the
-    installation, or ours), ``episode`` (the command that plays the episode without MCP).
+    Commands, variables and files hold the names of :class:`Placeholders` in braces.
     """
 
     name: str
@@ -58,6 +85,17 @@ class Harness:
     """How it plays: it calls the tools of an MCP server, or runs the command ``episode`` in a shell of its own."""
     reads_stdin: bool = False
     """Whether the task is its standard input."""
+
+
+def check_placeholders(words: Iterable[str]) -> None:
+    """Raise ArgumentError for a word in braces that is nearly a placeholder, and would reach the program as it is.
+
+    Words with blanks are left alone: they are programs, whose braces are their own.
+    """
+    known = {item.name for item in fields(Placeholders)}
+    for name in _PLACE.findall(" ".join(word for word in words if not re.search(r"\s", word))):
+        if name not in known and (near := nearest(name, known)):
+            raise ArgumentError(f"{{{name}}} is no placeholder; did you mean {{{near}}}?")
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from gem.arguments import nearest
 from gem.errors import ArgumentError
-from gem_gateway.harnesses.harness import Harness, HarnessFile
+from gem_gateway.harnesses.harness import Harness, HarnessFile, check_placeholders
 
 __all__ = ["DRIVERS", "command_harness", "harness_of", "harnesses", "python_harness"]
 
@@ -64,7 +64,7 @@ def command_harness(command: str) -> Harness:
             standard input; with ``{answer_file}``, its answer is in that file, and otherwise its standard output.
 
     Raises:
-        ArgumentError: if it is empty, or has quotes that do not end.
+        ArgumentError: if it is empty, has quotes that do not end, or a placeholder with a slip in its name.
     """
     try:
         words = tuple(shlex.split(command))
@@ -72,6 +72,7 @@ def command_harness(command: str) -> Harness:
         raise ArgumentError(f"the command {command!r:.80} cannot be split into words: {error}") from error
     if not words:
         raise ArgumentError("name a program behind command:, for example command:'./agent {task_file}'")
+    check_placeholders(words)
     return Harness(
         "command",
         words,
