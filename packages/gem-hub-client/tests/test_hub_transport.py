@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gem_hub_client.errors import HubError, MissingFileError
-from gem_hub_client.transport import FolderSource, HubSource, Validators, WebSource
+from gem_hub_client.transport import FolderSource, HubSource, Validators, WebSource, settled_time
 
 if TYPE_CHECKING:
     from conftest import HubServer
@@ -103,3 +103,19 @@ def test_a_server_that_sends_too_slowly_is_left(hub_server: HubServer, monkeypat
     monkeypatch.setattr("gem_hub_client.transport.time.monotonic", lambda: next(clock, 31.0))
     with pytest.raises(HubError, match="less than 20 kB a second"):
         source.copy("file", io.BytesIO(), SIZE, lambda length: None)
+
+
+@pytest.mark.parametrize(
+    ("modified", "date", "kept"),
+    [
+        ("Sun, 29 Nov 2026 10:00:00 GMT", "Sun, 29 Nov 2026 10:00:00 GMT", False),
+        ("Sun, 29 Nov 2026 10:00:00 GMT", "Sun, 29 Nov 2026 10:00:01 GMT", True),
+        ("Sun, 29 Nov 2026 10:00:01 GMT", "Sun, 29 Nov 2026 10:00:00 GMT", False),
+        ("Sun, 29 Nov 2026 10:00:00 GMT", "", False),
+        ("Sun, 29 Nov 2026 10:00:00 GMT", "Sun, 29 Nov 2026 10:00:01 -0000", False),
+        ("a text", "Sun, 29 Nov 2026 10:00:00 GMT", True),
+    ],
+)
+def test_a_time_that_may_come_twice_tells_no_version(modified: str, date: str, kept: bool) -> None:
+    """A file that was changed in the second of the answer may change once more in it, unseen by If-Modified-Since."""
+    assert settled_time({"Last-Modified": modified, "Date": date}) == (modified if kept else "")

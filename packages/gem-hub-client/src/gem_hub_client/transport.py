@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
@@ -11,7 +11,7 @@ from gem_hub_client.errors import HubError, MissingFileError
 from gem_hub_client.registry.token_scope import registry_of
 from gem_hub_client.sanitize import sanitize
 
-__all__ = ["FolderSource", "HubSource", "Reply", "Validators", "WebSource"]
+__all__ = ["FolderSource", "HubSource", "Reply", "Validators", "WebSource", "settled_time"]
 
 TIMEOUT = 10.0
 """Seconds without a byte after which a server counts as gone."""
@@ -78,6 +78,25 @@ class FolderSource:
             raise HubError(f"{self.folder / path}: cannot be read: {error}") from error
 
 
+def settled_time(headers: Mapping[str, str]) -> str:
+    """Return Last-Modified; empty if the file may change once more in the second that it names.
+
+    A server that knows seconds alone would answer 304 after such a change. RFC 9110, section 8.8.2.2, has the rule: the
+    answer's Date is at least a second later. What is no date is a text that the server compares.
+    """
+    from email.utils import parsedate_to_datetime
+
+    modified = headers.get("Last-Modified", "")
+    try:
+        changed = parsedate_to_datetime(modified)
+    except ValueError:
+        return modified
+    try:
+        return modified if (parsedate_to_datetime(headers.get("Date", "")) - changed).total_seconds() >= 1 else ""
+    except (ValueError, TypeError):  # no Date, or one of them without a zone
+        return ""
+
+
 class WebSource:
     """A hub on a web server."""
 
@@ -96,7 +115,7 @@ class WebSource:
         with response:
             content = _Collected()
             self._receive(response, content, limit, lambda length: None, path)
-            validators = Validators(response.headers.get("ETag", ""), response.headers.get("Last-Modified", ""))
+            validators = Validators(response.headers.get("ETag", ""), settled_time(response.headers))
         return Reply(_limited(bytes(content), limit, self.url + path), validators)
 
     def copy(self, path: str, target: BinaryIO, size: int, progress: Callable[[int], None]) -> None:
