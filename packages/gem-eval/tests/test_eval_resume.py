@@ -111,7 +111,7 @@ def test_a_run_with_a_model_killed_at_random_times(tmp_path: Path) -> None:
         options = (GUESS, "-n", "200", "-u", server.url, "--concurrency", "4")
         assert gem("eval", *options, "--out", "whole", folder=tmp_path) == 0
         for kill in range(20):
-            arguments = ("eval", "--resume", "killed") if (tmp_path / "killed").exists() else ()
+            arguments = ("eval", "--resume", "killed") if (tmp_path / "killed" / "run.json").exists() else ()
             arguments = arguments or ("eval", *options, "--out", "killed")
             with subprocess.Popen(
                 [sys.executable, "-m", "gem", *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE

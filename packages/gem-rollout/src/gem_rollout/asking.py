@@ -17,6 +17,7 @@ from gem_rollout.limits import EpisodeLimits
 from gem_rollout.plan import EpisodeRequest
 from gem_rollout.policy_calls import PolicyCaller, PolicyCalls, TookTooLongError
 from gem_rollout.trajectory.json_values import json_value
+from gem_rollout.turn_journal import TurnJournal
 
 __all__ = ["EpisodeProgress", "PolicyMaker", "RolloutContext", "bare", "checked_act"]
 
@@ -39,6 +40,8 @@ class RolloutContext:
     """Whether the thread that steps an environment asks a plain policy: not where only one of them has a time limit."""
     version: int | str | None
     """Of the policy's weights; it may change at any time."""
+    journal: TurnJournal | None = None
+    """Where turns of running episodes are kept, to continue them in another process."""
     stopped: bool = False
     """Whether running episodes are being dropped."""
 
@@ -99,6 +102,14 @@ class EpisodeProgress:
             raise self._meaning(error, limit) from error
         return checked_act(result)
 
+    async def recall(self, policy: PolicyCaller, observation: Any, info: Info, act: Act) -> None:
+        """Tell a policy what it answered before; raises as :meth:`act` does."""
+        limit = self._limit()
+        try:
+            await policy.recall(observation, info, act, limit)
+        except BaseException as error:
+            raise self._meaning(error, limit) from error
+
     async def result_of(self, act: Awaitable[Any]) -> Any:
         """Return an awaited action or act; raises as :meth:`act` does."""
         try:
@@ -106,6 +117,11 @@ class EpisodeProgress:
         except BaseException as error:
             raise self._meaning(error, None) from error
         return checked_act(result)
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock seconds since the reset, of all processes that have played the episode."""
+        return time.perf_counter() - self.began
 
     def oldest(self) -> int | str | None:
         """Return the oldest version that has sampled in the episode, or that may be sampling its first turn."""
@@ -128,7 +144,7 @@ class EpisodeProgress:
             return "turns"
         if limits.max_tokens is not None and self._tokens >= limits.max_tokens:
             return "tokens"
-        if limits.max_seconds is not None and time.perf_counter() - self.began >= limits.max_seconds:
+        if limits.max_seconds is not None and self.seconds >= limits.max_seconds:
             return "seconds"
         return None
 

@@ -23,6 +23,7 @@ from gem_rollout.policy_calls import PolicyCalls
 from gem_rollout.staleness import Staleness, StaleRule
 from gem_rollout.trajectory import EpisodeKey, Failure, Trajectory
 from gem_rollout.trajectory.token_versions import Version
+from gem_rollout.turn_journal import TurnJournal
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -122,6 +123,9 @@ class RolloutEngine:
         stale: what becomes of such an episode; see :class:`gem_rollout.staleness.Staleness`.
         replays: with ``stale="age"``, how often it is played anew at most.
         version: of the policy's weights; recorded at each turn that names none itself.
+        journal: keeps each turn, so that another process can continue the episodes of this one: those that it knows go
+            on after their last turn. For policies with ``recall``, in environments with one agent. The journal stays
+            open; see :class:`gem_rollout.turn_journal.TurnJournal`.
         agent: written into every trajectory.
         done: keys of episodes that are left out.
         strict: raise what keeps an environment or a policy from being made, where otherwise each of its episodes
@@ -146,6 +150,7 @@ class RolloutEngine:
         stale: StaleRule = "mask",
         replays: int = 1,
         version: int | str | None = None,
+        journal: TurnJournal | None = None,
         agent: str = "",
         done: Collection[EpisodeKey] = (),
         strict: bool = False,
@@ -161,6 +166,7 @@ class RolloutEngine:
         self.dropped: list[EpisodeKey] = []
         """The episodes that were too old and are not delivered, with ``stale="cancel"``."""
         self.agent = agent
+        self._journal = journal
         self._strict = strict
         self._version = version
         self._context: RolloutContext
@@ -269,6 +275,7 @@ class RolloutEngine:
             asks_in_place=environments.run_in_threads
             and (self.limits.act_timeout, self.limits.step_timeout, self.limits.max_seconds) == (None, None, None),
             version=self._version,
+            journal=self._journal,
         )
         self._loop = loop
         self._state = _EngineState.RUNNING
@@ -468,3 +475,5 @@ class RolloutEngine:
         self._counts.stale += 1
         self._counts.dropped += 1
         self.dropped.append(request.key)
+        if self._journal is not None:
+            self._journal.settle(request.key)

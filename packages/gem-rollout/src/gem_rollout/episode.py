@@ -20,6 +20,7 @@ from gem_rollout.plan import EpisodeRequest
 from gem_rollout.planned_turn import PlannedTurn
 from gem_rollout.policy_calls import PolicyCaller
 from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
+from gem_rollout.turn_journal import EpisodeJournal, act_of
 
 __all__ = ["EpisodeAttempt"]
 
@@ -34,6 +35,10 @@ class _PlayedTurn:
     result: StepResult
     act_seconds: float
     step_seconds: float
+
+
+class _OtherwiseError(Exception):
+    """An environment did not answer as it did when the episode was interrupted; the text is a sentence."""
 
 
 class EpisodeAttempt:
@@ -54,7 +59,13 @@ class EpisodeAttempt:
         environments = self._context.environments
         place = environments.take(self.request.spec)
         try:
-            return await self._play_in(place)
+            try:
+                return await self._play_in(place)
+            except _OtherwiseError as difference:
+                self.progress = EpisodeProgress(self._context, self.request)
+                record = await self._play_in(place)
+                record.metadata["begun_again"] = str(difference)
+                return record
         finally:
             environments.give_back(place)
 
@@ -106,6 +117,14 @@ class EpisodeAttempt:
         policy: PolicyCaller | None = None
         try:
             policy = None if builder.over else await progress.policy(place)
+            journal: EpisodeJournal | None = None
+            if policy is not None and context.journal is not None and policy.recalls:
+                journal = context.journal.open(self.request.key)
+                journal.begin(builder.track())
+                observation, info = await self._play_earlier(policy, place, builder, journal, observation, info)
+                reached = None if builder.over else progress.reached()
+                if reached is not None:
+                    return reached
             while policy is not None and not builder.over:
                 version = context.version
                 if policy.plain and context.asks_in_place:
@@ -139,6 +158,8 @@ class EpisodeAttempt:
                     version=version,
                 )
                 progress.turns += 1
+                if journal is not None and builder.failure is None:
+                    journal.add(builder.trajectory.transitions[-1], builder.track(), progress.seconds)
                 reached = None if builder.over else progress.reached()
                 if reached is not None:
                     return reached
@@ -148,6 +169,56 @@ class EpisodeAttempt:
             if policy is not None:
                 builder.trajectory.metadata.update(await policy.end(observation, info))
         return None
+
+    async def _play_earlier(
+        self,
+        policy: PolicyCaller,
+        place: PooledEnvironment,
+        builder: TrajectoryBuilder,
+        journal: EpisodeJournal,
+        observation: Any,
+        info: Info,
+    ) -> tuple[Any, Info]:
+        """Play again what was played before the episode was interrupted, without asking the policy.
+
+        Raises:
+            _OtherwiseError: if the environment answers otherwise.
+        """
+        progress, earlier = self.progress, journal.earlier
+        if earlier is None:
+            return observation, info
+        for turn in earlier.transitions:
+            if builder.over:
+                break
+            if progress.turns == 0:
+                await progress.begin(policy, observation, info)
+            act = act_of(turn)
+            await progress.recall(policy, observation, info, act)
+            observation, reward, terminated, truncated, info = await self._context.environments.step(place, bare(act))
+            if is_fault(terminated, truncated, info):
+                raise _OtherwiseError(f"turn {progress.turns + 1}: {info['error']}")
+            progress.note_act(act, turn.version)
+            builder.add(
+                act,
+                observation,
+                reward,
+                terminated,
+                truncated,
+                info,
+                act_seconds=turn.act_seconds,
+                step_seconds=turn.step_seconds,
+                version=turn.version,
+            )
+            progress.turns += 1
+        difference = journal.difference(builder.trajectory)
+        if difference is not None:
+            raise _OtherwiseError(str(difference))
+        seconds = earlier.seconds or 0.0
+        progress.began -= seconds
+        builder.played_before(seconds)
+        if earlier.transitions:
+            builder.trajectory.metadata["recalled_turns"] = len(earlier)
+        return observation, info
 
     async def _turn(self, policy: PolicyCaller, place: PooledEnvironment, observation: Any, info: Info) -> _PlayedTurn:
         """Ask the policy, then step the environment."""

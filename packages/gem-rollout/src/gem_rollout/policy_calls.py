@@ -197,7 +197,8 @@ class PolicyCaller:
     """The calls of one policy in one environment, by the kind of its methods."""
 
     __slots__ = (
-        *("_act", "_act_is_async", "_calls", "_end", "_index", "_reset", "_reset_is_async", "_seed", "plain", "policy"),
+        *("_act", "_act_is_async", "_calls", "_end", "_index", "_recall", "_reset", "_reset_is_async", "_seed"),
+        *("plain", "policy"),
     )
 
     def __init__(self, calls: PolicyCalls, index: int, policy: Any) -> None:
@@ -215,6 +216,7 @@ class PolicyCaller:
         self._reset_is_async = inspect.iscoroutinefunction(self._reset)
         self._seed = getattr(policy, "seed_episode", None)
         self._end = getattr(policy, "end_episode", None)
+        self._recall = getattr(policy, "recall", None)
         self.plain = not self._act_is_async and not self._reset_is_async
         """Whether all of its methods are plain functions."""
         calls.use(policy)
@@ -232,6 +234,18 @@ class PolicyCaller:
                 await self._calls.on_loop(self._reset(observation, info), limit)
             else:
                 await self._in_thread(self._reset, observation, info, limit)
+
+    @property
+    def recalls(self) -> bool:
+        """Whether the policy can be told what it did before, so that an interrupted episode can be continued."""
+        return callable(self._recall)
+
+    async def recall(self, observation: Any, info: Info, act: Any, limit: float | None) -> None:
+        """Tell the policy what it answered to an observation before: ``recall``."""
+        assert self._recall is not None
+        told = self._recall(observation, info, act)
+        if inspect.isawaitable(told):
+            await self._calls.on_loop(told, limit)
 
     async def end(self, observation: Any, info: Info) -> Mapping[str, Any]:
         """End an episode that has begun: ``end_episode``, if the policy has it. Its exceptions are dropped.

@@ -90,6 +90,14 @@ class TrajectoryBuilder:
         """Why the episode failed; None if it has not."""
         return self.trajectory.failure
 
+    def played_before(self, seconds: float) -> None:
+        """Count so many seconds that another process has played."""
+        self._began -= seconds
+
+    def track(self) -> Track:
+        """The observations and prompts so far, of an environment with one agent."""
+        return self._tracks[None]
+
     @property
     def over(self) -> bool:
         """Whether the episode has ended: terminated, truncated or failed."""

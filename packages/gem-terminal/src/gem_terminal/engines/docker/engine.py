@@ -259,7 +259,7 @@ class DockerEngine(Engine):
         from docker.utils import parse_host
 
         try:
-            _reach(parse_host(self._url or os.environ.get("DOCKER_HOST")))
+            _reach(str(parse_host(self._url or os.environ.get("DOCKER_HOST"))))
             make = partial(docker.DockerClient, self._url) if self._url else docker.from_env
             client = make(timeout=_ANSWERS_IN)
             status = client.info().get("DriverStatus") or ()
