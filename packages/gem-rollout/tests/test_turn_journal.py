@@ -101,15 +101,15 @@ def played(
     *,
     most: int | None = None,
     settles: bool = True,
+    concurrency: int = 4,
     **options: Any,
 ) -> dict[EpisodeKey, gem.Trajectory]:
     """Play episodes, and stop as somebody asks for one turn more than ``most``."""
 
     async def run() -> dict[EpisodeKey, gem.Trajectory]:
         taken, reached = {}, asyncio.Event()
-        engine = RolloutEngine(
-            requests, lambda env: Remembers(asked, most, reached), concurrency=4, journal=journal, **options
-        )
+        options.update(concurrency=concurrency, journal=journal)
+        engine = RolloutEngine(requests, lambda env: Remembers(asked, most, reached), **options)
 
         async def take() -> None:
             async for trajectory in engine:
@@ -141,9 +141,9 @@ def shown(trajectory: gem.Trajectory) -> dict[str, Any]:
     return {**record, "metadata": metadata}
 
 
-@given(cut=st.integers(0, 100_000), torn=st.binary(max_size=40))
+@given(cut=st.integers(0, 100_000), torn=st.binary(max_size=40), more=st.integers(0, 8))
 def test_a_file_that_ends_anywhere_is_continued(
-    tmp_path_factory: pytest.TempPathFactory, cut: int, torn: bytes
+    tmp_path_factory: pytest.TempPathFactory, cut: int, torn: bytes, more: int
 ) -> None:
     """Whole lines are turns that nobody asks for again, and the episodes are those of a process without a break."""
     path = tmp_path_factory.mktemp("journal") / "unfinished.jsonl"
@@ -151,21 +151,40 @@ def test_a_file_that_ends_anywhere_is_continued(
     with TurnJournal(path) as journal:
         whole = played(journal, requests, first, settles=False)
     lines = path.read_bytes()
-    assert len(whole) == 6
     cut %= len(lines) + 1
     kept = [json.loads(line) for line in lines[:cut].splitlines(keepends=True) if line.endswith(b"\n")]
     path.write_bytes(lines[:cut] + torn)
     asked = Counter[tuple[Any, ...]]()
     with TurnJournal(path) as journal:
+        turns = sum(journal.unfinished.values())
+        assert turns == sum("turn" in line for line in kept)
+        played(journal, requests, asked, most=more, settles=False, concurrency=1)
+    assert asked.total() == min(more, first.total() - turns)
+    with TurnJournal(path) as journal:
         known = journal.unfinished
-        assert sum(known.values()) == sum("turn" in line for line in kept)
+        assert sum(known.values()) == turns + asked.total()
         again = played(journal, requests, asked)
     assert {key: shown(one) for key, one in again.items()} == {key: shown(one) for key, one in whole.items()}
-    assert asked.total() == first.total() - sum(known.values())
+    assert asked.total() == first.total() - turns
     assert {key: one.metadata.get("recalled_turns", 0) for key, one in again.items()} == {
         key: known.get(key, 0) for key in again
     }
     assert not path.exists()
+
+
+@given(hole=st.integers(1, 18))
+def test_a_turn_that_is_missing_is_the_end(tmp_path_factory: pytest.TempPathFactory, hole: int) -> None:
+    """The turns after it are asked for again, and those of the other episodes are not."""
+    path = tmp_path_factory.mktemp("journal") / "unfinished.jsonl"
+    requests = plan(counts(), 3)
+    with TurnJournal(path) as journal:
+        whole = played(journal, requests, Counter(), settles=False)
+    lines = path.read_bytes().splitlines(keepends=True)
+    missing = json.loads(lines[hole % len(lines)])
+    path.write_bytes(b"".join(line for line in lines if json.loads(line) != missing))
+    episodes, asked = resumed(path, requests)
+    assert asked.total() == 5 - missing.get("index", 0)
+    assert [shown(one) for one in episodes] == [shown(whole[one.key]) for one in episodes]
 
 
 @given(stops=st.lists(st.integers(1, 12), min_size=1, max_size=4))
@@ -264,6 +283,10 @@ def test_a_retry_takes_the_place_of_what_failed(tmp_path: Path) -> None:
         assert journal.unfinished == {requests[0].key: 1}
     [episode], rest = resumed(path, plan(counts(), 1))
     assert rest.total() == 4
+    assert not path.exists()
+    _, rest = resumed(path, requests, retries=1)
+    assert rest.total() == 2 * 3
+    assert not path.exists()
     assert episode.stop_reason == "terminated"
 
 
@@ -297,6 +320,29 @@ def test_a_full_disk_costs_turns_and_no_episode(tmp_path: Path, room: int) -> No
     assert len(whole) == 4
     episodes, _ = resumed(path, requests)
     assert [shown(one) for one in episodes] == [shown(whole[one.key]) for one in episodes]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files as POSIX does")
+def test_what_was_cut_off_by_a_full_disk_costs_no_other_episode(tmp_path: Path) -> None:
+    """Once there is room again, the next line stands for itself."""
+    keys = [EpisodeKey("test:Counts-v0", seed, 0) for seed in (1, 2)]
+    lines = [
+        b'{"attempt":%d,"index":0,"turn":{"action":"1"},"then":{"value":"x"},"seconds":1.0}\n' % number
+        for number in (1, 2)
+    ]
+    with TurnJournal(tmp_path / "unfinished.jsonl") as journal:
+        for number, key in enumerate(keys, 1):
+            line = {"attempt": number, "key": key, "then": {"value": "x"}}
+            journal.write(number, json.dumps(line, separators=(",", ":")).encode() + b"\n")
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (journal.path.stat().st_size + len(lines[0]) - 1, hard))
+        try:
+            journal.write(1, lines[0])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        journal.write(2, lines[1])
+    with TurnJournal(tmp_path / "unfinished.jsonl") as journal:
+        assert journal.unfinished == {keys[0]: 0, keys[1]: 1}
 
 
 @given(lines=st.lists(st.one_of(st.binary(max_size=30), st.sampled_from([

@@ -207,7 +207,6 @@ class EpisodeAttempt:
                 info,
                 act_seconds=turn.act_seconds,
                 step_seconds=turn.step_seconds,
-                version=turn.version,
             )
             progress.turns += 1
         difference = journal.difference(builder.trajectory)

@@ -68,6 +68,8 @@ class TurnJournal:
         self._sizes = {number: attempt.size for number, attempt in self._earlier.items()}
         self._next = max(attempts, default=0) + 1
         self._file = self._rewritten()
+        self._torn = False
+        """Whether the last line is cut off."""
 
     @property
     def unfinished(self) -> dict[EpisodeKey, int]:
@@ -92,10 +94,10 @@ class TurnJournal:
         if number is not None and self._sizes.pop(number, 0):
             self._append(_line(number, {"over": True}))
 
-    def write(self, number: int, line: bytes) -> bool:
-        """Append a line of an attempt, and return whether there was room for it."""
+    def write(self, number: int, line: bytes) -> None:
+        """Append a line of an attempt. One for which there is no room is the end of what can be continued."""
         self._sizes[number] = self._sizes.get(number, 0) + len(line)
-        return self._append(line)
+        self._append(line)
 
     def close(self) -> None:
         """Close the file, and remove it where no episode is left in it; calling it again does nothing."""
@@ -110,21 +112,17 @@ class TurnJournal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _append(self, line: bytes) -> bool:
-        try:
+    def _append(self, line: bytes) -> None:
+        with suppress(OSError, ValueError):  # a full disk; a closed file
+            if self._torn:
+                line = b"\n" + line
             written = self._file.write(line)
+            self._torn = written < len(line)
             self._size += written
-            if written < len(line):
-                self._file.write(b"\n")
-                return False
-        except (OSError, ValueError):  # a full disk; a closed file
-            return False
-        if self._size > _SMALLEST + 4 * sum(self._sizes.values()):
-            with suppress(OSError):
+            if self._size > _SMALLEST + 4 * sum(self._sizes.values()):
                 fresh = self._rewritten()
                 self._file.close()
-                self._file = fresh
-        return True
+                self._file, self._torn = fresh, False
 
     def _rewritten(self) -> FileIO:
         """Leave out what is over, and lines that were cut off; return the file."""
@@ -150,18 +148,15 @@ class EpisodeJournal:
         self._key = key
         self._number = number
         self._turns = 0 if earlier is None else len(earlier)
-        self._works = True
 
     def begin(self, track: Track) -> None:
         """Write down the first observation, unless an earlier attempt is continued."""
         if self.earlier is None:
-            self._write(_line(self._number, {"key": list(self._key), "then": track.observations.edits[0]}))
+            line = _line(self._number, {"key": list(self._key), "then": track.observations.edits[0]})
+            self._journal.write(self._number, line)
 
     def add(self, turn: Transition, track: Track, seconds: float) -> None:
         """Write down the latest turn of the record.
-
-        A turn for which there is no room is the end of the journal: what stands in it is still the beginning of the
-        episode.
 
         Args:
             turn: the turn.
@@ -169,20 +164,15 @@ class EpisodeJournal:
             seconds: from the reset to the end of the turn.
         """
         index, self._turns = self._turns, self._turns + 1
-        if not self._works:
-            return
-        rest = {"then": track.observations.edits[index + 1], "seconds": seconds}
-        line = _line(self._number, {"index": index, "turn": edited_turn(turn, track, index, checked=False), **rest})
+        after = {"then": track.observations.edits[index + 1], "seconds": seconds}
+        line = _line(self._number, {"index": index, "turn": edited_turn(turn, track, index, checked=False), **after})
         if b"null" in line:  # which may stand for a number that JSON does not have
-            line = _line(self._number, {"index": index, "turn": edited_turn(turn, track, index), **rest})
-        self._write(line)
+            line = _line(self._number, {"index": index, "turn": edited_turn(turn, track, index), **after})
+        self._journal.write(self._number, line)
 
     def difference(self, now: Trajectory) -> Difference | None:
         """Return where the episode, played again so far, differs from what was written down; None if nowhere."""
         return None if self.earlier is None else compare(self.earlier, now, ignore=("info",))
-
-    def _write(self, line: bytes) -> None:
-        self._works = self._works and self._journal.write(self._number, line)
 
 
 def act_of(turn: Transition) -> Act:
