@@ -20,11 +20,9 @@ from gem.core import Env, Info
 from gem.env_spec import EnvSpec
 from gem.errors import EpisodeLimitError
 from gem.policies import Act, Policy
-from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine
+from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine, TurnJournal
 from gem_rollout.trajectory import EpisodeKey
-from gem_rollout.turn_journal import TurnJournal
 
-GAMES = ("game:GuessTheNumber-v0-easy", "game:Hangman-v0-easy", "game:Sokoban-v0-easy")
 TIMES = {"started_at", "seconds", "act_seconds", "step_seconds"}
 
 
@@ -335,14 +333,14 @@ def test_what_was_cut_off_by_a_full_disk_costs_no_other_episode(tmp_path: Path) 
             line = {"attempt": number, "key": key, "then": {"value": "x"}}
             journal.write(number, json.dumps(line, separators=(",", ":")).encode() + b"\n")
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (journal.path.stat().st_size + len(lines[0]) - 1, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (journal.path.stat().st_size + len(lines[0]) // 2, hard))
         try:
             journal.write(1, lines[0])
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         journal.write(2, lines[1])
     with TurnJournal(tmp_path / "unfinished.jsonl") as journal:
-        assert journal.unfinished == {keys[0]: 0, keys[1]: 1}
+        assert journal.unfinished == {keys[1]: 1}
 
 
 @given(lines=st.lists(st.one_of(st.binary(max_size=30), st.sampled_from([

@@ -11,6 +11,7 @@
 ``faults.py``          the failure that an exception means
 ``plan.py``            the episodes to play: lists, groups, mixtures
 ``limits.py``          :class:`EpisodeLimits`
+``turn_journal.py``    :class:`TurnJournal`, from which another process goes on with unfinished episodes
 ``stream.py``          :func:`rollout`, a plain iterator over the engine
 ``serial.py``          :func:`play_episode`, without an engine
 ``summary.py``         :func:`summarize`

@@ -62,7 +62,7 @@ class TurnJournal:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        attempts = _read(self.path)
+        attempts = {number: attempt for number, attempt in _read(self.path).items() if attempt.turns}
         self._numbers = {attempt.key: number for number, attempt in attempts.items()}
         self._earlier = {number: attempts[number] for number in self._numbers.values()}
         self._sizes = {number: attempt.size for number, attempt in self._earlier.items()}
