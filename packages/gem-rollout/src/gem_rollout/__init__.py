@@ -6,6 +6,7 @@
 ``asking.py``          what an episode knows while it is played, and how it asks a policy
 ``joint_turns.py``     the turns of an episode with several agents, in the environment of ``joint_env.py``
 ``planned_turn.py``    a plain policy, asked in the thread that steps its environment
+``weight_gate.py``     what holds these calls back while weights change
 ``policy_calls.py``    calls of policies: coroutines on the event loop, functions in threads, batches
 ``environments.py``    the environments of an engine: a vector environment behind futures
 ``faults.py``          the failure that an exception means

@@ -18,6 +18,7 @@ from gem_rollout.plan import EpisodeRequest
 from gem_rollout.policy_calls import PolicyCaller, PolicyCalls, TookTooLongError
 from gem_rollout.trajectory.json_values import json_value
 from gem_rollout.turn_journal import TurnJournal
+from gem_rollout.weight_gate import WeightGate
 
 __all__ = ["EpisodeProgress", "PolicyMaker", "RolloutContext", "bare", "checked_act"]
 
@@ -40,6 +41,8 @@ class RolloutContext:
     """Whether the thread that steps an environment asks a plain policy: not where only one of them has a time limit."""
     version: int | str | None
     """Of the policy's weights; it may change at any time."""
+    gate: WeightGate
+    """Holds back calls of policies while the weights change."""
     journal: TurnJournal | None = None
     """Where turns of running episodes are kept, to continue them in another process."""
     stopped: bool = False
@@ -88,19 +91,30 @@ class EpisodeProgress:
         except BaseException as error:
             raise self._meaning(error, limit) from error
 
-    async def act(self, policy: PolicyCaller, observation: Any, info: Info) -> Any:
-        """Return a policy's action or act.
+    async def act(self, policy: PolicyCaller, observation: Any, info: Info) -> tuple[Any, int | str | None]:
+        """Return a policy's action or act, and the version of the weights as it was asked.
 
         Raises:
             EpisodeLimitError: if the policy says so, or the episode's time is up.
             EpisodeFailedError: if the policy fails, or returns something that is no action.
         """
-        limit = self._limit()
+        limit: float | None = None
+        version: int | str | None = None
+
+        def call() -> Awaitable[Any]:
+            nonlocal limit, version
+            limit, version = self._limit(), self.context.version
+            return policy.act(observation, info, limit)
+
         try:
-            result = await policy.act(observation, info, limit)
+            result = await self.context.gate.ask(call, self.is_dropped, droppable=policy.droppable)
         except BaseException as error:
             raise self._meaning(error, limit) from error
-        return checked_act(result)
+        return checked_act(result), version
+
+    def is_dropped(self) -> bool:
+        """Whether nobody wants the episode any more."""
+        return self.context.stopped or self.dropped
 
     async def recall(self, policy: PolicyCaller, observation: Any, info: Info, act: Act) -> None:
         """Tell a policy what it answered before; raises as :meth:`act` does."""
@@ -163,7 +177,7 @@ class EpisodeProgress:
             The exception itself if it ends the episode without a failure; EpisodeLimitError if the episode's time is
             up; otherwise EpisodeFailedError.
         """
-        if isinstance(error, EpisodeLimitError) or self.context.stopped or self.dropped:
+        if isinstance(error, EpisodeLimitError) or self.is_dropped():
             return error
         if isinstance(error, TookTooLongError) and limit != self.context.limits.act_timeout:
             return EpisodeLimitError("seconds")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -35,6 +36,8 @@ class _PlayedTurn:
     result: StepResult
     act_seconds: float
     step_seconds: float
+    version: int | str | None
+    """Of the weights as the policy was asked."""
 
 
 class _OtherwiseError(Exception):
@@ -126,14 +129,13 @@ class EpisodeAttempt:
                 if reached is not None:
                     return reached
             while policy is not None and not builder.over:
-                version = context.version
                 if policy.plain and context.asks_in_place:
                     played = await self._planned_turn(policy, place, observation, info)
                 else:
                     played = await self._turn(policy, place, observation, info)
                 act = played.act
                 observation, reward, terminated, truncated, info = played.result
-                progress.note_act(act, version)
+                progress.note_act(act, played.version)
                 if is_fault(terminated, truncated, info):
                     fault = environment_fault(str(info["error"]))
                     builder.fail(
@@ -143,7 +145,7 @@ class EpisodeAttempt:
                         action=act,
                         act_seconds=played.act_seconds,
                         step_seconds=played.step_seconds,
-                        version=version,
+                        version=played.version,
                     )
                     return None
                 builder.add(
@@ -155,7 +157,7 @@ class EpisodeAttempt:
                     info,
                     act_seconds=played.act_seconds,
                     step_seconds=played.step_seconds,
-                    version=version,
+                    version=played.version,
                 )
                 progress.turns += 1
                 if journal is not None and builder.failure is None:
@@ -224,12 +226,12 @@ class EpisodeAttempt:
         begin = time.perf_counter()
         if self.progress.turns == 0:
             await self.progress.begin(policy, observation, info)
-        act = await self.progress.act(policy, observation, info)
+        act, version = await self.progress.act(policy, observation, info)
         acted = time.perf_counter()
         if acted - begin < _INSTANT:
             await asyncio.sleep(0)  # neither policy nor environment may have waited: others must have their turn
         result = await self._context.environments.step(place, bare(act))
-        return _PlayedTurn(act, result, acted - begin, time.perf_counter() - acted)
+        return _PlayedTurn(act, result, acted - begin, time.perf_counter() - acted, version)
 
     async def _planned_turn(
         self, policy: PolicyCaller, place: PooledEnvironment, observation: Any, info: Info
@@ -240,15 +242,22 @@ class EpisodeAttempt:
         else:
             _, seed, repetition = self.request.key
             turn = PlannedTurn(partial(policy.begin_and_act, seed, repetition, observation, info))
-        result = await self._context.environments.step(place, turn)
+        version: int | str | None = None
+
+        def step() -> Awaitable[Any]:
+            nonlocal version
+            version = self._context.version
+            return self._context.environments.step(place, turn)
+
+        result = await self._context.gate.ask(step, self.progress.is_dropped, droppable=False)
         if turn.error is not None:
             if isinstance(turn.error, EpisodeLimitError):
                 raise turn.error
             raise policy_fault(turn.error) from turn.error
         if turn.played:
-            return _PlayedTurn(turn.act, result, turn.act_seconds, time.perf_counter() - turn.acted)
+            return _PlayedTurn(turn.act, result, turn.act_seconds, time.perf_counter() - turn.acted, version)
         begin = time.perf_counter()
         act = await self.progress.result_of(policy.resolve(turn.act)) if turn.awaits else checked_act(turn.act)
         acted = time.perf_counter()
         result = await self._context.environments.step(place, bare(act))
-        return _PlayedTurn(act, result, turn.act_seconds + acted - begin, time.perf_counter() - acted)
+        return _PlayedTurn(act, result, turn.act_seconds + acted - begin, time.perf_counter() - acted, version)
