@@ -107,7 +107,7 @@ class EpisodeProgress:
             return policy.act(observation, info, limit)
 
         try:
-            result = await self.context.gate.ask(call, self.is_dropped, droppable=policy.droppable)
+            result = await self.context.gate.ask(call, self.is_dropped, policy.droppable)
         except BaseException as error:
             raise self._meaning(error, limit) from error
         return checked_act(result), version

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -242,14 +241,17 @@ class EpisodeAttempt:
         else:
             _, seed, repetition = self.request.key
             turn = PlannedTurn(partial(policy.begin_and_act, seed, repetition, observation, info))
-        version: int | str | None = None
-
-        def step() -> Awaitable[Any]:
-            nonlocal version
-            version = self._context.version
-            return self._context.environments.step(place, turn)
-
-        result = await self._context.gate.ask(step, self.progress.is_dropped, droppable=False)
+        gate = self._context.gate
+        if gate.closed:
+            await gate.opened()
+        version = self._context.version
+        gate.turns += 1
+        try:
+            result = await self._context.environments.step(place, turn)
+        finally:
+            gate.turns -= 1
+            if gate.closed:
+                gate.note_end()
         if turn.error is not None:
             if isinstance(turn.error, EpisodeLimitError):
                 raise turn.error

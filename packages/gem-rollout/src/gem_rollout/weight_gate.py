@@ -18,12 +18,14 @@ class WeightGate:
     """
 
     def __init__(self) -> None:
+        self.turns = 0
+        """How many turns are being played whose policies are asked where their environments are stepped."""
         self._opening: asyncio.Future[None] | None = None
         self._quiet: asyncio.Future[None] | None = None
         self._calls: dict[asyncio.Task[Any], bool] = {}  # by the task that waits for it: whether it may be dropped
         self._dropped: set[asyncio.Task[Any]] = set()
 
-    async def ask(self, call: Callable[[], Awaitable[Any]], is_over: Callable[[], bool], *, droppable: bool) -> Any:
+    async def ask(self, call: Callable[[], Awaitable[Any]], is_over: Callable[[], bool], droppable: bool) -> Any:
         """Return what a call returns. One that is dropped is made again once the gate is open; errors are passed on.
 
         Args:
@@ -34,8 +36,8 @@ class WeightGate:
         task = asyncio.current_task()
         assert task is not None
         while True:
-            while self._opening is not None:
-                await asyncio.shield(self._opening)
+            if self._opening is not None:
+                await self.opened()
             self._calls[task] = droppable
             try:
                 return await call()
@@ -47,8 +49,18 @@ class WeightGate:
                 if task in self._dropped:
                     self._dropped.discard(task)
                     getattr(task, "uncancel", int)()  # Python 3.10 does not count
-                if self._quiet is not None and not self._calls and not self._quiet.done():
-                    self._quiet.set_result(None)
+                if self._opening is not None:
+                    self.note_end()
+
+    async def opened(self) -> None:
+        """Wait until the gate is open."""
+        while self._opening is not None:
+            await asyncio.shield(self._opening)
+
+    def note_end(self) -> None:
+        """Note that a call or turn has ended while the gate is closed."""
+        if self._quiet is not None and not self._calls and not self.turns and not self._quiet.done():
+            self._quiet.set_result(None)
 
     async def close(self, calls: CallsInFlight) -> None:
         """Let no more calls pass; return once what is in flight has ended, but with ``"keep"`` at once."""
@@ -58,7 +70,7 @@ class WeightGate:
             self._dropped = {task for task, droppable in self._calls.items() if droppable}
             for task in self._dropped:
                 task.cancel()
-        if calls != "keep" and self._calls:
+        if calls != "keep" and (self._calls or self.turns):
             self._quiet = loop.create_future()
             try:
                 await self._quiet
