@@ -1,7 +1,7 @@
 """The errors of graders on material that others labelled, with 95 % intervals (Wilson 1927).
 
     python benchmarks/grader_errors.py --qa-eval EVOUNA --human-eval HumanEval.jsonl.gz --quixbugs QuixBugs [--ifeval]
-    python benchmarks/grader_errors.py --qa-eval EVOUNA --judge SmolLM2-135M-Instruct --judged 8
+    python benchmarks/grader_errors.py --qa-eval EVOUNA --judge SmolLM2-135M-Instruct --judged 100
     python benchmarks/grader_errors.py --qa-eval EVOUNA --judge words --judged 100
     python benchmarks/grader_errors.py --new-pairs ORIGINAL
 
@@ -15,7 +15,8 @@ Each option names a checkout or a file; what is not named keeps its rows in ``gr
 * ``--ifeval``: IFEval's own checkers as the package if-verifiable has them, on EVOUNA's long answers; without the two
   instructions for which they need data of NLTK.
 * ``--judge``: the reward ``checklist`` with the model in a folder, on spans of EVOUNA, half of them right: one question
-  with the gold answers in it, no more than three answers of the judge to each. ``--judge words`` takes no model but a
+  with the gold answers in it, no more than three answers of the judge to each, of up to 128 tokens. What was judged
+  is written after every sixteen answers, so that a run may be interrupted. ``--judge words`` takes no model but a
   script, which reads the same prompts and says yes if the agent's line has most words of a right answer: its rows show
   that the prompt holds what a judge needs, and that its verdicts can be read.
 * ``--new-pairs``: the mathematics grader, math-verify and the original GEM, whose interpreter ORIGINAL is, on
@@ -34,6 +35,7 @@ import random
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,9 @@ NEW_PAIRS = RESULTS.with_name("grader_new_pairs.json")
 JUDGED = 20
 """Right answers that a judge gets, and as many wrong ones."""
 
+_AT_A_TIME = 16
+"""Answers that a judge reads side by side."""
+
 _PATIENCE = 36_000.0
 """Seconds for an answer of a model in this process: that a machine is busy is no error of a judge."""
 
@@ -59,16 +64,18 @@ Labelled = tuple[str, bool]
 
 
 def row(grader: str, material: str, labelled: Sequence[Labelled]) -> dict[str, Any]:
-    """Return the counts of one grader on one set."""
-    readable = [(verdict == "same", label) for verdict, label in labelled if verdict != "unreadable"]
+    """Return the counts of one grader on one set; its errors are among the answers that it could read."""
+    right = [verdict for verdict, label in labelled if label]
+    wrong = [verdict for verdict, label in labelled if not label]
     return {
         "grader": grader,
         "material": material,
-        "right": sum(label for _, label in labelled),
-        "right_refused": sum(label and not paid for paid, label in readable),
-        "wrong": sum(not label for _, label in labelled),
-        "wrong_paid": sum(paid and not label for paid, label in readable),
-        "unreadable": len(labelled) - len(readable),
+        "right": len(right),
+        "right_unreadable": right.count("unreadable"),
+        "right_refused": right.count("different"),
+        "wrong": len(wrong),
+        "wrong_unreadable": wrong.count("unreadable"),
+        "wrong_paid": wrong.count("same"),
     }
 
 
@@ -86,26 +93,31 @@ def qa_eval(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def judge(model: Path, folder: Path, judged: int) -> Iterator[dict[str, Any]]:
-    """Yield the errors of a judge on so many spans of each label."""
+    """Yield the errors of a judge on so many spans of each label, after each batch those until then."""
     entries = json.loads((folder / "NQ.json").read_text("utf-8"))
     random.Random(0).shuffle(entries)
     proper = [entry for entry in entries if not entry["improper"] and entry["judge_fid"] is not None]
-    kinds = ([entry for entry in proper if bool(entry["judge_fid"]) == label] for label in (True, False))
-    chosen = [entry for kind in kinds for entry in kind[:judged]]
+    kinds = [[entry for entry in proper if bool(entry["judge_fid"]) == label][:judged] for label in (True, False)]
+    chosen = [entry for pair in zip(*kinds, strict=True) for entry in pair]
+    if str(model) == "words":
+        name, asked = "a script that compares words", Judge(client=ScriptedClient(_told_by_words))
+    else:
+        name, asked = model.name, Judge(base_url=f"transformers:{model}", max_tokens=128, timeout=_PATIENCE)
 
-    async def scores() -> list[Score]:
-        if str(model) == "words":
-            asked = Judge(client=ScriptedClient(_told_by_words))
-        else:
-            asked = Judge(base_url=f"transformers:{model}", max_tokens=64, timeout=_PATIENCE)
-        return await asyncio.gather(*(score_episode_async(*_judged(entry, asked)) for entry in chosen))
+    async def scores(batch: Sequence[dict[str, Any]]) -> list[Score]:
+        return await asyncio.gather(*(score_episode_async(*_judged(entry, asked)) for entry in batch))
 
-    labelled = [
-        ("unreadable" if not score.readable else "same" if score.value else "different", bool(entry["judge_fid"]))
-        for score, entry in zip(asyncio.run(scores()), chosen, strict=True)
-    ]
-    name = "a script that compares words" if str(model) == "words" else model.name
-    yield row(f"checklist, {name}", "EVOUNA, spans for Natural Questions, half of them right", labelled)
+    loop = asyncio.new_event_loop()
+    labelled: list[Labelled] = []
+    for start in range(0, len(chosen), _AT_A_TIME):
+        batch = chosen[start : start + _AT_A_TIME]
+        labelled += [
+            ("unreadable" if not score.readable else "same" if score.value else "different", bool(entry["judge_fid"]))
+            for score, entry in zip(loop.run_until_complete(scores(batch)), batch, strict=True)
+        ]
+        yield row(f"checklist, {name}", "EVOUNA, spans for Natural Questions, half of them right", labelled)
+    loop.run_until_complete(asked.close())
+    loop.close()
 
 
 def _told_by_words(messages: list[dict[str, Any]]) -> str:
@@ -248,19 +260,19 @@ def main() -> None:
     if given.new_pairs:
         NEW_PAIRS.write_text(json.dumps(list(new_pairs(given.new_pairs)), indent=1) + "\n", encoding="utf-8")
     rows = {(old["grader"], old["material"]): old for old in json.loads(RESULTS.read_text()) if RESULTS.exists()}
-    measured: list[dict[str, Any]] = []
+    measured: list[Iterator[dict[str, Any]]] = []
     if given.judge:
-        measured += judge(given.judge, given.qa_eval, given.judged)
+        measured.append(judge(given.judge, given.qa_eval, given.judged))
     elif given.qa_eval:
-        measured += [*qa_eval(given.qa_eval), *(ifeval(given.qa_eval) if given.ifeval else ())]
+        measured += [qa_eval(given.qa_eval), *([ifeval(given.qa_eval)] if given.ifeval else ())]
     if given.human_eval:
-        measured += human_eval(given.human_eval)
+        measured.append(human_eval(given.human_eval))
     if given.quixbugs:
-        measured += quixbugs(given.quixbugs)
-    for new in measured:
+        measured.append(quixbugs(given.quixbugs))
+    for new in chain(*measured):
         rows[new["grader"], new["material"]] = new
-        print(json.dumps(new))
-    RESULTS.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
+        print(json.dumps(new), flush=True)
+        RESULTS.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
