@@ -173,6 +173,11 @@ def test_the_printed_share_equals_a_count_by_hand(
     bounds = f"between {100 * solved / len(fates):.1f} % and {100 * (solved + unknown) / len(fates):.1f} %"
     assert (bounds in " ".join(output.split())) is bool(unknown)
 
+    counted = f"{solved} of {judged}" + (f" + {unknown} unknown" if unknown else "")
+    assert len(re.findall(rf"%.*\) +{re.escape(counted)} +\d", command(run.path, run.path))) == 2
+    (by_agent,) = (line for line in command(run.path, "--by", "agent").splitlines() if "%" in line)
+    reach = bounds.removeprefix("between ").replace(" % and", " …") if unknown else ""
+    assert re.sub(" +", " ", by_agent).strip().endswith(f") {counted} {reach}".strip())
     rows = run.rows()
     (figures,) = run_figures(rows)["figures"]
     assert (figures["solved"], figures["judged"], figures["unknown"]) == (solved, judged, unknown)
@@ -190,6 +195,9 @@ def test_the_printed_share_equals_a_count_by_hand(
     (compared,) = compare_runs(rows, rows).environments
     assert compared.result is not None
     assert compared.result.groups == judged
+    said = [f"{name}: the outcome of {unknown} of {len(fates)} episodes is unknown" for name in "AB" if unknown]
+    assert [note.partition(";")[0] for note in compared.notes] == said
+    assert all(bounds in note for note in compared.notes)
     (attempts,) = _summary(run).environments
     assert attempts.pass_at_k[1].value == pytest.approx(solved / judged)
 

@@ -33,6 +33,8 @@ class Summary:
     successes: int = 0
     judged: int = 0
     """Episodes whose outcome is known."""
+    unknown: int = 0
+    """Episodes whose outcome is unknown: something other than the agent failed."""
 
 
 @dataclass
@@ -55,9 +57,12 @@ class _Figures:
     def summary(self, env_id: str) -> Summary:
         episodes = len(self.returns)
         known: Counter[bool] = Counter()
+        unknown = 0
         for outcome, count in zip(settled_outcomes(self.outcomes), self.outcomes.values(), strict=True):
             if (success := success_of(outcome)) is not None:
                 known[success] += count
+            elif outcome == "unknown":
+                unknown += count
         return Summary(
             env_id=env_id,
             episodes=episodes,
@@ -68,6 +73,7 @@ class _Figures:
             errors=self.errors,
             successes=known[True],
             judged=known.total(),
+            unknown=unknown,
         )
 
 

@@ -13,7 +13,7 @@ import click
 from gem.errors import ArgumentError, TrajectoryError
 from gem_cli.output import Table, as_text, json_option, print_json, print_prose
 from gem_cli.terminal_text import printable
-from gem_rollout.cli.rollout import of_others
+from gem_rollout.cli.rollout import success_text
 from gem_rollout.trajectory import Trajectory, Transition, read_trajectories
 from gem_rollout.trajectory.outcome import settled_outcomes, success_of
 
@@ -126,7 +126,7 @@ def _print_agents(summaries: list[dict[str, Any]]) -> None:
             printable(agent),
             str(len(items)),
             f"{fmean(item['return'] for item in sound):.3f}" if sound else "",
-            f"{fmean(solved):.1%}{of_others(len(solved), len(items))}" if solved else "",
+            success_text(sum(solved), len(solved), outcomes.count("unknown")),
             f"{fmean(item['turns'] for item in sound):.1f}" if sound else "",
             str(len(items) - len(sound)) if len(sound) < len(items) else "",
         )
