@@ -280,6 +280,27 @@ def test_a_message_that_the_template_leaves_out_is_refused(template: str, count:
         texts.text_after(messages)
 
 
+@pytest.mark.parametrize("content", ["s", "0", "Bern", "weather? What is the", "end", 2 * ASKED["content"]])
+@pytest.mark.parametrize("history", ["sampled", "appended", "template"])
+def test_a_text_that_stands_elsewhere_too_is_missed(content: str, history: Any) -> None:
+    """A tool's answer that is a part of the markup, of the call or of the question hides nothing."""
+    question = {"role": "user", "content": 2 * ASKED["content"]}
+    messages = [question, calls(1), {**results(1)[0], "content": content}]
+    for template, refused in ((_DROPPING, True), (_CHATML, False)):
+        tokenizer = PairTokenizer(template)
+        books = [SampledPrompt(tokenizer, history)]
+        if history != "template":
+            books.append(SampledPrompt(IdsAlone(tokenizer), history))
+        for book in books:
+            asyncio.run(book.extend_async([question]))
+            book.note([1])
+            if refused:
+                with pytest.raises(NotSupportedError, match="leaves out a message of the role 'tool'"):
+                    asyncio.run(book.extend_async(messages))
+            else:
+                asyncio.run(book.extend_async(messages))
+
+
 @pytest.mark.parametrize("history", ["sampled", "template"])
 def test_calls_that_the_template_leaves_out_of_a_history_are_refused(history: Any) -> None:
     """What was sampled holds them; a conversation that is rendered anew does not."""
