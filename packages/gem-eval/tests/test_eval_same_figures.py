@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from click.testing import CliRunner
@@ -90,7 +90,8 @@ def episode(env: str, seed: int, end: str, turns: list[Mapping[str, Any]]) -> Tr
                 finish_reason="length" if spoke == "cut" else "stop",
             )
         )
-    failure = Failure(end, "made_up", "it broke", len(turns)) if end in ("agent", "endpoint") else None
+    sources: dict[str, Literal["agent", "endpoint"]] = {"agent": "agent", "endpoint": "endpoint"}
+    failure = Failure(sources[end], "made_up", "it broke", len(turns)) if end in sources else None
     stop = end if end in ("context", "turns") else None if failure else "terminated"
     return Trajectory(EnvSpec(env, "m:C"), seed, transitions, stop_reason=stop, failure=failure)
 

@@ -68,9 +68,9 @@ def doubtful_texts(before: Sequence[Message], new: Sequence[Message]) -> list[in
     found = []
     for place, message in enumerate(new):
         content = message.get("content")
-        if message["role"] != "assistant" and isinstance(content, str) and (text := content.strip()):
-            if len(text) <= _MARKUP or whole.count(json.dumps(text)[1:-1]) > 1:
-                found.append(place)
+        text = content.strip() if isinstance(content, str) and message["role"] != "assistant" else ""
+        if text and (len(text) <= _MARKUP or whole.count(json.dumps(text)[1:-1]) > 1):
+            found.append(place)
     return found
 
 
