@@ -51,12 +51,17 @@ FATES: dict[str, bool | None] = {
     "is cut off by the environment": False,
     "raises": None,
     "leaks a cancellation": None,
+    "panics": None,
     "truncates with an error": None,
     "is spoiled by the user": None,
     "cannot be graded": None,
     "ends without a word": None,
 }
 """Fate → whether the episode succeeds; None where nothing can be said of the agent."""
+
+
+class Panic(BaseException):
+    """What extensions in Rust raise: no ``Exception``."""
 
 
 class FatedEnv(Env[str, str]):
@@ -78,6 +83,8 @@ class FatedEnv(Env[str, str]):
             raise RuntimeError("broken")
         if self.fate == "leaks a cancellation":
             raise asyncio.CancelledError
+        if self.fate == "panics":
+            raise Panic("index out of bounds")
         truncated = self.fate in ("truncates with an error", "is cut off by the environment")
         infos: dict[str, Info] = {
             "wins": {"success": True},
@@ -90,7 +97,14 @@ class FatedEnv(Env[str, str]):
         return "over", float(self.fate == "wins"), not truncated, truncated, infos.get(self.fate, {})
 
 
-FAULTS = ("raises", "leaks a cancellation", "truncates with an error", "is spoiled by the user", "cannot be graded")
+FAULTS = (
+    "raises",
+    "leaks a cancellation",
+    "panics",
+    "truncates with an error",
+    "is spoiled by the user",
+    "cannot be graded",
+)
 """Fates whose episodes count in no mean."""
 
 
@@ -256,12 +270,13 @@ def check_serving(run: RunFolder, fates: list[str], output: str, folder: Path) -
 @pytest.mark.parametrize("mode", ["sync", "thread", "process"])
 def test_an_exception_of_any_kind_ends_its_own_episode_alone(mode: str) -> None:
     """A leaked cancellation among winners loses no episode, and the engine ends."""
-    fates = ["wins", "leaks a cancellation", "raises"] * 8
+    fates = ["wins", "leaks a cancellation", "panics", "raises"] * 6
     episodes = play(fates, mode)
     assert Counter((fates[one.seed or 0], one.outcome) for one in episodes) == {
-        ("wins", "succeeded"): 8,
-        ("leaks a cancellation", "unknown"): 8,
-        ("raises", "unknown"): 8,
+        ("wins", "succeeded"): 6,
+        ("leaks a cancellation", "unknown"): 6,
+        ("panics", "unknown"): 6,
+        ("raises", "unknown"): 6,
     }
 
 

@@ -250,7 +250,7 @@ def _cache_hits(item: EnvironmentSummary) -> str:
         return f"unknown (0 of {item.calls} calls)" if item.calls else ""
     hits = item.cache
     return (
-        f"{_per_cent(hits.rate)} % of {_number(hits.prompt_tokens, digits=3)} prompt tokens "
+        f"{_per_cent(hits.rate)} % of {hits.prompt_tokens:,} prompt tokens "
         f"({hits.calls} of {item.calls} calls)"
     )
 
