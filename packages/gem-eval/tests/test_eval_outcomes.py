@@ -30,7 +30,7 @@ from gem.errors import EpisodeLimitError
 from gem.policies import Act
 from gem_eval.cli.results import results_command
 from gem_eval.cli.view import view_command
-from gem_eval.runs import RunConfig, RunFolder
+from gem_eval.runs import EpisodeRow, EvaluationProgress, RunConfig, RunFolder
 from gem_eval.statistics import RunSummary, compare_runs, summarize_run
 from gem_eval.viewer.columns import as_columns
 from gem_eval.viewer.episode_filter import matching_rows
@@ -169,7 +169,8 @@ def test_the_printed_share_equals_a_count_by_hand(
     kinds = chance.sample(sorted(FATES), chance.randint(3, len(FATES)))
     fates = ["wins", "goes on", *chance.choices(kinds, k=chance.randint(8, 30))]
     limit: dict[str, Any] = chance.choice([{"max_turns": 4}, {"max_tokens": 7}, {"max_turns": 2, "max_tokens": 100}])
-    run = recorded(tmp_path / "run", make_config([ENV], episodes=len(fates)), play(fates, **limit))
+    episodes = play(fates, **limit)
+    run = recorded(tmp_path / "run", make_config([ENV], episodes=len(fates)), episodes)
 
     # The count by hand reads the lines of episodes.jsonl alone.
     expected: Counter[bool | None] = Counter()
@@ -192,6 +193,13 @@ def test_the_printed_share_equals_a_count_by_hand(
     (by_agent,) = (line for line in command(run.path, "--by", "agent").splitlines() if "%" in line)
     reach = bounds.removeprefix("between ").replace(" % and", " …") if unknown else ""
     assert re.sub(" +", " ", by_agent).strip().endswith(f") {counted} {reach}".strip())
+    progress = EvaluationProgress(run.path, len(fates))
+    for row in map(EpisodeRow.of_trajectory, episodes):
+        progress.add(row)
+        if row.failed:  # and is played anew, with the same end
+            progress.take_back(row)
+            progress.add(row)
+    assert progress.success_line() == f"success {solved / judged:.1%} of {counted.partition(' of ')[2]}"
     rows = run.rows()
     (figures,) = run_figures(rows)["figures"]
     assert (figures["solved"], figures["judged"], figures["unknown"]) == (solved, judged, unknown)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gem_rollout.trajectory import Outcome, Trajectory
-from gem_rollout.trajectory.outcome import settled_outcomes, success_of
+from gem_rollout.trajectory.outcome import count_outcomes
 
 __all__ = ["Summary", "summarize"]
 
@@ -56,23 +56,17 @@ class _Figures:
 
     def summary(self, env_id: str) -> Summary:
         episodes = len(self.returns)
-        known: Counter[bool] = Counter()
-        unknown = 0
-        for outcome, count in zip(settled_outcomes(self.outcomes), self.outcomes.values(), strict=True):
-            if (success := success_of(outcome)) is not None:
-                known[success] += count
-            elif outcome == "unknown":
-                unknown += count
+        solved, judged, unknown = count_outcomes(self.outcomes)
         return Summary(
             env_id=env_id,
             episodes=episodes,
             mean_return=statistics.fmean(self.returns) if episodes else float("nan"),
             standard_error=statistics.stdev(self.returns) / episodes**0.5 if episodes > 1 else 0.0,
-            success_rate=known[True] / known.total() if known else None,
+            success_rate=solved / judged if judged else None,
             mean_turns=self.turns / episodes if episodes else float("nan"),
             errors=self.errors,
-            successes=known[True],
-            judged=known.total(),
+            successes=solved,
+            judged=judged,
             unknown=unknown,
         )
 

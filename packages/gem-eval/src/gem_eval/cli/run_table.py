@@ -249,10 +249,7 @@ def _cache_hits(item: EnvironmentSummary) -> str:
     if item.cache is None:
         return f"unknown (0 of {item.calls} calls)" if item.calls else ""
     hits = item.cache
-    return (
-        f"{_per_cent(hits.rate)} % of {hits.prompt_tokens:,} prompt tokens "
-        f"({hits.calls} of {item.calls} calls)"
-    )
+    return f"{_per_cent(hits.rate)} % of {hits.prompt_tokens:,} prompt tokens ({hits.calls} of {item.calls} calls)"
 
 
 def _exact_tokens(item: EnvironmentSummary) -> str:

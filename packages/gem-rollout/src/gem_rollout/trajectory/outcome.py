@@ -13,6 +13,7 @@ from gem.faults import is_fault
 __all__ = [
     "OUTCOMES",
     "Outcome",
+    "count_outcomes",
     "cut_by_environment",
     "episode_outcome",
     "settled_outcomes",
@@ -78,6 +79,21 @@ def settled_outcomes(outcomes: Iterable[tuple[Outcome, str | None]]) -> list[Out
             for outcome, reason in found
         ]
     return ["untold" if outcome == "incomplete" else outcome for outcome, _ in found]
+
+
+def count_outcomes(outcomes: Mapping[tuple[Outcome, str | None], int]) -> tuple[int, int, int]:
+    """Return how many episodes of one environment succeeded, how many outcomes are known, and how many unknown.
+
+    Args:
+        outcomes: outcome and stop reason → episodes.
+    """
+    solved = judged = unknown = 0
+    for outcome, count in zip(settled_outcomes(outcomes), outcomes.values(), strict=True):
+        success = success_of(outcome)
+        solved += count * bool(success)
+        judged += count * (success is not None)
+        unknown += count * (outcome == "unknown")
+    return solved, judged, unknown
 
 
 def success_bounds(solved: int, judged: int, unknown: int) -> tuple[float, float] | None:
