@@ -17,8 +17,9 @@ Each option names a checkout or a file; what is not named keeps its rows in ``gr
 * ``--judge``: the reward ``checklist`` with the model in a folder, on spans of EVOUNA, half of them right: one question
   with the gold answers in it, no more than three answers of the judge to each, of up to 128 tokens. What was judged
   is written after every sixteen answers, so that a run may be interrupted. ``--judge words`` takes no model but a
-  script, which reads the same prompts and says yes if the agent's line has most words of a right answer: its rows show
-  that the prompt holds what a judge needs, and that its verdicts can be read.
+  script, on every reward that asks a judge: it reads the same prompts, and says yes, or prefers an answer, if that has
+  most words of a right one. Its rows show that the prompt holds what a judge needs, and that its verdicts can be read.
+  ``pairwise`` compares the span with ChatGPT's answer, one of which is right.
 * ``--new-pairs``: the mathematics grader, math-verify and the original GEM, whose interpreter ORIGINAL is, on
   ``grader_corpus/unseen.json``: pairs of other graders' tests, in the order in which GEM's saw them. ``first`` is the
   number that it had right before anyone looked at what it had wrong. Pairs with a reason against their label, written
@@ -42,8 +43,9 @@ from typing import Any
 import grader_suites
 
 from gem_eval.clients import ScriptedClient
-from gem_eval.rewards.judge import Judge
-from gem_questions.rewards import Reward, Score, make_grader, make_reward, score_episode_async
+from gem_eval.rewards.judge import Judge, JudgeError
+from gem_eval.rewards.pairwise import PairwiseReward
+from gem_questions.rewards import make_grader, make_reward, score_episode_async
 from gem_questions.schemas import InstructionGold, read_row
 from gem_rollout.trajectory import Trajectory, Transition
 
@@ -52,6 +54,11 @@ NEW_PAIRS = RESULTS.with_name("grader_new_pairs.json")
 
 JUDGED = 20
 """Right answers that a judge gets, and as many wrong ones."""
+
+FORMS = ("checklist", "rubric", "process", "evolving_rubric", "pairwise")
+"""Rewards that ask a judge. A model is measured with the first of them."""
+
+_ASKED = ("Is the agent's answer right?", "Which agent's answer is right?")
 
 _AT_A_TIME = 16
 """Answers that a judge reads side by side."""
@@ -97,46 +104,87 @@ def judge(model: Path, folder: Path, judged: int) -> Iterator[dict[str, Any]]:
     entries = json.loads((folder / "NQ.json").read_text("utf-8"))
     random.Random(0).shuffle(entries)
     proper = [entry for entry in entries if not entry["improper"] and entry["judge_fid"] is not None]
-    kinds = [[entry for entry in proper if bool(entry["judge_fid"]) == label][:judged] for label in (True, False)]
-    chosen = [entry for pair in zip(*kinds, strict=True) for entry in pair]
     if str(model) == "words":
-        name, asked = "a script that compares words", Judge(client=ScriptedClient(_told_by_words))
+        name, forms, asked = "a script that compares words", FORMS, Judge(client=ScriptedClient(_told_by_words))
     else:
-        name, asked = model.name, Judge(base_url=f"transformers:{model}", max_tokens=128, timeout=_PATIENCE)
+        asked = Judge(base_url=f"transformers:{model}", max_tokens=128, timeout=_PATIENCE)
+        name, forms = model.name, FORMS[:1]
+    for form in forms:
+        material = "EVOUNA, spans for Natural Questions, half of them right"
+        usable = proper
+        if form == "pairwise":
+            usable = [entry for entry in proper if {entry["judge_fid"], entry["judge_chatgpt"]} == {True, False}]
+            material = "EVOUNA, spans for Natural Questions beside ChatGPT's answers, one of them right"
+        kinds = [[entry for entry in usable if bool(entry["judge_fid"]) == label][:judged] for label in (True, False)]
+        chosen = [entry for pair in zip(*kinds, strict=True) for entry in pair]
+        for labelled in _verdicts(form, chosen, asked):
+            yield row(f"{form}, {name}", material, labelled)
 
-    async def scores(batch: Sequence[dict[str, Any]]) -> list[Score]:
-        return await asyncio.gather(*(score_episode_async(*_judged(entry, asked)) for entry in batch))
+
+def _verdicts(form: str, chosen: Sequence[dict[str, Any]], asked: Judge) -> Iterator[list[Labelled]]:
+    """Yield the verdicts of a judge and their labels, after each batch those until then."""
+
+    async def batch(entries: Sequence[dict[str, Any]]) -> list[str]:
+        return await asyncio.gather(*(_verdict(form, entry, asked) for entry in entries))
 
     loop = asyncio.new_event_loop()
     labelled: list[Labelled] = []
     for start in range(0, len(chosen), _AT_A_TIME):
-        batch = chosen[start : start + _AT_A_TIME]
-        labelled += [
-            ("unreadable" if not score.readable else "same" if score.value else "different", bool(entry["judge_fid"]))
-            for score, entry in zip(loop.run_until_complete(scores(batch)), batch, strict=True)
-        ]
-        yield row(f"checklist, {name}", "EVOUNA, spans for Natural Questions, half of them right", labelled)
+        entries = chosen[start : start + _AT_A_TIME]
+        verdicts = loop.run_until_complete(batch(entries))
+        labelled += [(verdict, bool(entry["judge_fid"])) for verdict, entry in zip(verdicts, entries, strict=True)]
+        yield labelled
     loop.run_until_complete(asked.close())
     loop.close()
 
 
-def _told_by_words(messages: list[dict[str, Any]]) -> str:
-    """Return the verdict of a script: the last line of the agent has most words of one of the right answers."""
-    golds = re.search(r"The right answer is (.*)\. Is the agent's answer right\?", messages[0]["content"])
-    said = re.findall(r"^\| (.*)$", messages[1]["content"], re.MULTILINE)
-    assert golds is not None
-    wanted = [set(re.findall(r"\w+", gold.casefold())) for gold in golds[1].split(" or ")]
-    words = set(re.findall(r"\w+", said[-1].casefold()))
-    met = any(2 * len(words & gold) > max(len(gold), len(words)) for gold in wanted)
-    return json.dumps({"item_1": {"reason": "by its words", "met": met}})
-
-
-def _judged(entry: dict[str, Any], asked: Judge) -> tuple[Reward, Trajectory]:
-    """Return a reward that asks about a span, and an episode with it."""
+async def _verdict(form: str, entry: dict[str, Any], asked: Judge) -> str:
+    """Return what a reward says of a span: right where it pays more than half."""
     right = " or ".join(map(repr, entry["golden_answer"].split("/")))
-    question = f"The right answer is {right}. Is the agent's answer right?"
-    turn = Transition(entry["question"] + "?", entry["answer_fid"], 0.0, True, False, {})
-    return make_reward("checklist", items=[question], judge=asked), Trajectory(None, 0, [turn])
+    question = f"The right answer is {right}. {_ASKED[form == 'pairwise']}"
+
+    def episode(answer: str) -> Trajectory:
+        return Trajectory(None, 0, [Transition(entry["question"] + "?", answer, 0.0, True, False, {})])
+
+    if form == "pairwise":
+        try:
+            reward = PairwiseReward(question=question, judge=asked)
+            value = (await reward.compare(episode(entry["answer_fid"]), episode(entry["answer_chatgpt"]))).value
+        except JudgeError:
+            return "unreadable"
+    else:
+        criteria = [{"name": "right", "description": question}]
+        arguments: dict[str, Any] = {"items": [question]} if form == "checklist" else {"criteria": criteria}
+        score = await score_episode_async(make_reward(form, judge=asked, **arguments), episode(entry["answer_fid"]))
+        if not score.readable:
+            return "unreadable"
+        value = score.value
+    return "same" if value > 0.5 else "different"
+
+
+def _told_by_words(messages: list[dict[str, Any]]) -> str:
+    """Return the verdict of a script in the form that the prompt asks for."""
+    golds = re.search(rf"The right answer is (.*)\. (?:{'|'.join(map(re.escape, _ASKED))})", messages[0]["content"])
+    assert golds is not None
+    records = re.findall(r"<record ([0-9a-f]+)>(.*?)</record \1>", messages[1]["content"], re.DOTALL)
+    said = [re.findall(r"^\| (.*)$", text, re.MULTILINE)[-1] for _, text in records]
+    if "first, second or tie" in messages[0]["content"]:
+        one, other = (_likeness(answer, golds[1]) for answer in said)
+        better = "first" if one > other else "second" if one < other else "tie"
+        return json.dumps({"reason": "by its words", "better": better})
+    met = _likeness(said[-1], golds[1]) > 0
+    verdict = {"item_1": {"met": met}} if "item_1" in messages[0]["content"] else {"right": {"score": 5 if met else 1}}
+    return json.dumps({name: {"reason": "by its words", **value} for name, value in verdict.items()})
+
+
+def _likeness(answer: str, golds: str) -> int:
+    """Return 2 if an answer has most words of a right one, and few others; 1 if it has them among many; else 0."""
+    words, found = set(re.findall(r"\w+", answer.casefold())), 0
+    for gold in golds.split(" or "):
+        wanted = set(re.findall(r"\w+", gold.casefold()))
+        common = 2 * len(words & wanted)
+        found = max(found, 2 if common > max(len(wanted), len(words)) else int(common > len(wanted)))
+    return found
 
 
 def human_eval(path: Path) -> Iterator[dict[str, Any]]:
