@@ -64,7 +64,7 @@ def doubtful_texts(before: Sequence[Message], new: Sequence[Message]) -> list[in
 
     Such a text is short, so that the template may write it by itself, or another message has it too.
     """
-    whole = json.dumps([*before, *new])
+    whole = json.dumps([*before, *new], default=str)
     found = []
     for place, message in enumerate(new):
         content = message.get("content")
