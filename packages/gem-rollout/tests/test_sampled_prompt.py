@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -196,6 +197,22 @@ def test_the_next_prompt_reads_as_the_template_renders_it(family: str, count: in
         with pytest.raises(NotSupportedError, match="where an answer ends"):
             prompts(tokenizer, tokenizer.letters(said), answer, new)
         said += "<|call|>"
+    assert prompts(tokenizer, tokenizer.letters(said), answer, new) == [whole, whole]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("name", ["gemma4", "gemma4_v2", "gemma4_v3", "gemma4_v4", "gemma4_v5", "gptoss"])
+def test_published_templates_show_the_real_call_and_its_answer(
+    published_template: Callable[[str], str], name: str, count: int
+) -> None:
+    """Gemma 4's tool answers and gpt-oss's calls stand in the next prompt as in the whole conversation."""
+    tokenizer = PairTokenizer(published_template(name))
+    answer, new = (calls(count), results(count)) if count else (PLAIN, [NEXT])
+    said, whole = said_and_after(tokenizer, answer, new)
+    if name == "gptoss" and not count:  # the template's last end of a turn is not its earlier one
+        said = said.replace("<|return|>", "<|end|>")
+    assert all(message["content"].split()[-1].strip('".') in whole for message in new)
     assert prompts(tokenizer, tokenizer.letters(said), answer, new) == [whole, whole]
 
 
