@@ -1,7 +1,7 @@
 """The errors of graders on material that others labelled, with 95 % intervals (Wilson 1927).
 
     python benchmarks/grader_errors.py --qa-eval EVOUNA --human-eval HumanEval.jsonl.gz --quixbugs QuixBugs [--ifeval]
-    python benchmarks/grader_errors.py --qa-eval EVOUNA --judge SmolLM2-135M-Instruct --judged 8
+    python benchmarks/grader_errors.py --qa-eval EVOUNA --judge SmolLM2-135M-Instruct --judged 100
     python benchmarks/grader_errors.py --qa-eval EVOUNA --judge words --judged 100
     python benchmarks/grader_errors.py --new-pairs ORIGINAL
 
@@ -15,9 +15,11 @@ Each option names a checkout or a file; what is not named keeps its rows in ``gr
 * ``--ifeval``: IFEval's own checkers as the package if-verifiable has them, on EVOUNA's long answers; without the two
   instructions for which they need data of NLTK.
 * ``--judge``: the reward ``checklist`` with the model in a folder, on spans of EVOUNA, half of them right: one question
-  with the gold answers in it, no more than three answers of the judge to each. ``--judge words`` takes no model but a
-  script, which reads the same prompts and says yes if the agent's line has most words of a right answer: its rows show
-  that the prompt holds what a judge needs, and that its verdicts can be read.
+  with the gold answers in it, no more than three answers of the judge to each, of up to 128 tokens. What was judged
+  is written after every sixteen answers, so that a run may be interrupted. ``--judge words`` takes no model but a
+  script, on every reward that asks a judge: it reads the same prompts, and says yes, or prefers an answer, if that has
+  most words of a right one. Its rows show that the prompt holds what a judge needs, and that its verdicts can be read.
+  ``pairwise`` compares the span with ChatGPT's answer, one of which is right.
 * ``--new-pairs``: the mathematics grader, math-verify and the original GEM, whose interpreter ORIGINAL is, on
   ``grader_corpus/unseen.json``: pairs of other graders' tests, in the order in which GEM's saw them. ``first`` is the
   number that it had right before anyone looked at what it had wrong. Pairs with a reason against their label, written
@@ -34,14 +36,16 @@ import random
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import grader_suites
 
 from gem_eval.clients import ScriptedClient
-from gem_eval.rewards.judge import Judge
-from gem_questions.rewards import Reward, Score, make_grader, make_reward, score_episode_async
+from gem_eval.rewards.judge import Judge, JudgeError
+from gem_eval.rewards.pairwise import PairwiseReward
+from gem_questions.rewards import make_grader, make_reward, score_episode_async
 from gem_questions.schemas import InstructionGold, read_row
 from gem_rollout.trajectory import Trajectory, Transition
 
@@ -51,6 +55,14 @@ NEW_PAIRS = RESULTS.with_name("grader_new_pairs.json")
 JUDGED = 20
 """Right answers that a judge gets, and as many wrong ones."""
 
+FORMS = ("checklist", "rubric", "process", "evolving_rubric", "pairwise")
+"""Rewards that ask a judge. A model is measured with the first of them."""
+
+_ASKED = ("Is the agent's answer right?", "Which agent's answer is right?")
+
+_AT_A_TIME = 16
+"""Answers that a judge reads side by side."""
+
 _PATIENCE = 36_000.0
 """Seconds for an answer of a model in this process: that a machine is busy is no error of a judge."""
 
@@ -59,16 +71,18 @@ Labelled = tuple[str, bool]
 
 
 def row(grader: str, material: str, labelled: Sequence[Labelled]) -> dict[str, Any]:
-    """Return the counts of one grader on one set."""
-    readable = [(verdict == "same", label) for verdict, label in labelled if verdict != "unreadable"]
+    """Return the counts of one grader on one set; its errors are among the answers that it could read."""
+    right = [verdict for verdict, label in labelled if label]
+    wrong = [verdict for verdict, label in labelled if not label]
     return {
         "grader": grader,
         "material": material,
-        "right": sum(label for _, label in labelled),
-        "right_refused": sum(label and not paid for paid, label in readable),
-        "wrong": sum(not label for _, label in labelled),
-        "wrong_paid": sum(paid and not label for paid, label in readable),
-        "unreadable": len(labelled) - len(readable),
+        "right": len(right),
+        "right_unreadable": right.count("unreadable"),
+        "right_refused": right.count("different"),
+        "wrong": len(wrong),
+        "wrong_unreadable": wrong.count("unreadable"),
+        "wrong_paid": wrong.count("same"),
     }
 
 
@@ -86,45 +100,91 @@ def qa_eval(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def judge(model: Path, folder: Path, judged: int) -> Iterator[dict[str, Any]]:
-    """Yield the errors of a judge on so many spans of each label."""
+    """Yield the errors of a judge on so many spans of each label, after each batch those until then."""
     entries = json.loads((folder / "NQ.json").read_text("utf-8"))
     random.Random(0).shuffle(entries)
     proper = [entry for entry in entries if not entry["improper"] and entry["judge_fid"] is not None]
-    kinds = ([entry for entry in proper if bool(entry["judge_fid"]) == label] for label in (True, False))
-    chosen = [entry for kind in kinds for entry in kind[:judged]]
+    if str(model) == "words":
+        name, forms, asked = "a script that compares words", FORMS, Judge(client=ScriptedClient(_told_by_words))
+    else:
+        asked = Judge(base_url=f"transformers:{model}", max_tokens=128, timeout=_PATIENCE)
+        name, forms = model.name, FORMS[:1]
+    for form in forms:
+        material = "EVOUNA, spans for Natural Questions, half of them right"
+        usable = proper
+        if form == "pairwise":
+            usable = [entry for entry in proper if {entry["judge_fid"], entry["judge_chatgpt"]} == {True, False}]
+            material = "EVOUNA, spans for Natural Questions beside ChatGPT's answers, one of them right"
+        kinds = [[entry for entry in usable if bool(entry["judge_fid"]) == label][:judged] for label in (True, False)]
+        chosen = [entry for pair in zip(*kinds, strict=True) for entry in pair]
+        for labelled in _verdicts(form, chosen, asked):
+            yield row(f"{form}, {name}", material, labelled)
 
-    async def scores() -> list[Score]:
-        if str(model) == "words":
-            asked = Judge(client=ScriptedClient(_told_by_words))
-        else:
-            asked = Judge(base_url=f"transformers:{model}", max_tokens=64, timeout=_PATIENCE)
-        return await asyncio.gather(*(score_episode_async(*_judged(entry, asked)) for entry in chosen))
 
-    labelled = [
-        ("unreadable" if not score.readable else "same" if score.value else "different", bool(entry["judge_fid"]))
-        for score, entry in zip(asyncio.run(scores()), chosen, strict=True)
-    ]
-    name = "a script that compares words" if str(model) == "words" else model.name
-    yield row(f"checklist, {name}", "EVOUNA, spans for Natural Questions, half of them right", labelled)
+def _verdicts(form: str, chosen: Sequence[dict[str, Any]], asked: Judge) -> Iterator[list[Labelled]]:
+    """Yield the verdicts of a judge and their labels, after each batch those until then."""
+
+    async def batch(entries: Sequence[dict[str, Any]]) -> list[str]:
+        return await asyncio.gather(*(_verdict(form, entry, asked) for entry in entries))
+
+    loop = asyncio.new_event_loop()
+    labelled: list[Labelled] = []
+    for start in range(0, len(chosen), _AT_A_TIME):
+        entries = chosen[start : start + _AT_A_TIME]
+        verdicts = loop.run_until_complete(batch(entries))
+        labelled += [(verdict, bool(entry["judge_fid"])) for verdict, entry in zip(verdicts, entries, strict=True)]
+        yield labelled
+    loop.run_until_complete(asked.close())
+    loop.close()
+
+
+async def _verdict(form: str, entry: dict[str, Any], asked: Judge) -> str:
+    """Return what a reward says of a span: right where it pays more than half."""
+    right = " or ".join(map(repr, entry["golden_answer"].split("/")))
+    question = f"The right answer is {right}. {_ASKED[form == 'pairwise']}"
+
+    def episode(answer: str) -> Trajectory:
+        return Trajectory(None, 0, [Transition(entry["question"] + "?", answer, 0.0, True, False, {})])
+
+    if form == "pairwise":
+        try:
+            reward = PairwiseReward(question=question, judge=asked)
+            value = (await reward.compare(episode(entry["answer_fid"]), episode(entry["answer_chatgpt"]))).value
+        except JudgeError:
+            return "unreadable"
+    else:
+        criteria = [{"name": "right", "description": question}]
+        arguments: dict[str, Any] = {"items": [question]} if form == "checklist" else {"criteria": criteria}
+        score = await score_episode_async(make_reward(form, judge=asked, **arguments), episode(entry["answer_fid"]))
+        if not score.readable:
+            return "unreadable"
+        value = score.value
+    return "same" if value > 0.5 else "different"
 
 
 def _told_by_words(messages: list[dict[str, Any]]) -> str:
-    """Return the verdict of a script: the last line of the agent has most words of one of the right answers."""
-    golds = re.search(r"The right answer is (.*)\. Is the agent's answer right\?", messages[0]["content"])
-    said = re.findall(r"^\| (.*)$", messages[1]["content"], re.MULTILINE)
+    """Return the verdict of a script in the form that the prompt asks for."""
+    golds = re.search(rf"The right answer is (.*)\. (?:{'|'.join(map(re.escape, _ASKED))})", messages[0]["content"])
     assert golds is not None
-    wanted = [set(re.findall(r"\w+", gold.casefold())) for gold in golds[1].split(" or ")]
-    words = set(re.findall(r"\w+", said[-1].casefold()))
-    met = any(2 * len(words & gold) > max(len(gold), len(words)) for gold in wanted)
-    return json.dumps({"item_1": {"reason": "by its words", "met": met}})
+    records = re.findall(r"<record ([0-9a-f]+)>(.*?)</record \1>", messages[1]["content"], re.DOTALL)
+    said = [re.findall(r"^\| (.*)$", text, re.MULTILINE)[-1] for _, text in records]
+    if "first, second or tie" in messages[0]["content"]:
+        one, other = (_likeness(answer, golds[1]) for answer in said)
+        better = "first" if one > other else "second" if one < other else "tie"
+        return json.dumps({"reason": "by its words", "better": better})
+    met = _likeness(said[-1], golds[1]) > 0
+    verdict = {"item_1": {"met": met}} if "item_1" in messages[0]["content"] else {"right": {"score": 5 if met else 1}}
+    return json.dumps({name: {"reason": "by its words", **value} for name, value in verdict.items()})
 
 
-def _judged(entry: dict[str, Any], asked: Judge) -> tuple[Reward, Trajectory]:
-    """Return a reward that asks about a span, and an episode with it."""
-    right = " or ".join(map(repr, entry["golden_answer"].split("/")))
-    question = f"The right answer is {right}. Is the agent's answer right?"
-    turn = Transition(entry["question"] + "?", entry["answer_fid"], 0.0, True, False, {})
-    return make_reward("checklist", items=[question], judge=asked), Trajectory(None, 0, [turn])
+def _likeness(answer: str, golds: str) -> int:
+    """Return 2 if an answer has most words of a right one, and few others; 1 if it has them among many; else 0."""
+    words, found = set(re.findall(r"\w+", answer.casefold())), 0
+    for gold in golds.split(" or "):
+        wanted = set(re.findall(r"\w+", gold.casefold()))
+        common = 2 * len(words & wanted)
+        found = max(found, 2 if common > max(len(wanted), len(words)) else int(common > len(wanted)))
+    return found
 
 
 def human_eval(path: Path) -> Iterator[dict[str, Any]]:
@@ -248,19 +308,19 @@ def main() -> None:
     if given.new_pairs:
         NEW_PAIRS.write_text(json.dumps(list(new_pairs(given.new_pairs)), indent=1) + "\n", encoding="utf-8")
     rows = {(old["grader"], old["material"]): old for old in json.loads(RESULTS.read_text()) if RESULTS.exists()}
-    measured: list[dict[str, Any]] = []
+    measured: list[Iterator[dict[str, Any]]] = []
     if given.judge:
-        measured += judge(given.judge, given.qa_eval, given.judged)
+        measured.append(judge(given.judge, given.qa_eval, given.judged))
     elif given.qa_eval:
-        measured += [*qa_eval(given.qa_eval), *(ifeval(given.qa_eval) if given.ifeval else ())]
+        measured += [qa_eval(given.qa_eval), *([ifeval(given.qa_eval)] if given.ifeval else ())]
     if given.human_eval:
-        measured += human_eval(given.human_eval)
+        measured.append(human_eval(given.human_eval))
     if given.quixbugs:
-        measured += quixbugs(given.quixbugs)
-    for new in measured:
+        measured.append(quixbugs(given.quixbugs))
+    for new in chain(*measured):
         rows[new["grader"], new["material"]] = new
-        print(json.dumps(new))
-    RESULTS.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
+        print(json.dumps(new), flush=True)
+        RESULTS.write_text(json.dumps(list(rows.values()), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ LAST = 6
 
 def wilson(episodes: list[Trajectory]) -> str:
     """Return the share of won episodes with its 95 % interval (Wilson 1927)."""
-    number, won, z = len(episodes), sum(bool(one.success) for one in episodes), 1.96
+    known = [one.success for one in episodes if one.success is not None]
+    number, won, z = len(known), sum(known), 1.96
     share, spread = won / number, z * z / number
     middle = (share + spread / 2) / (1 + spread)
     half = z / (1 + spread) * math.sqrt(share * (1 - share) / number + spread / (4 * number))
@@ -47,7 +48,8 @@ def wilson(episodes: list[Trajectory]) -> str:
 def greedy(episodes: list[Trajectory]) -> str:
     """Return the share of won episodes and the mean of their turns."""
     won = [len(one) for one in episodes if one.success]
-    return f"{len(won) / len(episodes):.2f}, {sum(won) / len(won):.1f}" if won else "0.00, none"
+    known = sum(one.success is not None for one in episodes)
+    return f"{len(won) / known:.2f}, {sum(won) / len(won):.1f}" if won else "0.00, none"
 
 
 def report(figures: dict[str, Any]) -> None:

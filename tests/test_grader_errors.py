@@ -35,15 +35,19 @@ def wilson(errors: int, of: int) -> tuple[float, float]:
 def shown(errors: int, of: int) -> str:
     """Return a share with its count and its interval."""
     if not of:
-        return "none measured"
+        return "none read"
     low, high = wilson(errors, of)
     return f"{errors:,} of {of:,}: {errors / of:.1%} ({100 * low:.1f} … {100 * high:.1f})"
 
 
 def line(row: dict[str, Any]) -> str:
     """Return a row of the table."""
-    refused, paid = shown(row["right_refused"], row["right"]), shown(row["wrong_paid"], row["wrong"])
-    return f"| {row['grader']} | {row['material']} | {refused} | {paid} | {row['unreadable']:,} |"
+    refused, paid = (
+        shown(row[mistaken], row[kind] - row[f"{kind}_unreadable"]) if row[kind] else "none measured"
+        for kind, mistaken in (("right", "right_refused"), ("wrong", "wrong_paid"))
+    )
+    unreadable = shown(row["right_unreadable"] + row["wrong_unreadable"], row["right"] + row["wrong"])
+    return f"| {row['grader']} | {row['material']} | {refused} | {paid} | {unreadable} |"
 
 
 def new_line(name: str, rows: list[dict[str, Any]]) -> str:
@@ -85,9 +89,26 @@ def test_every_source_of_new_pairs_has_counts_that_fit_together() -> None:
 
 
 def test_every_row_has_counts_that_fit_together() -> None:
-    """No more errors than answers, and the same columns in each."""
+    """Each answer was unreadable, or read rightly or wrongly, and all rows have the same columns."""
+    columns = [
+        "grader",
+        "material",
+        "right",
+        "right_unreadable",
+        "right_refused",
+        "wrong",
+        "wrong_unreadable",
+        "wrong_paid",
+    ]
     for row in json.loads(RESULTS.read_text("utf-8")):
-        assert 0 <= row["right_refused"] <= row["right"]
-        assert 0 <= row["wrong_paid"] <= row["wrong"]
-        assert 0 <= row["unreadable"] <= row["right"] + row["wrong"]
-        assert set(row) == {"grader", "material", "right", "right_refused", "wrong", "wrong_paid", "unreadable"}
+        assert list(row) == columns
+        assert min(row[column] for column in columns[2:]) >= 0
+        assert row["right_unreadable"] + row["right_refused"] <= row["right"]
+        assert row["wrong_unreadable"] + row["wrong_paid"] <= row["wrong"]
+
+
+def test_no_peer_is_ahead_on_a_source_with_enough_pairs() -> None:
+    """Neither math-verify nor the original GEM has more right than GEM's grader."""
+    for row in json.loads(NEW_PAIRS.read_text("utf-8")):
+        if row["pairs"] > ENOUGH:
+            assert row["now"] >= max(row["math_verify"], row["original"]), row["source"]

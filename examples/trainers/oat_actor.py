@@ -69,8 +69,9 @@ class GemActor(PPOMultiTurnActor):
                     failed += 1
             if failed > 10 * wanted:
                 raise RuntimeError(f"{failed} episodes of {spec.id} failed or could not be graded")
-        success = [float(bool(episode.success)) for episode in episodes]
-        figures = {"actor/success": sum(success) / len(success), "actor/ungradable": failed}
+        success = [episode.success for episode in episodes if episode.success is not None]
+        figures = {"actor/success": sum(success) / len(success)} if success else {}
+        figures["actor/ungradable"] = failed
         return [_transitions(episode) for episode in episodes], figures
 
     def _ask(self, prompts: list[list[int]]) -> Sequence[SampledTokens]:

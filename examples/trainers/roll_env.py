@@ -27,6 +27,7 @@ from roll.pipeline.agentic.env_manager.traj_env_manager import TrajEnvManager
 
 import gem
 from gem.core import Info, Wrapper
+from gem_rollout.trajectory.outcome import episode_outcome, success_of
 
 _SPECIAL = re.compile(r"<\|[^<>|]{1,40}\|>|<｜[^<>｜]{1,40}｜>|</?s>")
 
@@ -53,8 +54,12 @@ class RollEnv(Wrapper[Any, Any]):
         status = info.get("action_status", "legal")
         figures = {"malformed": float(status == "malformed"), "illegal": float(status == "illegal")}
         if terminated or truncated:
-            figures["success"] = float(bool(info.get("success", info.get("correct", False))))
-        modes = {"malformed": "mean", "illegal": "mean", "success": "last"}
+            outcome = episode_outcome(None, terminated, truncated, info)
+            # Who reaches a limit has not succeeded; what ends without a word says nothing.
+            success = False if outcome == "untold" and truncated else success_of(outcome)
+            if success is not None:
+                figures["success"] = float(success)
+        modes = {name: "last" if name == "success" else "mean" for name in figures}
         # ROLL ends an episode only where it is terminated.
         return (
             observation,

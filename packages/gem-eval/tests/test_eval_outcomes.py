@@ -30,7 +30,7 @@ from gem.errors import EpisodeLimitError
 from gem.policies import Act
 from gem_eval.cli.results import results_command
 from gem_eval.cli.view import view_command
-from gem_eval.runs import RunConfig, RunFolder
+from gem_eval.runs import EpisodeRow, EvaluationProgress, RunConfig, RunFolder
 from gem_eval.statistics import RunSummary, compare_runs, summarize_run
 from gem_eval.viewer.columns import as_columns
 from gem_eval.viewer.episode_filter import matching_rows
@@ -51,12 +51,17 @@ FATES: dict[str, bool | None] = {
     "is cut off by the environment": False,
     "raises": None,
     "leaks a cancellation": None,
+    "panics": None,
     "truncates with an error": None,
     "is spoiled by the user": None,
     "cannot be graded": None,
     "ends without a word": None,
 }
 """Fate → whether the episode succeeds; None where nothing can be said of the agent."""
+
+
+class Panic(BaseException):
+    """What extensions in Rust raise: no ``Exception``."""
 
 
 class FatedEnv(Env[str, str]):
@@ -78,6 +83,8 @@ class FatedEnv(Env[str, str]):
             raise RuntimeError("broken")
         if self.fate == "leaks a cancellation":
             raise asyncio.CancelledError
+        if self.fate == "panics":
+            raise Panic("index out of bounds")
         truncated = self.fate in ("truncates with an error", "is cut off by the environment")
         infos: dict[str, Info] = {
             "wins": {"success": True},
@@ -90,7 +97,14 @@ class FatedEnv(Env[str, str]):
         return "over", float(self.fate == "wins"), not truncated, truncated, infos.get(self.fate, {})
 
 
-FAULTS = ("raises", "leaks a cancellation", "truncates with an error", "is spoiled by the user", "cannot be graded")
+FAULTS = (
+    "raises",
+    "leaks a cancellation",
+    "panics",
+    "truncates with an error",
+    "is spoiled by the user",
+    "cannot be graded",
+)
 """Fates whose episodes count in no mean."""
 
 
@@ -155,7 +169,8 @@ def test_the_printed_share_equals_a_count_by_hand(
     kinds = chance.sample(sorted(FATES), chance.randint(3, len(FATES)))
     fates = ["wins", "goes on", *chance.choices(kinds, k=chance.randint(8, 30))]
     limit: dict[str, Any] = chance.choice([{"max_turns": 4}, {"max_tokens": 7}, {"max_turns": 2, "max_tokens": 100}])
-    run = recorded(tmp_path / "run", make_config([ENV], episodes=len(fates)), play(fates, **limit))
+    episodes = play(fates, **limit)
+    run = recorded(tmp_path / "run", make_config([ENV], episodes=len(fates)), episodes)
 
     # The count by hand reads the lines of episodes.jsonl alone.
     expected: Counter[bool | None] = Counter()
@@ -173,6 +188,18 @@ def test_the_printed_share_equals_a_count_by_hand(
     bounds = f"between {100 * solved / len(fates):.1f} % and {100 * (solved + unknown) / len(fates):.1f} %"
     assert (bounds in " ".join(output.split())) is bool(unknown)
 
+    counted = f"{solved} of {judged}" + (f" + {unknown} unknown" if unknown else "")
+    assert len(re.findall(rf"%.*\) +{re.escape(counted)} +\d", command(run.path, run.path))) == 2
+    (by_agent,) = (line for line in command(run.path, "--by", "agent").splitlines() if "%" in line)
+    reach = bounds.removeprefix("between ").replace(" % and", " …") if unknown else ""
+    assert re.sub(" +", " ", by_agent).strip().endswith(f") {counted} {reach}".strip())
+    progress = EvaluationProgress(run.path, len(fates))
+    for row in map(EpisodeRow.of_trajectory, episodes):
+        progress.add(row)
+        if row.failed:  # and is played anew, with the same end
+            progress.take_back(row)
+            progress.add(row)
+    assert progress.success_line() == f"success {solved / judged:.1%} of {counted.partition(' of ')[2]}"
     rows = run.rows()
     (figures,) = run_figures(rows)["figures"]
     assert (figures["solved"], figures["judged"], figures["unknown"]) == (solved, judged, unknown)
@@ -190,6 +217,9 @@ def test_the_printed_share_equals_a_count_by_hand(
     (compared,) = compare_runs(rows, rows).environments
     assert compared.result is not None
     assert compared.result.groups == judged
+    said = [f"{name}: the outcome of {unknown} of {len(fates)} episodes is unknown" for name in "AB" if unknown]
+    assert [note.partition(";")[0] for note in compared.notes] == said
+    assert all(bounds in note for note in compared.notes)
     (attempts,) = _summary(run).environments
     assert attempts.pass_at_k[1].value == pytest.approx(solved / judged)
 
@@ -248,12 +278,13 @@ def check_serving(run: RunFolder, fates: list[str], output: str, folder: Path) -
 @pytest.mark.parametrize("mode", ["sync", "thread", "process"])
 def test_an_exception_of_any_kind_ends_its_own_episode_alone(mode: str) -> None:
     """A leaked cancellation among winners loses no episode, and the engine ends."""
-    fates = ["wins", "leaks a cancellation", "raises"] * 8
+    fates = ["wins", "leaks a cancellation", "panics", "raises"] * 6
     episodes = play(fates, mode)
     assert Counter((fates[one.seed or 0], one.outcome) for one in episodes) == {
-        ("wins", "succeeded"): 8,
-        ("leaks a cancellation", "unknown"): 8,
-        ("raises", "unknown"): 8,
+        ("wins", "succeeded"): 6,
+        ("leaks a cancellation", "unknown"): 6,
+        ("panics", "unknown"): 6,
+        ("raises", "unknown"): 6,
     }
 
 

@@ -43,7 +43,15 @@ def test_an_exported_page_shows_the_same(make_run: MakeRun, chromium: Chromium, 
     page.wait_for("document.querySelectorAll('.rows .row').length === 12")
     assert page.requests == [target.as_uri() + "#/0/3"] or page.requests == [target.as_uri()]
     assert not page.errors
-    page.close()
+    target.write_bytes(export_page([one], most=4).content)
+    part = chromium.page()
+    part.goto(target.as_uri())
+    part.wait_for("document.querySelectorAll('.rows .row').length === 12")
+    assert "This page has the conversations of 4 of 12 episodes; figures, plots and table are of all." in part.texts(
+        ".notes li"
+    )
+    for opened in (page, part):
+        opened.close()
 
 
 @needs_browser

@@ -50,6 +50,21 @@ def test_the_page_says_why_a_run_scores_nothing(make_run: MakeRun, view: View) -
     assert "Distinct answers" in alone.text(".figures")
 
 
+def test_a_share_on_the_page_has_its_count_and_its_bounds(make_run: MakeRun, view: View) -> None:
+    """Of the whole run, of a part of it, and of each environment of several."""
+    page = view(make_run(episodes=4, group=2, failures=1, skill=2.0))
+    assert "3 of 3, 1 unknown: 75% … 100%" in page.text(".figures")
+    page.evaluate("location.hash = '#/0?seed=0'")
+    page.wait_for("document.querySelector('.figures').textContent.includes('1 of 1, 1 unknown: 50% … 100%, filtered')")
+    several = view(
+        make_run("several", env=("game:GuessTheNumber-v0-easy", "game:Wordle-v0-easy"), episodes=2, failures=1)
+    )
+    assert all(
+        cell.endswith(", 1 unknown: 50% … 100%") or ", 1 unknown: 0% … 50%" in cell
+        for cell in several.texts(".by-environment td:nth-child(5)")
+    )
+
+
 @pytest.mark.nightly
 def test_the_page_tells_what_was_cached_and_when_the_first_token_came(
     make_trajectory: Callable[..., Trajectory],

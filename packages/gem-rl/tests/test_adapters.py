@@ -11,7 +11,7 @@ from sampled_episodes import TURNS, PieceTokenizer, Talk, environments
 from test_token_books import TEMPLATES
 
 import gem
-from gem.errors import ArgumentError, ArgumentTypeError, ResetNeededError, TrajectoryError
+from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError, ResetNeededError, TrajectoryError
 from gem_rl.adapters import (
     BatchPlayer,
     ChatPrompt,
@@ -28,13 +28,31 @@ from gem_rollout import EpisodeLimits
 ENV = "test:Talk-v0"
 
 
+class Panic(BaseException):
+    """What extensions in Rust raise: no ``Exception``."""
+
+
+FAULTS = (OSError("the disk is full"), asyncio.CancelledError("of a client"), Panic("index out of bounds"))
+
+
 class Breaks(Talk):
     """Fails in the second turn."""
 
+    fault: BaseException = FAULTS[0]
+
     def step(self, action: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if self.turn == 1:
-            raise OSError("the disk is full")
+            raise self.fault
         return super().step(action)
+
+
+class Shows(Talk):
+    """Answers with a picture."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        said, *rest = super().step(action)
+        picture = {"type": "image_url", "image_url": {"url": "data:,"}}
+        return [{"type": "text", "text": said}, picture], *rest  # type: ignore[return-value]
 
 
 @pytest.fixture(autouse=True)
@@ -42,10 +60,12 @@ def registered() -> Iterator[None]:
     """Offers the environments."""
     with environments():
         gem.register("test:Breaks-v0", Breaks)
+        gem.register("test:Shows-v0", Shows)
         try:
             yield
         finally:
             gem.registry.unregister("test:Breaks-v0")
+            gem.registry.unregister("test:Shows-v0")
 
 
 @pytest.fixture
@@ -216,13 +236,15 @@ def test_an_episode_of_a_trainers_own_loop() -> None:
     episode.close()
 
 
-def test_a_limit_and_a_fault_end_it() -> None:
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+def test_a_limit_and_a_fault_end_it(fault: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit truncates it; a fault of the environment pays nothing and says nothing about the agent."""
     limited = TextEpisode(ENV, max_turns=2)
     limited.begin(1)
     first, second = limited.step("a"), limited.step("b")
     assert [(turn.done, turn.truncated) for turn in (first, second)] == [(False, False), (True, True)]
     assert (limited.trajectory.stop_reason, limited.gradable) == ("turns", True)
+    monkeypatch.setattr(Breaks, "fault", fault)
     broken = TextEpisode("test:Breaks-v0")
     broken.begin(1)
     broken.step("a")
@@ -230,9 +252,20 @@ def test_a_limit_and_a_fault_end_it() -> None:
     assert (turn.reward, turn.done, turn.truncated, turn.added) == (0.0, True, True, [])
     assert not broken.gradable
     assert broken.metrics()["failed"] == 1.0
-    assert "the disk is full" in str(broken.trajectory.error)
+    assert str(fault) in str(broken.trajectory.error)
     for unused in (TextEpisode(ENV), limited, broken):
         unused.close()
+
+
+def test_a_picture_is_in_the_messages_and_refused_as_text() -> None:
+    """A trainer that takes text alone would drop it unseen."""
+    episode = TextEpisode("test:Shows-v0")
+    episode.begin(1)
+    turn = episode.step("a")
+    assert turn.messages[-1]["content"][1]["type"] == "image_url"
+    with pytest.raises(NotSupportedError, match="part of type 'image_url' in a message of the role 'user'"):
+        print(turn.text)
+    episode.close()
 
 
 def test_an_episode_before_its_beginning() -> None:

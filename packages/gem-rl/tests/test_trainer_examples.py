@@ -575,3 +575,40 @@ def test_roll_plays_an_episode_by_its_own_calls(monkeypatch: pytest.MonkeyPatch)
         env.close()
     finally:
         gem.registry.unregister("gem_text")
+
+
+@pytest.mark.parametrize(
+    ("truncated", "info", "success"),
+    [
+        (False, {"correct": True}, 1.0),
+        (True, {}, 0.0),
+        (False, {}, None),
+        (True, {"error": "the server is gone"}, None),
+        (False, {"user_fault": "it said nonsense", "success": False}, None),
+    ],
+)
+def test_roll_gets_no_success_that_is_not_known(
+    monkeypatch: pytest.MonkeyPatch, truncated: bool, info: dict[str, Any], success: float | None
+) -> None:
+    """A limit is no success; an end without a word and a fault say nothing."""
+
+    class Ending(gem.Env[str, str]):
+        def reset(self, seed: int | None = None, options: Any = None) -> tuple[str, dict[str, Any]]:
+            super().reset(seed=seed)
+            return "begin", {}
+
+        def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+            return "end", 0.0, not truncated, truncated, info
+
+    manager = "roll.pipeline.agentic.env_manager.traj_env_manager"
+    load(monkeypatch, "roll_env", {manager: {"TrajEnvManager": object}})
+    gem.register("test:Ending-v0", Ending)
+    try:
+        env = gem.make(env_id="gem_text", env="test:Ending-v0")
+        env.reset(seed=1)
+        metrics = env.step("x")[4]["metrics"]
+        assert metrics.get("success") == success
+        env.close()
+    finally:
+        gem.registry.unregister("gem_text")
+        gem.registry.unregister("test:Ending-v0")

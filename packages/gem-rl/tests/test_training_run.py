@@ -22,11 +22,12 @@ pytest.importorskip("tokenizers", reason="gem-rl[train] is not installed")
 pytest.importorskip("gem_envs_games", reason="gem-envs-games is not installed")
 
 from gem.errors import MissingPluginError, PluginWarning  # noqa: E402
-from gem_rl.cli.train import train_command  # noqa: E402
+from gem_rl.cli.train import _progress_line, _success_figures, train_command  # noqa: E402
 from gem_rl.training.curves import curves  # noqa: E402
 from gem_rl.training.recipe import Recipe  # noqa: E402
 from gem_rl.training.trainer import Trainer  # noqa: E402
 from gem_rl.training.update_trackers import UpdateTrackers  # noqa: E402
+from gem_rollout.trajectory import Trajectory, Transition  # noqa: E402
 
 SMALL = Recipe(
     {"game:GuessTheNumber-v0-easy": 1.0},
@@ -178,6 +179,18 @@ def test_the_command_trains_and_draws(tmp_path: Path) -> None:
     other = CliRunner().invoke(train_command, [*arguments, "--threads", "2"])
     assert other.exit_code != 0
     assert "with threads = 1, and now it is 2" in str(other.exception)
+
+
+def test_an_outcome_that_is_unknown_is_no_failure() -> None:
+    """Neither in the line of the progress bar nor in the figures of a run, where no share is no share of 0."""
+    nothing = dict.fromkeys(("turns_of_won_episodes", "success", "malformed"))
+    assert _progress_line(nothing) == "success unknown"
+    assert _progress_line({**nothing, "success": 0.0, "malformed": 0.5}) == "success 0%, 50% malformed"
+    told = [Trajectory(None, 0, [Transition("o", "a", 0.0, True, False, {"success": won})]) for won in (True, False)]
+    silent = Trajectory(None, 0, [Transition("o", "a", 0.0, True, False, {"user_fault": "nonsense"})])
+    figures = _success_figures([{"success": None}, {"success": 0.5}], [*told, silent, silent])
+    assert list(figures.values()) == [None, 0.5, 0.5, 4, 2]
+    assert list(_success_figures([{"success": None}], [silent]).values()) == [None, None, None, 1, 1]
 
 
 def test_an_unknown_device_is_named(tmp_path: Path) -> None:

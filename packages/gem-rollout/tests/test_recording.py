@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from gem_rollout.trajectory import Trajectory, read_trajectories
 
 
 class Count(Env[str, str]):
-    """Three turns; the action ``raise`` raises, and ``object`` returns an info that JSON cannot hold."""
+    """Three turns; the actions ``raise`` and ``leak`` raise, and ``object`` returns an info that JSON cannot hold."""
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
         super().reset(seed=seed)
@@ -24,6 +25,8 @@ class Count(Env[str, str]):
     def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
         if action == "raise":
             raise ValueError("broke")
+        if action == "leak":
+            raise asyncio.CancelledError("broke")
         self.turn += 1
         return f"turn {self.turn}", 0.5, self.turn == 3, False, {"x": object()} if action == "object" else {}
 
@@ -78,20 +81,21 @@ def test_an_episode_that_ends_early_is_marked(tmp_path: Path) -> None:
     ]
 
 
-def test_failures_are_recorded_and_passed_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("action", "error"), [("raise", ValueError), ("leak", asyncio.CancelledError)])
+def test_failures_are_recorded_and_passed_on(tmp_path: Path, action: str, error: type[BaseException]) -> None:
     """An exception reaches the caller; a result that cannot be recorded does not disturb the episode."""
     path = tmp_path / "runs.jsonl"
     env = gem.make(COUNT, wrappers=gem.wrapper("record", path=str(path)))
     env.reset(seed=1)
-    with pytest.raises(ValueError, match="broke"):
-        env.step("raise")
+    with pytest.raises(error, match="broke"):
+        env.step(action)
     env.reset(seed=2)
     env.step("object")
     assert env.step("go")[0] == "turn 2"
     raised, invalid = recorded(path)
     assert raised.failure is not None
-    assert (raised.failure.kind, raised.failure.message) == ("exception", "ValueError: broke")
-    assert raised.transitions[-1].action == "raise"
+    assert (raised.failure.kind, raised.failure.message) == ("exception", f"{error.__name__}: broke")
+    assert raised.transitions[-1].action == action
     assert invalid.failure is not None
     assert invalid.failure.kind == "invalid_result"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -49,7 +50,7 @@ class Dice(Env[str, str]):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, Info]:
         super().reset(seed=seed)
         if CHANGES.get("fails on reset"):
-            raise RuntimeError("no table")
+            raise CHANGES.get("error", RuntimeError)("no table")
         self.turn = 0
         return f"Throw a die. {self.rng.random()}", {"turn": 0, "odds": (1, self.sides)}
 
@@ -57,7 +58,7 @@ class Dice(Env[str, str]):
         self.turn += 1
         thrown = self.rng.randint(1, self.sides)
         if self.turn == CHANGES.get("fails in turn"):
-            raise RuntimeError("the die is lost")
+            raise CHANGES.get("error", RuntimeError)("the die is lost")
         last = self.turn >= CHANGES.get("turns", 4)
         observation: Any = f"turn {self.turn}, after {action!r}: " + CHANGES.get("padding", "") + f"{thrown} thrown"
         info: Info = {"turn": self.turn, "thrown": [thrown], "elapsed": CHANGES.get("clock", 0.0)}
@@ -339,9 +340,11 @@ def test_an_unfinished_record_is_compared_as_far_as_it_goes() -> None:
     assert replay(replace(trajectory, final_observation="?")).result == "differs"
 
 
+@pytest.mark.parametrize("error", [RuntimeError, asyncio.CancelledError])
 @pytest.mark.parametrize(("fault", "turn"), [({"fails in turn": 3}, 3), ({"fails on reset": True}, 0)])
-def test_recorded_faults(fault: dict[str, Any], turn: int) -> None:
+def test_recorded_faults(fault: dict[str, Any], turn: int, error: type[BaseException]) -> None:
     """A fault that happens again is the same; one that does not is noted; another one differs."""
+    fault = {**fault, "error": error}
     CHANGES.update(fault)
     (faulty,) = rollout(DICE, RandomPolicy, episodes=1, seed=7)
     assert faulty.error is not None

@@ -14,6 +14,7 @@ from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
 from gem.policies import RandomPolicy
 from gem_rollout import rollout, summarize
+from gem_rollout.cli.rollout import success_text
 from gem_rollout.replay import replay
 
 FAULTY_SEEDS = {3: "reset", 5: "step"}
@@ -78,6 +79,21 @@ def test_a_fault_is_one_episode_and_the_next_goes_on_in_a_new_environment(mode: 
     assert essence(sound) == essence([t for t in run(num_envs=1, episodes=10, seed=0) if t.error is None])
     (summary,) = summarize(trajectories.values())
     assert (summary.episodes, summary.errors, summary.success_rate) == (8, 2, 1.0)
+    assert (summary.successes, summary.judged, summary.unknown) == (8, 8, 2)
+
+
+@pytest.mark.parametrize(
+    ("counts", "shown"),
+    [
+        ((1, 3, 0), "33.3% of 3"),
+        ((13, 39, 1), "33.3% of 39 + 1 unknown: 32.5 … 35.0%"),
+        ((0, 0, 2), ""),
+        ((0, 0, 0), ""),
+    ],
+)
+def test_a_share_has_its_count_and_its_bounds(counts: tuple[int, int, int], shown: str) -> None:
+    """If no unknown episode succeeded, and if each did; without a known outcome there is no share."""
+    assert success_text(*counts) == shown
 
 
 def test_a_record_names_the_wrappers_that_it_was_played_in() -> None:

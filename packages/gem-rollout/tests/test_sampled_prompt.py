@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -199,6 +200,22 @@ def test_the_next_prompt_reads_as_the_template_renders_it(family: str, count: in
     assert prompts(tokenizer, tokenizer.letters(said), answer, new) == [whole, whole]
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("name", ["gemma4", "gemma4_v2", "gemma4_v3", "gemma4_v4", "gemma4_v5", "gptoss"])
+def test_published_templates_show_the_real_call_and_its_answer(
+    published_template: Callable[[str], str], name: str, count: int
+) -> None:
+    """Gemma 4's tool answers and gpt-oss's calls stand in the next prompt as in the whole conversation."""
+    tokenizer = PairTokenizer(published_template(name))
+    answer, new = (calls(count), results(count)) if count else (PLAIN, [NEXT])
+    said, whole = said_and_after(tokenizer, answer, new)
+    if name == "gptoss" and not count:  # the template's last end of a turn is not its earlier one
+        said = said.replace("<|return|>", "<|end|>")
+    assert all(message["content"].split()[-1].strip('".') in whole for message in new)
+    assert prompts(tokenizer, tokenizer.letters(said), answer, new) == [whole, whole]
+
+
 @pytest.mark.parametrize(
     ("family", "said", "after"),
     [
@@ -278,6 +295,27 @@ def test_a_message_that_the_template_leaves_out_is_refused(template: str, count:
     texts.first_text([ASKED])
     with pytest.raises(NotSupportedError, match="role 'tool'"):
         texts.text_after(messages)
+
+
+@pytest.mark.parametrize("content", ["s", "0", "Bern", "weather? What is the", "end", 2 * ASKED["content"]])
+@pytest.mark.parametrize("history", ["sampled", "appended", "template"])
+def test_a_text_that_stands_elsewhere_too_is_missed(content: str, history: Any) -> None:
+    """A tool's answer that is a part of the markup, of the call or of the question hides nothing."""
+    question = {"role": "user", "content": 2 * ASKED["content"]}
+    messages = [question, calls(1), {**results(1)[0], "content": content}]
+    for template, refused in ((_DROPPING, True), (_CHATML, False)):
+        tokenizer = PairTokenizer(template)
+        books = [SampledPrompt(tokenizer, history)]
+        if history != "template":
+            books.append(SampledPrompt(IdsAlone(tokenizer), history))
+        for book in books:
+            asyncio.run(book.extend_async([question]))
+            book.note([1])
+            if refused:
+                with pytest.raises(NotSupportedError, match="leaves out a message of the role 'tool'"):
+                    asyncio.run(book.extend_async(messages))
+            else:
+                asyncio.run(book.extend_async(messages))
 
 
 @pytest.mark.parametrize("history", ["sampled", "template"])

@@ -21,7 +21,7 @@ from gem.core import Env, Info
 from gem.entry_points import source_digest
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
-from gem.faults import is_fault
+from gem.faults import INTERRUPTS, is_fault
 from gem.registry import make
 from gem.vector.env_runner import describe
 from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
@@ -206,7 +206,9 @@ def _play_again(env: Env[Any, Any], recorded: Trajectory) -> Trajectory:
     builder = TrajectoryBuilder(recorded.spec, recorded.seed, agent=recorded.agent)
     try:
         builder.begin(*env.reset(seed=recorded.seed))
-    except Exception as error:
+    except INTERRUPTS:
+        raise
+    except BaseException as error:
         builder.begin("", {"error": describe(error)})
         builder.fail("environment", "exception", describe(error))
     if recorded.agents:
@@ -217,7 +219,9 @@ def _play_again(env: Env[Any, Any], recorded: Trajectory) -> Trajectory:
                 break
             try:
                 builder.add(turn.action, *env.step(deepcopy(turn.action)))
-            except Exception as error:
+            except INTERRUPTS:
+                raise
+            except BaseException as error:
                 builder.fail("environment", "exception", describe(error), action=turn.action)
     return builder.finish()
 
@@ -231,7 +235,9 @@ def _play_steps_again(env: Env[Any, Any], recorded: Trajectory, builder: Traject
         try:
             result = env.step(deepcopy(actions))
             builder.add_step(actions, *result, over=not getattr(env.unwrapped, "agents", ()))  # type: ignore[arg-type]
-        except Exception as error:
+        except INTERRUPTS:
+            raise
+        except BaseException as error:
             builder.fail("environment", "exception", describe(error), actions=actions)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gem_rollout.trajectory import Outcome, Trajectory
-from gem_rollout.trajectory.outcome import settled_outcomes, success_of
+from gem_rollout.trajectory.outcome import count_outcomes
 
 __all__ = ["Summary", "summarize"]
 
@@ -33,6 +33,8 @@ class Summary:
     successes: int = 0
     judged: int = 0
     """Episodes whose outcome is known."""
+    unknown: int = 0
+    """Episodes whose outcome is unknown: something other than the agent failed."""
 
 
 @dataclass
@@ -54,20 +56,18 @@ class _Figures:
 
     def summary(self, env_id: str) -> Summary:
         episodes = len(self.returns)
-        known: Counter[bool] = Counter()
-        for outcome, count in zip(settled_outcomes(self.outcomes), self.outcomes.values(), strict=True):
-            if (success := success_of(outcome)) is not None:
-                known[success] += count
+        solved, judged, unknown = count_outcomes(self.outcomes)
         return Summary(
             env_id=env_id,
             episodes=episodes,
             mean_return=statistics.fmean(self.returns) if episodes else float("nan"),
             standard_error=statistics.stdev(self.returns) / episodes**0.5 if episodes > 1 else 0.0,
-            success_rate=known[True] / known.total() if known else None,
+            success_rate=solved / judged if judged else None,
             mean_turns=self.turns / episodes if episodes else float("nan"),
             errors=self.errors,
-            successes=known[True],
-            judged=known.total(),
+            successes=solved,
+            judged=judged,
+            unknown=unknown,
         )
 
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 from math import comb, factorial, gcd, lcm
 from typing import Any
 
+from gem_envs_math.grader.divisors import of_polynomials
 from gem_envs_math.grader.limits import TooMuchError
 from gem_envs_math.grader.sums import (
     BITS,
@@ -350,6 +351,10 @@ def _function(name: str, arguments: list[Quotient]) -> Quotient:
             return _constant(comb(above.numerator, below.numerator))
     if name in ("gcd", "lcm", "max", "min") and None not in numbers:
         return _constant(_of_several(name, [number for number in numbers if number is not None]))
+    if name in ("gcd", "lcm") and all(argument.exact and argument.below == {ONE: 1} for argument in arguments):
+        found = of_polynomials(name, [argument.above for argument in arguments])
+        if found is not None:
+            return Quotient(found, {ONE: Fraction(1)})
     if name in ("floor", "ceil", "abs", "sign") and numbers[0] is not None:
         value = numbers[0]
         if name == "sign":

@@ -100,7 +100,7 @@ def _print(
             continue
         _print_means(item.metric, item.result)
         print_prose(one_line(words(item.result, item.metric)))
-        for note in item.result.notes:
+        for note in (*item.result.notes, *item.notes):
             print_prose(f"note: {note}", "dim")
     if comparison.overall is not None:
         print_prose()

@@ -103,9 +103,10 @@ def _print(runs: Sequence[RunFolder]) -> None:
 
 
 def _print_by(run: RunFolder, by: str) -> None:
-    from gem_eval.cli.run_table import mean_text, one_line, share_text
+    from gem_eval.cli.run_table import counted_text, mean_text, one_line, share_text
     from gem_eval.statistics.estimates import estimate_mean, estimate_share
     from gem_eval.statistics.run_summary import by_seed
+    from gem_rollout.trajectory.outcome import success_bounds
 
     key: Callable[[EpisodeRow], Any] = {
         "seed": lambda row: row.seed,
@@ -116,22 +117,24 @@ def _print_by(run: RunFolder, by: str) -> None:
     for row in run.rows():
         parts.setdefault(row.env, {}).setdefault(key(row), []).append(row)
     print_prose(one_line(run.name), "bold")
-    columns = ("episodes", "failed", "mean return", "success")
+    columns = ("episodes", "failed", "mean return", "success", "of", "bounds")
     for env, groups in parts.items():
         table = Table((by, *columns), right=columns, title=one_line(env))
         for value, rows in sorted(groups.items(), key=lambda item: item[0]):
             failed = sum(not row.counts for row in rows)
             returns = by_seed(rows, lambda row: row.episode_return)
             successes = by_seed(rows, lambda row: row.success)
-            solved = [flag for flags in successes.values() for flag in flags]
+            flags = [flag for group in successes.values() for flag in group]
+            solved, unknown = int(sum(flags)), sum(row.outcome == "unknown" for row in rows)
+            bounds = success_bounds(solved, len(flags), unknown)
             table.add_row(
                 one_line(value),
                 str(len(rows) - failed),
                 str(failed) if failed else "",
                 mean_text(estimate_mean(returns)),
                 # The episodes of one seed say nothing of other seeds, so there is no interval.
-                f"{sum(solved):.0f} of {len(solved)}"
-                if by == "seed" and solved
-                else share_text(estimate_share(successes)),
+                "" if by == "seed" else share_text(estimate_share(successes)),
+                counted_text(solved, len(flags), unknown) if flags or unknown else "",
+                "" if bounds is None else f"{100 * bounds[0]:.1f} … {100 * bounds[1]:.1f} %",
             )
         table.show()

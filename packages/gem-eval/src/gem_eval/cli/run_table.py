@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gem_eval.statistics.estimates import Estimate
     from gem_eval.statistics.run_summary import Distribution, EnvironmentSummary, RunSummary
 
-__all__ = ["mean_text", "one_line", "print_run_summary", "print_runs_side_by_side", "share_text"]
+__all__ = ["counted_text", "mean_text", "one_line", "print_run_summary", "print_runs_side_by_side", "share_text"]
 
 
 _SHOWN_REASONS, _LONGEST_REASON = 10, 60  # servers and wrappers may invent any number of reasons, of any length
@@ -71,7 +71,7 @@ def print_runs_side_by_side(summaries: Sequence[RunSummary], names: Sequence[str
             print_prose(f"{number}  {name}{f', agent {one_line(summary.agent)}' if summary.agent else ''}")
         print_prose()
         names = [str(number) for number in range(1, len(names) + 1)]
-    columns = ("episodes", "failed", "mean return", "success", "turns")
+    columns = ("episodes", "failed", "mean return", "success", "of", "turns")
     for env in dict.fromkeys(item.env for summary in summaries for item in summary.environments):
         table = Table(("run", *columns), right=columns, title=one_line(env))
         for name, summary in zip(names, summaries, strict=True):
@@ -83,6 +83,7 @@ def print_runs_side_by_side(summaries: Sequence[RunSummary], names: Sequence[str
                     _blank_zero(item.failed),
                     mean_text(item.mean_return),
                     share_text(item.success),
+                    _counted_success(item),
                     _mean(item.turns),
                 )
         table.show()
@@ -135,8 +136,8 @@ def _print_environment(item: EnvironmentSummary) -> None:
         "episodes": f"{_progress(item.episodes, item.planned)}{seeds}",
         "mean return": mean_text(item.mean_return),
         "success": _success(item),
-        **{f"pass@{k}": share_text(estimate) for k, estimate in item.pass_at_k.items() if k > 1},
-        **{f"pass^{k}": share_text(estimate) for k, estimate in item.pass_all_k.items() if k > 1},
+        **{f"pass@{k}": _share_of_seeds(estimate) for k, estimate in item.pass_at_k.items() if k > 1},
+        **{f"pass^{k}": _share_of_seeds(estimate) for k, estimate in item.pass_all_k.items() if k > 1},
         **{one_line(name): mean_text(score) for name, score in item.scores.items()},
         "turns": _spread(item.turns),
         **_answers(item),
@@ -187,11 +188,12 @@ def _print_answers(summary: RunSummary) -> None:
 
 
 def _print_attempts(summary: RunSummary) -> None:
-    table = Table(("environment", "k", "pass@k", "pass^k"), right=("k", "pass@k", "pass^k"))
+    table = Table(("environment", "k", "pass@k", "pass^k", "seeds"), right=("k", "pass@k", "pass^k", "seeds"))
     for item in summary.environments:
         for k in item.pass_at_k:
             if k > 1:  # both are the success rate for one attempt
-                table.add_row(one_line(item.env), str(k), share_text(item.pass_at_k[k]), share_text(item.pass_all_k[k]))
+                at, every = item.pass_at_k[k], item.pass_all_k[k]
+                table.add_row(one_line(item.env), str(k), share_text(at), share_text(every), str(at.groups))
     if table.rows:
         table.show()
 
@@ -247,10 +249,7 @@ def _cache_hits(item: EnvironmentSummary) -> str:
     if item.cache is None:
         return f"unknown (0 of {item.calls} calls)" if item.calls else ""
     hits = item.cache
-    return (
-        f"{_per_cent(hits.rate)} % of {_number(hits.prompt_tokens, digits=3)} prompt tokens "
-        f"({hits.calls} of {item.calls} calls)"
-    )
+    return f"{_per_cent(hits.rate)} % of {hits.prompt_tokens:,} prompt tokens ({hits.calls} of {item.calls} calls)"
 
 
 def _exact_tokens(item: EnvironmentSummary) -> str:
@@ -328,10 +327,16 @@ def _success(item: EnvironmentSummary) -> str:
 
 def _counted_success(item: EnvironmentSummary) -> str:
     """Return the successes, the episodes that they were counted over, and those whose outcome is unknown."""
-    if item.success is None:
-        return ""
-    unknown = f" + {item.success_unknown} unknown" if item.success_unknown else ""
-    return f"{item.success_count} of {item.success.episodes}{unknown}"
+    return "" if item.success is None else counted_text(item.success_count, item.success.episodes, item.success_unknown)
+
+
+def counted_text(solved: int, judged: int, unknown: int) -> str:
+    """Return a share as counts: ``24 of 49 + 11 unknown``."""
+    return f"{solved} of {judged}" + (f" + {unknown} unknown" if unknown else "")
+
+
+def _share_of_seeds(estimate: Estimate) -> str:
+    return f"{share_text(estimate)}, {estimate.groups} seeds"
 
 
 def _answers(item: EnvironmentSummary) -> dict[str, str]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gem_eval.runs.episode_row import EpisodeRow
+from gem_rollout.trajectory import Outcome
+from gem_rollout.trajectory.outcome import count_outcomes
 
 __all__ = ["EvaluationProgress"]
 
@@ -24,9 +26,8 @@ class EvaluationProgress:
     failed: int = 0
     returns: float = 0.0
     """The sum over the finished episodes."""
-    successes: int = 0
-    judged: int = 0
-    """Finished episodes whose outcome is known."""
+    outcomes: dict[str, Counter[tuple[Outcome, str | None]]] = field(default_factory=dict)
+    """Environment → outcome and stop reason → its episodes."""
     failures: Counter[str] = field(default_factory=Counter)
     """Failed episodes by ``source/kind``."""
     messages: dict[str, str] = field(default_factory=dict)
@@ -57,33 +58,35 @@ class EvaluationProgress:
         else:
             self.finished += 1
             self.returns += row.episode_return
-        if row.success is not None:
-            self.judged += 1
-            self.successes += row.success
+        self.outcomes.setdefault(row.env, Counter())[row.outcome, row.stop_reason] += 1
 
     def take_back(self, row: EpisodeRow) -> None:
         """Forget a failed episode, which is played anew."""
         if row.failure is not None:
             self.failures[f"{row.failure['source']}/{row.failure['kind']}"] -= 1
             self.failed -= 1
+            self.outcomes[row.env] -= Counter([(row.outcome, row.stop_reason)])
 
     @property
     def mean_return(self) -> float | None:
         """The mean return of the finished episodes."""
         return self.returns / self.finished if self.finished else None
 
-    @property
-    def success_rate(self) -> float | None:
-        """The share of successes among the episodes whose outcome is known."""
-        return self.successes / self.judged if self.judged else None
+    def success_line(self) -> str:
+        """Return the share of successes with its counts; empty where no outcome is known."""
+        counts = [count_outcomes(outcomes) for outcomes in self.outcomes.values()]
+        solved, judged, unknown = map(sum, zip(*counts, strict=True)) if counts else (0, 0, 0)
+        if not judged:
+            return ""
+        return f"success {solved / judged:.1%} of {judged}" + (f" + {unknown} unknown" if unknown else "")
 
     def line(self) -> str:
         """Return the figures in a line."""
         parts = []
         if self.mean_return is not None:
             parts.append(f"return {self.mean_return:.3f}")
-        if self.success_rate is not None:
-            parts.append(f"success {self.success_rate:.1%} of {self.judged}")
+        if success := self.success_line():
+            parts.append(success)
         if self.in_flight:
             parts.append(f"{self.in_flight} playing")
         if self.paused:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from gem_eval.runs.episode_row import settle
 from gem_eval.statistics.comparison import ComparedMeans, compare_means, mean_of_differences
 from gem_eval.statistics.estimates import CONFIDENCE
 from gem_eval.statistics.run_summary import by_seed, latest_attempts
+from gem_rollout.trajectory.outcome import unknown_outcomes
 
 if TYPE_CHECKING:
     from gem_eval.runs.episode_row import EpisodeRow
@@ -38,12 +39,14 @@ class ComparedEnvironment:
     metric: str
     result: ComparedMeans | None
     """None if one run has no episode with this metric."""
+    notes: tuple[str, ...] = ()
+    """What the episodes whose outcome is unknown could change, run by run."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-serialisable dict."""
         words = in_words(self.result, self.metric) if self.result is not None else None
         result = None if self.result is None else self.result.to_dict()
-        return {"env": self.env, "metric": self.metric, "result": result, "words": words}
+        return {"env": self.env, "metric": self.metric, "result": result, "words": words, "notes": list(self.notes)}
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,16 @@ def _compare(
         metric = "success" if both else "return"
     value = METRICS.get(metric) or _of_reward(metric)
     result = compare_means(by_seed(a, value), by_seed(b, value), share=metric == "success", confidence=confidence)
-    return ComparedEnvironment(env, metric, result)
+    runs = (("A", a), ("B", b)) if metric == "success" else ()
+    return ComparedEnvironment(env, metric, result, tuple(note for name, rows in runs for note in _unknown(name, rows)))
+
+
+def _unknown(name: str, rows: Sequence[EpisodeRow]) -> Iterator[str]:
+    """Yield what the episodes of a run whose outcome is unknown could change; nothing where there are none."""
+    judged = [row.success for row in rows if row.counts and row.success is not None]
+    unknown = sum(row.outcome == "unknown" for row in rows)
+    if judged and unknown:
+        yield f"{name}: {unknown_outcomes(sum(judged), len(judged), unknown)}"
 
 
 def _of_reward(name: str) -> Callable[[EpisodeRow], float | None]:

@@ -14,6 +14,7 @@ from gem_eval.runs.episode_row import HARNESS_BOXES, settle
 from gem_eval.statistics.answer_health import AnswerHealth, Hint, examine_answers, give_hints, joined_hints
 from gem_eval.statistics.attempts import estimate_pass_all_k, estimate_pass_at_k
 from gem_eval.statistics.estimates import CONFIDENCE, Estimate, estimate_mean, estimate_share
+from gem_rollout.trajectory.outcome import success_bounds, unknown_outcomes
 
 if TYPE_CHECKING:
     from gem_eval.runs.episode_row import EpisodeRow
@@ -252,8 +253,8 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
     successes = by_seed(scored, lambda row: row.success)
     returns = by_seed(scored, lambda row: row.episode_return)
     unknown = sum(row.outcome == "unknown" for row in rows)
-    solved, known = sum(map(sum, successes.values())), sum(map(len, successes.values()))
-    bounds = (solved / (known + unknown), (solved + unknown) / (known + unknown)) if known and unknown else None
+    solved, known = int(sum(map(sum, successes.values()))), sum(map(len, successes.values()))
+    bounds = success_bounds(solved, known, unknown)
     health = examine_answers(scored)
     sizes = Counter(row.seed for row in scored)
     ks = _powers_of_two(max(map(len, successes.values()), default=0))
@@ -269,11 +270,7 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
     untold = sum(row.outcome == "untold" for row in scored)
     if bounds is not None:
         silent = sum(row.outcome == "unknown" for row in scored)
-        notes.append(
-            f"the outcome of {unknown} of {known + unknown} episodes is unknown"
-            + (f", {silent} of them since the environment ended them without a word" if silent else "")
-            + f"; success lies between {100 * bounds[0]:.1f} % and {100 * bounds[1]:.1f} % whatever they were"
-        )
+        notes.append(unknown_outcomes(solved, known, unknown, silent=silent))
     if untold:
         notes.append("the environment does not say whether its task was achieved, so there is no share of successes")
     boxes = Counter(row.harness_box for row in rows if row.harness_box is not None)
@@ -287,7 +284,7 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
         group_size=max(sizes.values(), default=0),
         mean_return=estimate_mean(returns, confidence),
         success=estimate_share(successes, confidence),
-        success_count=int(solved),
+        success_count=solved,
         success_unknown=unknown,
         success_bounds=bounds,
         pass_at_k={k: at for k, (at, _) in attempts.items() if at is not None},

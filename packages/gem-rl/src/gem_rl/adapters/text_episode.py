@@ -9,11 +9,12 @@ from typing import Any
 import gem
 from gem.arguments import integer
 from gem.core import Action
-from gem.errors import ResetNeededError
+from gem.errors import NotSupportedError, ResetNeededError
+from gem.faults import INTERRUPTS
 from gem.policies import Act
 from gem.wrappers import WrapperLike
 from gem_rl.turn_batch import is_gradable
-from gem_rollout.history.messages import as_messages
+from gem_rollout.history.messages import as_messages, other_parts
 from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
 
 __all__ = ["TextEpisode", "TextTurn"]
@@ -36,7 +37,11 @@ class TextTurn:
 
     @property
     def text(self) -> str:
-        """The text of what was added, or of the last message."""
+        """The text of what was added, or of the last message.
+
+        Raises:
+            NotSupportedError: if a picture or another part that is no text stands there.
+        """
         return "\n".join(_text(message) for message in (self.added if self.added is not None else self.messages[-1:]))
 
 
@@ -92,7 +97,9 @@ class TextEpisode:
             observation, reward, terminated, truncated, info = self.env.step(
                 action.action if isinstance(action, Act) else action
             )
-        except Exception as error:
+        except INTERRUPTS:
+            raise
+        except BaseException as error:
             builder.fail("environment", "exception", f"{type(error).__name__}: {error}", action=action)
             self._record = builder.finish()
             return TextTurn(list(self._messages), [], 0.0, True, True)
@@ -160,4 +167,9 @@ def _text(message: Message) -> str:
     content = message["content"]
     if isinstance(content, str):
         return content
-    return "\n".join(part["text"] for part in content if part.get("type") == "text")
+    if others := other_parts(content):
+        raise NotSupportedError(
+            f"text alone does not carry the part of type {others[0].get('type')!r} in a message of the role "
+            f"{message['role']!r}, so the model would never see it; take the messages, or an environment of text"
+        )
+    return "\n".join(part["text"] for part in content)

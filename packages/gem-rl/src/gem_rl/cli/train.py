@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +22,7 @@ else:
 
 if TYPE_CHECKING:
     from gem_rl.training.recipe import Recipe
+    from gem_rollout.trajectory import Trajectory
 
 __all__ = ["train_command"]
 
@@ -78,7 +81,8 @@ def train_command(
         return
     table = Table(("figure", "value"), right=("value",), title=f"{name}, seed {seed}, in {folder}")
     for label, value in figures.items():
-        table.add_row(label.replace("_", " "), f"{value:.3g}" if isinstance(value, float) else str(value))
+        text = "unknown" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
+        table.add_row(label.replace("_", " "), text)
     table.show()
 
 
@@ -112,13 +116,10 @@ def _train(
     picture = trainer.folder.draw(f"gem train {name}, seed {seed}")
     greedy = trainer.evaluate()
     metrics = trainer.folder.metrics
-    last = metrics[-_LAST_UPDATES:]
     return {
         "updates": trainer.update,
         "stopped": stopped or "",
-        "first_success": metrics[0]["success"],
-        "sampled_success": sum(line["success"] or 0.0 for line in last) / len(last),
-        "greedy_success": sum(bool(one.success) for one in greedy) / len(greedy),
+        **_success_figures(metrics, greedy),
         "greedy_turns": sum(map(len, greedy)) / len(greedy),
         "cpu_seconds": trainer.warm_seconds
         + sum(line["rollout_cpu_seconds"] + line["update_cpu_seconds"] for line in metrics),
@@ -126,10 +127,24 @@ def _train(
     }
 
 
+def _success_figures(metrics: Sequence[Mapping[str, Any]], greedy: Sequence[Trajectory]) -> dict[str, Any]:
+    """Return shares of successes among the episodes whose outcome is known; None where there are none."""
+    sampled = [line["success"] for line in metrics[-_LAST_UPDATES:] if line["success"] is not None]
+    solved = [one.success for one in greedy if one.success is not None]
+    return {
+        "first_success": metrics[0]["success"],
+        "sampled_success": fmean(sampled) if sampled else None,
+        "greedy_success": fmean(solved) if solved else None,
+        "greedy_episodes": len(greedy),
+        "greedy_unknown": len(greedy) - len(solved),
+    }
+
+
 def _progress_line(figures: dict[str, Any]) -> str:
-    turns = figures["turns_of_won_episodes"]
+    turns, success, malformed = (figures[name] for name in ("turns_of_won_episodes", "success", "malformed"))
     won = "" if turns is None else f", {turns:.1f} turns when won"
-    return f"success {figures['success'] or 0:.0%}{won}, {figures['malformed'] or 0:.0%} malformed"
+    share = "unknown" if success is None else f"{success:.0%}"
+    return f"success {share}{won}" + ("" if malformed is None else f", {malformed:.0%} malformed")
 
 
 def _check_device(device: str) -> None:

@@ -10,10 +10,23 @@ from gem.errors import NotSupportedError
 from gem.wrappers.history import Message
 from gem_rollout.history.messages import other_parts, text_if_possible
 
-__all__ = ["AROUND", "excerpt", "left_out", "place_of", "place_of_first", "refuse_pictures", "text_only"]
+__all__ = [
+    "AROUND",
+    "altered_message",
+    "doubtful_texts",
+    "excerpt",
+    "left_out",
+    "place_of",
+    "place_of_first",
+    "refuse_pictures",
+    "text_only",
+]
 
 AROUND = 48
 """Characters of a text that messages show."""
+
+_MARKUP = 32
+"""Characters of a text that a template may write by itself: a role, a date, a mark."""
 
 
 def place_of(content: str, rendered: str, start: int = 0) -> int:
@@ -44,6 +57,26 @@ def place_of_first(messages: Sequence[Message], rendered: str) -> int:
             raise left_out(message)
         first = min(first, place)
     return first
+
+
+def doubtful_texts(before: Sequence[Message], new: Sequence[Message]) -> list[int]:
+    """Return the places of the new messages whose text a rendering may hold though the template leaves them out.
+
+    Such a text is short, so that the template may write it by itself, or another message has it too.
+    """
+    whole = json.dumps([*before, *new], default=str)
+    found = []
+    for place, message in enumerate(new):
+        content = message.get("content")
+        text = content.strip() if isinstance(content, str) and message["role"] != "assistant" else ""
+        if text and (len(text) <= _MARKUP or whole.count(json.dumps(text)[1:-1]) > 1):
+            found.append(place)
+    return found
+
+
+def altered_message(message: Message) -> Message:
+    """Return a message with another text."""
+    return {**message, "content": f"A{message.get('content') or ''}"}
 
 
 def left_out(message: Message) -> NotSupportedError:

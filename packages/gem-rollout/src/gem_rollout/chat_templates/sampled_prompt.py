@@ -31,7 +31,13 @@ from typing import Any, Literal, Protocol, TypeVar, get_args
 
 from gem.errors import ArgumentError, ArgumentTypeError, GemError, NotSupportedError
 from gem.wrappers.history import Message, tool_calls
-from gem_rollout.chat_templates.rendered_text import left_out, place_of_first, text_only
+from gem_rollout.chat_templates.rendered_text import (
+    altered_message,
+    doubtful_texts,
+    left_out,
+    place_of_first,
+    text_only,
+)
 from gem_rollout.history.chat_history import template_message
 from gem_rollout.history.chat_template import FIRST, ChatTokenizer, chat_tokenizer, render
 from gem_rollout.history.template_locality import is_local
@@ -296,7 +302,9 @@ class SampledPrompt:
         if not after:
             return None
         if isinstance(after, str):
-            return after, self._encode(after), len(self._encode(after[: place_of_first(new, after)]))
+            begins = place_of_first(new, after)
+            yield from self._check_doubtful(renderings[0], stand_ins[0], new)
+            return after, self._encode(after), len(self._encode(after[:begins]))
         begins = yield from self._check_ids(renderings[0], stand_ins[0], new)
         return after, after, max(0, begins - (len(renderings[0]) - len(after)))
 
@@ -375,6 +383,7 @@ class SampledPrompt:
         new = shown[known:]
         if isinstance(rendered, str):
             place_of_first(new, rendered)
+            yield from self._check_doubtful(rendered, shown[:known], new)
         else:
             yield from self._check_ids(rendered, shown[:known], new)
         calls = tool_calls(shown[known - 1]) if known else []
@@ -390,11 +399,27 @@ class SampledPrompt:
                 f"{function['name']!r}; have calls written in the text, or use a template that renders them"
             )
 
+    def _check_doubtful(self, rendered: str, before: list[Message], new: list[Message]) -> _Steps[None]:
+        """Refuse a new message that makes no difference, of those whose text may be found without them."""
+        places = doubtful_texts(before, new)
+        if not places:
+            return
+        altered = [[*new[:place], altered_message(new[place]), *new[place + 1 :]] for place in places]
+        try:
+            renderings = yield [([*before, *messages], True) for messages in altered]
+        except GemError:
+            raise
+        except Exception:  # the template takes no other text in its place, so it looks at it
+            return
+        for place, other in zip(places, renderings, strict=True):
+            if other == rendered:
+                raise left_out(new[place])
+
     def _check_ids(self, rendered: list[int], before: list[Message], new: list[Message]) -> _Steps[int]:
         """Refuse a new message without which the ids are the same; return the place of the first one's content."""
-        altered = [{**message, "content": f"A{message.get('content') or ''}"} for message in new]
         renderings = yield [
-            ([*before, *new[:place], message, *new[place + 1 :]], True) for place, message in enumerate(altered)
+            ([*before, *new[:place], altered_message(message), *new[place + 1 :]], True)
+            for place, message in enumerate(new)
         ]
         begins = [_shared(rendered, other) for other in renderings]
         for message, other in zip(new, renderings, strict=True):

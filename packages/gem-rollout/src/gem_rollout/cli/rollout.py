@@ -181,22 +181,28 @@ def _print_summary(summaries: list[dict[str, Any]]) -> None:
     columns = ("episodes", "mean return", "std error", "success", "turns", "errors")
     rows = Table(("environment", *columns), right=columns)
     for item in summaries:
-        success = item["success_rate"]
         rows.add_row(
             item["env_id"],
             str(item["episodes"]),
             f"{item['mean_return']:.3f}",
             f"{item['standard_error']:.3f}",
-            "" if success is None else f"{success:.1%}{of_others(item['judged'], item['episodes'])}",
+            success_text(item["successes"], item["judged"], item["unknown"]),
             f"{item['mean_turns']:.1f}",
             str(item["errors"]) if item["errors"] else "",
         )
     rows.show()
 
 
-def of_others(judged: int, episodes: int) -> str:
-    """Return over how many episodes a share was counted, where that is not the number that stands beside it."""
-    return "" if judged == episodes else f" of {judged}"
+def success_text(solved: int, judged: int, unknown: int) -> str:
+    """Return a share of successes with its count, and with its bounds where the outcome of episodes is unknown.
+
+    ``33.3% of 39``, ``33.3% of 39 + 1 unknown: 32.5 … 35.0%``; empty where no outcome is known.
+    """
+    from gem_rollout.trajectory.outcome import success_bounds
+
+    share = f"{solved / judged:.1%} of {judged}" if judged else ""
+    bounds = success_bounds(solved, judged, unknown)
+    return share if bounds is None else f"{share} + {unknown} unknown: {100 * bounds[0]:.1f} … {bounds[1]:.1%}"
 
 
 def _without_nan(item: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from itertools import islice, takewhile
 from pathlib import Path
 from statistics import fmean
@@ -13,9 +14,9 @@ import click
 from gem.errors import ArgumentError, TrajectoryError
 from gem_cli.output import Table, as_text, json_option, print_json, print_prose
 from gem_cli.terminal_text import printable
-from gem_rollout.cli.rollout import of_others
+from gem_rollout.cli.rollout import success_text
 from gem_rollout.trajectory import Trajectory, Transition, read_trajectories
-from gem_rollout.trajectory.outcome import settled_outcomes, success_of
+from gem_rollout.trajectory.outcome import count_outcomes
 
 __all__ = ["show_command"]
 
@@ -119,14 +120,13 @@ def _print_agents(summaries: list[dict[str, Any]]) -> None:
         groups.setdefault((str(item["id"]), item["agent"]), []).append(item)
     for (env_id, agent), items in sorted(groups.items()):
         sound = [item for item in items if item["failure"] is None and item["error"] is None]
-        outcomes = settled_outcomes((item["outcome"], item["stop_reason"]) for item in items)
-        solved = [success for success in map(success_of, outcomes) if success is not None]
+        outcomes = Counter((item["outcome"], item["stop_reason"]) for item in items)
         rows.add_row(
             printable(env_id),
             printable(agent),
             str(len(items)),
             f"{fmean(item['return'] for item in sound):.3f}" if sound else "",
-            f"{fmean(solved):.1%}{of_others(len(solved), len(items))}" if solved else "",
+            success_text(*count_outcomes(outcomes)),
             f"{fmean(item['turns'] for item in sound):.1f}" if sound else "",
             str(len(items) - len(sound)) if len(sound) < len(items) else "",
         )

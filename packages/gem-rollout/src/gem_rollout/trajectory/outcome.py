@@ -10,7 +10,17 @@ from typing import Any, Literal
 
 from gem.faults import is_fault
 
-__all__ = ["OUTCOMES", "Outcome", "cut_by_environment", "episode_outcome", "settled_outcomes", "success_of"]
+__all__ = [
+    "OUTCOMES",
+    "Outcome",
+    "count_outcomes",
+    "cut_by_environment",
+    "episode_outcome",
+    "settled_outcomes",
+    "success_bounds",
+    "success_of",
+    "unknown_outcomes",
+]
 
 Outcome = Literal["succeeded", "unsuccessful", "incomplete", "unknown", "untold"]
 
@@ -69,6 +79,50 @@ def settled_outcomes(outcomes: Iterable[tuple[Outcome, str | None]]) -> list[Out
             for outcome, reason in found
         ]
     return ["untold" if outcome == "incomplete" else outcome for outcome, _ in found]
+
+
+def count_outcomes(outcomes: Mapping[tuple[Outcome, str | None], int]) -> tuple[int, int, int]:
+    """Return how many episodes of one environment succeeded, how many outcomes are known, and how many unknown.
+
+    Args:
+        outcomes: outcome and stop reason → episodes.
+    """
+    solved = judged = unknown = 0
+    for outcome, count in zip(settled_outcomes(outcomes), outcomes.values(), strict=True):
+        success = success_of(outcome)
+        solved += count * bool(success)
+        judged += count * (success is not None)
+        unknown += count * (outcome == "unknown")
+    return solved, judged, unknown
+
+
+def success_bounds(solved: int, judged: int, unknown: int) -> tuple[float, float] | None:
+    """Return the share of successes if no unknown episode were one, and if each were; None where none is unknown.
+
+    Args:
+        solved: episodes that succeeded.
+        judged: episodes whose outcome is known.
+        unknown: episodes whose outcome is unknown.
+    """
+    total = judged + unknown
+    return (solved / total, (solved + unknown) / total) if judged and unknown else None
+
+
+def unknown_outcomes(solved: int, judged: int, unknown: int, *, silent: int = 0) -> str:
+    """Return a sentence without a stop on the episodes whose outcome is unknown, of which at least one is.
+
+    Args:
+        solved: as in :func:`success_bounds`, like the next two.
+        judged: at least one.
+        unknown: at least one.
+        silent: of ``unknown``, those that the environment ended without a word.
+    """
+    low, high = success_bounds(solved, judged, unknown) or (0.0, 1.0)
+    return (
+        f"the outcome of {unknown} of {judged + unknown} episodes is unknown"
+        + (f", {silent} of them since the environment ended them without a word" if silent else "")
+        + f"; success lies between {100 * low:.1f} % and {100 * high:.1f} % whatever they were"
+    )
 
 
 def success_of(outcome: Outcome | None) -> bool | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from gem.arguments import string
 from gem.core import Env, Info, Wrapper
+from gem.faults import INTERRUPTS
 from gem_rollout.trajectory.builder import TrajectoryBuilder
 from gem_rollout.trajectory.files import TrajectoryWriter
 
@@ -48,7 +49,9 @@ class RecordTrajectories(Wrapper[Any, Any]):
             return self.env.step(action)
         try:
             observation, reward, terminated, truncated, info = self.env.step(action)
-        except Exception as error:
+        except INTERRUPTS:
+            raise
+        except BaseException as error:
             builder.fail("environment", "exception", f"{type(error).__name__}: {error}", action=action)
             self._write()
             raise

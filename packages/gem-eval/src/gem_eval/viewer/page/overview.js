@@ -141,9 +141,9 @@ export class Overview {
     const figures = [
       ["Episodes", whole(rows.length), failed ? `${whole(failed)} failed` : "none failed"],
       alone?.success
-        ? ["Solved", percent(alone.success.value), `${interval(alone.success)}${whole(alone.solved)} of ${whole(alone.judged)}${unknown ? `, ${whole(unknown)} unknown` : ""}`]
+        ? ["Solved", percent(alone.success.value), `${interval(alone.success)}${countedShare(alone.solved, alone.judged, alone.unknown)}`]
         : verdicts.length
-          ? ["Solved", percent(mean(verdicts)), `${whole(sum(verdicts))} of ${whole(verdicts.length)}${unknown ? `, ${whole(unknown)} unknown` : ""}${wholeRun ? ", environments pooled" : ", filtered"}`]
+          ? ["Solved", percent(mean(verdicts)), `${countedShare(sum(verdicts), verdicts.length, unknown)}${wholeRun ? ", environments pooled" : ", filtered"}`]
           : null,
       fault("malformed", "Malformed"),
       fault("cut", "Cut off"),
@@ -189,6 +189,14 @@ export class Overview {
   }
 }
 
+/** A share as counts, with what it would be if no unknown episode were solved, and if each were. */
+function countedShare(solved, judged, unknown) {
+  const counts = `${whole(solved)} of ${whole(judged)}`;
+  if (!unknown) return counts;
+  const total = judged + unknown;
+  return `${counts}, ${whole(unknown)} unknown: ${percent(solved / total)} … ${percent((solved + unknown) / total)}`;
+}
+
 function interval({ low, high }) {
   return low === null || high === null ? "" : `${percent(low)} … ${percent(high)}, `;
 }
@@ -203,7 +211,7 @@ function environmentTable(figures) {
     whole(item.episodes),
     item.success ? percent(item.success.value) : "–",
     item.success && item.success.low !== null ? `${percent(item.success.low)} … ${percent(item.success.high)}` : "–",
-    item.success ? `${whole(item.solved)} of ${whole(item.judged)}${item.unknown ? `, ${whole(item.unknown)} unknown` : ""}` : "–",
+    item.success ? countedShare(item.solved, item.judged, item.unknown) : "–",
     number(item.return?.value ?? null),
     ...answers.map((name) => answersOf(item)[name]?.map(whole).join(" of ") ?? "–"),
     ...(serving ? [percent(item.cache?.rate ?? null), duration(item.first_token?.p50 ?? null)] : []),

@@ -95,7 +95,7 @@ function successByTurn({ run, filter, onFilter }) {
       onChoose: () => onFilter({ turns: `..${turn}`, outcome: "solved" }),
     });
   }
-  const remark = `${percent(solved / rows.length)} solved at the end`;
+  const remark = `${percent(solved / rows.length)} of ${whole(rows.length)} solved at the end`;
   return card("Success by turn", remark, curve(points, { xLabel: "turn", yLabel: "solved within" }));
 }
 
