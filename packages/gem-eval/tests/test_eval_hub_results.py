@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from gem.registry import spec as find_spec
 from gem_eval.hub_results import (
     ListedResult,
     PublishedWheel,
@@ -153,6 +154,62 @@ def test_no_code_is_taken_from_recorded_lines(results: dict[str, RunResult]) -> 
     """The environment comes from the id of the result; an entry point in a line is never imported."""
     record, raw = relined(results["random"], 0, foreign_code)
     assert check_result(record, raw).verdict == "same"
+
+
+UNTRUSTED: dict[str, dict[str, Any]] = {
+    "code for a wrapper": {"wrappers": [{"name": "attempts", "feedback": "planted_module:run"}]},
+    "code in a table of a wrapper": {"wrappers": [{"name": "attempts", "feedback": {"name": "planted_module:run"}}]},
+    "code as a reward": {"kwargs": {"judge": {"name": "planted_module:run", "command": ["true"]}}},
+    "a command": {"kwargs": {"server": ["sh", "-c", "true"]}},
+    "a command of one word": {"kwargs": {"server": "true"}},
+    "a file": {"kwargs": {"data": "/etc/passwd"}},
+    "a text among numbers": {"kwargs": {"sizes": [1, [2, "planted_module:run"]]}},
+    "a key instead of a value": {"kwargs": {"sizes": {"planted_module:run": 1}}},
+}
+
+
+@pytest.mark.parametrize("what", UNTRUSTED)
+def test_an_argument_that_may_name_code_is_not_played(
+    what: str, results: dict[str, RunResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever publishes a result chooses no code, command or file of the machine that checks it."""
+    (tmp_path / "planted_module.py").write_text("from pathlib import Path\nPath(__file__).with_name('ran').touch()\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for agent in ("random", "reference"):
+        result = results[agent]
+        record = (
+            published(result, **UNTRUSTED[what]) if agent == "reference" else as_of_model(result, **UNTRUSTED[what])
+        )
+        assert read_payload(payload_of(record)) == record  # a hub takes it
+        checked = check_result(record, result.raw)
+        assert checked.verdict == "cannot be checked"
+        assert "--trust-arguments" in checked.difference
+    assert not (tmp_path / "ran").exists()
+
+
+def test_arguments_of_numbers_and_of_the_manifest_are_played(results: dict[str, RunResult]) -> None:
+    """Numbers choose no code, and what the manifest itself gives an environment is its author's."""
+    same = find_spec(GAME).kwargs
+    assert same
+    checked = check_result(as_of_model(results["random"], kwargs=same), results["random"].raw)
+    assert (checked.verdict, checked.replayed) == ("same", EPISODES), checked
+    of_a_variant = find_spec("game:GuessTheNumber-v0-random").kwargs
+    assert any(isinstance(value, str) for value in of_a_variant.values())
+    checked = check_result(as_of_model(results["random"], kwargs=of_a_variant), results["random"].raw)
+    assert checked.verdict == "differs", checked
+    wrapped = as_of_model(results["random"], wrappers=[{"name": "time_limit", "max_episode_steps": 1}])
+    assert check_result(wrapped, results["random"].raw).verdict == "differs"
+
+
+def test_a_trusted_argument_is_played(
+    results: dict[str, RunResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one who checks may say so, and then the code that an argument names is loaded."""
+    (tmp_path / "trusted_module.py").write_text("from pathlib import Path\nPath(__file__).with_name('ran').touch()\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    record = as_of_model(results["random"], wrappers=[{"name": "attempts", "feedback": "trusted_module:run"}])
+    check_result(record, results["random"].raw, trust_arguments=True)
+    assert (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize(

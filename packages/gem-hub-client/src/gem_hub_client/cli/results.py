@@ -145,13 +145,17 @@ def _list(target: str, harness: str | None, model: str | None, reviewed: bool, o
 @click.option(
     "--episodes", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The recorded episodes of RESULT."
 )
+@click.option(
+    "--trust-arguments", is_flag=True, help="Play RESULT with its run's arguments, which may name code and commands."
+)
 @json_option
-def _check(target: str, wanted: str | None, episodes: Path | None, as_json: bool) -> None:
+def _check(target: str, wanted: str | None, episodes: Path | None, trust_arguments: bool, as_json: bool) -> None:
     """Check results again: their signatures and figures, and every episode, by playing it again.
 
     Scripted agents (reference, random, null) are played anew; of others, the recorded actions are played again in the
-    environment that is installed here, which must have the code of the result's wheel. Exit code 1 if a result differs,
-    or if nothing could be checked.
+    environment that is installed here, which must have the code of the result's wheel. A result whose run gave the
+    environment or a wrapper arguments other than numbers is left out, unless you trust them: they may name code to load
+    and commands to start. Exit code 1 if a result differs, or if nothing could be checked.
 
     \b
     Examples:
@@ -160,6 +164,8 @@ def _check(target: str, wanted: str | None, episodes: Path | None, as_json: bool
     """
     if episodes is not None and wanted is None:
         raise click.UsageError("--episodes are those of one result; name it with --result")
+    if trust_arguments and wanted is None:
+        raise click.UsageError("--trust-arguments is for one result that you have read; name it with --result")
     check = load_optional("gem_eval.hub_results:check_result", "gem-eval", "checking a result")
     found, environment = package_and_environment(target, offline=False)
     chosen = [
@@ -173,7 +179,8 @@ def _check(target: str, wanted: str | None, episodes: Path | None, as_json: bool
     for one in chosen:
         if one.state == "withdrawn":
             raise HubError(f"{one.id} was withdrawn by {one.by}: {one.reason}")
-        checked = check(one.record, episodes.read_bytes() if episodes is not None else _episodes(one))
+        raw = episodes.read_bytes() if episodes is not None else _episodes(one)
+        checked = check(one.record, raw, trust_arguments=trust_arguments)
         told.append({"id": one.id, "environment": one.record.environment, "agent": one.record.label, **vars(checked)})
         if not as_json:
             _tell(one, checked)
