@@ -1,4 +1,4 @@
-"""Items as JSON and back, without loss of types unknown to JSON: tuples, sets, dates, fractions, keys that are not str."""
+"""Items as JSON and back, with types unknown to JSON: tuples, sets, dates, fractions, keys that are not str."""
 
 from __future__ import annotations
 
