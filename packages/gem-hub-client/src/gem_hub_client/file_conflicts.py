@@ -109,7 +109,7 @@ def _owner(place: Path) -> str:
 
 def _files(one: Distribution) -> list[Path]:
     # Commands are listed relative to the folder of modules, with steps upwards.
-    return [Path(normpath(one.locate_file(file))) for file in one.files or ()]
+    return [Path(normpath(str(one.locate_file(file)))) for file in one.files or ()]
 
 
 def _install_folders() -> set[Path]:

@@ -16,7 +16,7 @@ from gem_hub_client.errors import HubError
 from gem_hub_client.names import checked_name
 from gem_hub_client.optional import load_optional
 from gem_hub_client.pages import VerifiedPage, find_page, verified_page
-from gem_hub_client.registry.addresses import registry_address
+from gem_hub_client.registry.addresses import default_registry, registry_address
 from gem_hub_client.results.envelope import PublisherKey
 from gem_hub_client.results.listed import HubResult, read_episodes, read_results
 from gem_hub_client.results.record import payload_of, result_id
@@ -28,7 +28,7 @@ _MOST_PACKED = 4 * 2**20
 """Bytes of packed episodes that a hub takes."""
 
 _hub_option = click.option(
-    "--hub", "address", metavar="HUB", help="Address or folder of the hub.  [default: the first hub in use]"
+    "--hub", "address", metavar="HUB", help="Address or folder.  [default: the first hub in use, or the only login]"
 )
 _by_option = click.option("--by", metavar="WHO", help="Who asks for it, in a folder.  [default: your account there]")
 
@@ -259,9 +259,12 @@ def _hub(address: str | None) -> Hub:
     if address is not None:
         return hub_at(address)
     hub = hubs()[0]
-    if hub.embedded:
+    if not hub.embedded:
+        return hub
+    registry = default_registry()
+    if registry is None:
         raise HubError("results are published in a hub of your own or of others; name it with --hub, or: gem hub use")
-    return hub
+    return hub_at(registry)
 
 
 def _publisher(hub: Hub, by: str | None) -> str:
