@@ -106,6 +106,19 @@ def relined(result: RunResult, number: int, edit: Callable[[dict[str, Any]], obj
     return with_episode(record, number, sha256=sha256(lines[number]).hexdigest()), raw
 
 
+def set_up_otherwise(result: RunResult, agent: str, **changes: Any) -> tuple[ResultRecord, bytes]:
+    """Return a result of another setting whose recorded lines were forged to say so too."""
+    documents = [json.loads(line) for line in result.raw.splitlines()]
+    for document in documents:
+        document["spec"]["kwargs"].update(changes.get("kwargs", {}))
+    lines = [json.dumps(document).encode() + b"\n" for document in documents]
+    raw = b"".join(lines)
+    changes |= {"raw_sha256": sha256(raw).hexdigest(), "raw_size": len(raw)}
+    record = as_of_model(result, **changes) if agent == "random" else published(result, **changes)
+    episodes = [replace(one, sha256=sha256(line).hexdigest()) for one, line in zip(record.episodes, lines, strict=True)]
+    return replace(record, episodes=tuple(episodes)), raw
+
+
 def claim_success(document: dict[str, Any]) -> None:
     """Let the last turn of an episode have won."""
     document["transitions"][-1]["reward"] = 1.0
@@ -156,6 +169,26 @@ def test_no_code_is_taken_from_recorded_lines(results: dict[str, RunResult]) -> 
     assert check_result(record, raw).verdict == "same"
 
 
+def other_code(document: dict[str, Any]) -> None:
+    """Let the line be of another version of the package."""
+    document["spec"]["recorded_digest"] = "c" * 64
+
+
+def other_arguments(document: dict[str, Any]) -> None:
+    """Let the line be of an easier game."""
+    document["spec"]["kwargs"]["max_number"] = 3
+
+
+@pytest.mark.parametrize("edit", [other_code, other_arguments])
+def test_lines_of_another_setting_are_not_those_of_the_result(
+    edit: Callable[[dict[str, Any]], None], results: dict[str, RunResult]
+) -> None:
+    """What was played with other code or arguments than the result names is no evidence for it."""
+    record, raw = relined(results["random"], 2, edit)
+    record = replace(record, kwargs={"max_number": find_spec(GAME).kwargs["max_number"]})
+    assert "recorded episode 3 was played with other" in raw_difference(record, raw)
+
+
 UNTRUSTED: dict[str, dict[str, Any]] = {
     "code for a wrapper": {"wrappers": [{"name": "attempts", "feedback": "planted_module:run"}]},
     "code in a table of a wrapper": {"wrappers": [{"name": "attempts", "feedback": {"name": "planted_module:run"}}]},
@@ -176,12 +209,9 @@ def test_an_argument_that_may_name_code_is_not_played(
     (tmp_path / "planted_module.py").write_text("from pathlib import Path\nPath(__file__).with_name('ran').touch()\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     for agent in ("random", "reference"):
-        result = results[agent]
-        record = (
-            published(result, **UNTRUSTED[what]) if agent == "reference" else as_of_model(result, **UNTRUSTED[what])
-        )
+        record, raw = set_up_otherwise(results[agent], agent, **UNTRUSTED[what])
         assert read_payload(payload_of(record)) == record  # a hub takes it
-        checked = check_result(record, result.raw)
+        checked = check_result(record, raw)
         assert checked.verdict == "cannot be checked"
         assert "--trust-arguments" in checked.difference
     assert not (tmp_path / "ran").exists()
@@ -195,8 +225,8 @@ def test_arguments_of_numbers_and_of_the_manifest_are_played(results: dict[str, 
     assert (checked.verdict, checked.replayed) == ("same", EPISODES), checked
     of_a_variant = find_spec("game:GuessTheNumber-v0-random").kwargs
     assert any(isinstance(value, str) for value in of_a_variant.values())
-    checked = check_result(as_of_model(results["random"], kwargs=of_a_variant), results["random"].raw)
-    assert checked.verdict == "differs", checked
+    checked = check_result(*set_up_otherwise(results["random"], "random", kwargs=of_a_variant))
+    assert (checked.verdict, checked.difference[:5]) == ("differs", "seed "), checked
     wrapped = as_of_model(results["random"], wrappers=[{"name": "time_limit", "max_episode_steps": 1}])
     assert check_result(wrapped, results["random"].raw).verdict == "differs"
 

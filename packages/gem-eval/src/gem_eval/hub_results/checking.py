@@ -75,6 +75,13 @@ def raw_difference(record: ResultRecord, raw: bytes) -> str:
             spec = document["spec"]
             if spec["id"] != record.environment:
                 return f"recorded episode {number} is of {spec['id']!r:.80}, and the result of {record.environment!r}"
+            if spec["recorded_digest"] != record.code:
+                found = f"the digest {spec['recorded_digest']!r:.14}…, and the result {record.code[:12]}…"
+                return f"recorded episode {number} was played with other code: it has {found}"
+            for argument, value in record.kwargs.items():
+                if spec["kwargs"].get(argument) != value:
+                    found = f"{argument} = {spec['kwargs'].get(argument)!r:.40}, and the result {value!r:.40}"
+                    return f"recorded episode {number} was played with other arguments: it has {found}"
             row = replace(EpisodeRow.of_record(document, 0, len(line)), cost=episode.cost)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             return f"recorded episode {number} cannot be read: {error!r:.200}"
