@@ -100,7 +100,7 @@ _RELEASE: dict[str, Check] = {
         ("hub_requires", "keywords", "provides_extra", "requires_dist", "conformance_sources"), _or_null(_TEXTS)
     ),
     "size": _or_null(_whole),
-    "project_urls": _or_null(partial(_map, check=_text)),
+    "project_urls": partial(_map, check=_text),
     "environments": _or_null(partial(_list, check=partial(_object, checks=_ENVIRONMENT, required=("id",)))),
     "conformance": _or_null(_OBJECTS),
     "provenance": _or_null(partial(_object, checks={"attestation_bundles": _or_null(_BUNDLES)})),
