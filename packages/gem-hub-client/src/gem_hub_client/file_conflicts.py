@@ -143,7 +143,8 @@ def _paths(release: IndexedRelease) -> tuple[list[str], list[Path]]:
             csv.Error,
         ) as error:
             raise HubError(f"{release}: the RECORD of its wheel cannot be read: {error}") from error
-    modules, others = set(), {Path(sysconfig.get_path("scripts"), command) for command in commands}
+    scripts = sysconfig.get_path("scripts")
+    modules, others = set(), {Path(normpath(Path(scripts, command))) for command in commands}
     for path in (*listed, *held):
         head, _, rest = path.partition("/")
         scheme, _, inside = rest.partition("/")
