@@ -18,14 +18,27 @@ from pathlib import Path
 
 from devtools.shell import ROOT
 
-__all__ = ["FIRST", "HUB", "REGISTRY", "START", "Newcomer", "Spent", "commands", "served_registry"]
+__all__ = [
+    "ENTER",
+    "FIRST",
+    "HUB",
+    "HUB_GUIDE",
+    "REGISTRY",
+    "START",
+    "Newcomer",
+    "Spent",
+    "commands",
+    "served_registry",
+]
 
 START = ROOT / "docs" / "start.md"
 FIRST = ROOT / "docs" / "guides" / "first-environment.md"
 REGISTRY = ROOT / "docs" / "guides" / "registry.md"
+HUB_GUIDE = ROOT / "docs" / "guides" / "hub.md"
 HUB = "https://hub.example/"
 """The address of a hub in the documents."""
-_ENTER = ". .venv/bin/activate"
+ENTER = ". .venv/bin/activate"
+"""Enters the environment of a newcomer."""
 
 
 @dataclass(frozen=True)
@@ -90,38 +103,36 @@ class Newcomer:
     def score(self) -> str:
         """Follow the first page to the first score; return the output of the evaluation."""
         self.types("install", *commands("python3 -m venv", START))
-        return self.types("play", _ENTER, *commands("gem eval game:GuessTheNumber-v0-easy --agent", START))
+        return self.types("play", ENTER, *commands("gem eval game:GuessTheNumber-v0-easy --agent", START))
 
     def evaluate(self) -> str:
         """Follow the first page to the evaluation of a served stand-in for a model; return its output."""
         (serve,) = commands("gem fake-model", START)
         (evaluate,) = commands("gem eval game:GuessTheNumber-v0-easy --base-url http://localhost:8000/v1 --ep", START)
         with self._served(f"{serve} --port 0", r"http://[\d.]+:\d+/v1") as address:
-            return self.types("evaluate", _ENTER, evaluate.replace("http://localhost:8000/v1", address))
+            return self.types("evaluate", ENTER, evaluate.replace("http://localhost:8000/v1", address))
 
     def write(self) -> str:
         """Follow the first guide: its package with its game, installed, played and tested; return what pytest says."""
         self.types("install", *commands("python3 -m venv", FIRST))
-        self.types(
-            "install", _ENTER, "gem new my-envs --yes", "cd my-envs", *commands("pip install --quiet", FIRST)[:1]
-        )
+        self.types("install", ENTER, "gem new my-envs --yes", "cd my-envs", *commands("pip install --quiet", FIRST)[:1])
         guide = FIRST.read_text(encoding="utf-8")
         for verb, path, text in re.findall(
             r"<!-- (file|append): (\S+) -->\n```\w+\n(.*?)^```", guide, re.MULTILINE | re.DOTALL
         ):
             with (self.home / "my-envs" / path).open("a" if verb == "append" else "w", encoding="utf-8") as file:
                 file.write(text)
-        self.types("play", _ENTER, "cd my-envs", *commands("gem rollout my:Nim", FIRST))
-        return self.types("test", _ENTER, "cd my-envs", *commands("pytest", FIRST))
+        self.types("play", ENTER, "cd my-envs", *commands("gem rollout my:Nim", FIRST))
+        return self.types("test", ENTER, "cd my-envs", *commands("pytest", FIRST))
 
     def check(self) -> str:
         """Run the whole conformance kit, as the first guide does; return what it says."""
-        return self.types("check", _ENTER, "cd my-envs", *commands("gem check\n", FIRST))
+        return self.types("check", ENTER, "cd my-envs", *commands("gem check\n", FIRST))
 
     def publish(self, hub: str) -> str:
         """Publish the package in a hub by the commands of the guide to registries; return what they say."""
         lines = commands("gem new my-envs", REGISTRY)[2:]
-        return self.types("publish", _ENTER, "cd my-envs", *(line.replace(HUB, hub) for line in lines))
+        return self.types("publish", ENTER, "cd my-envs", *(line.replace(HUB, hub) for line in lines))
 
     @contextmanager
     def _served(self, command: str, address: str) -> Iterator[str]:

@@ -12,12 +12,15 @@ import os
 import re
 import subprocess
 import sysconfig
+import time
+import urllib.error
+import urllib.request
 import venv
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from devtools.newcomer import HUB, REGISTRY, Newcomer, commands, served_registry
+from devtools.newcomer import ENTER, HUB, HUB_GUIDE, REGISTRY, START, Newcomer, commands, served_registry
 
 GEM = """#!{python}
 import sys
@@ -79,6 +82,19 @@ class Person:
         return done.stdout
 
 
+def served_page(address: str) -> str:
+    """Return a page of a registry, which writes it a moment after a change."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=60) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            if error.code != 404 or time.monotonic() > end:
+                raise
+        time.sleep(0.1)
+
+
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[str]:
     """The address of a registry that an operator runs with the command of the guide, in a process of its own."""
@@ -110,6 +126,9 @@ def test_a_stranger_publishes_in_five_commands_and_another_user_installs(hub: st
     assert direct["archive_info"]["hashes"]["sha256"] == hashlib.sha256(wheel.read_bytes()).hexdigest()
     report = json.loads(bob.types("gem rollout my:Treasure-v0-easy --agent reference --episodes 4 --json"))
     assert report["environments"][0]["success_rate"] == 1.0
+    # The registry wrote its pages by itself: at its top the command that chooses it, and what ada has published.
+    assert 'data-use=""' in served_page(hub)
+    assert "my:Treasure-v0" in served_page(f"{hub}p/my-envs/")
     # Nothing that ada has gives bob her rights, and publishing again changes nothing.
     assert not (bob.home / ".config" / "gem" / "credentials.json").exists()
     assert "already published" in ada.types("cd my-envs", "gem hub publish")
@@ -135,3 +154,26 @@ def test_an_author_publishes_the_environment_of_the_first_guide(
     author = Newcomer(tmp_path / "author", next(iter(wheels.values())).parent)
     assert "5 passed" in author.write()
     assert "my-envs 0.1.0: published" in author.publish(hub)
+
+
+@pytest.mark.nightly(reason="the conformance kit and the hack audit run in the hub's sandbox")
+def test_six_commands_lead_from_an_empty_folder_to_a_result_on_its_page(
+    tmp_path: Path, wheels: dict[str, Path]
+) -> None:
+    """From nothing but Python: the package is searched for and installed by another person, who sees the result."""
+    author = Newcomer(tmp_path / "author", next(iter(wheels.values())).parent)
+    needed = "pip install gem-core gem-testing gem-eval gem-hub"
+    author.types("install", *commands("python3 -m venv", START)[:1], ENTER, needed)
+    steps = commands("gem new my-envs --yes", HUB_GUIDE)
+    assert len(steps) == 6
+    shown = author.types("publish", ENTER, *steps)
+    assert "admitted, as you own the package" in shown
+    page = (author.home / "hub" / "p" / "my-envs" / "index.html").read_text(encoding="utf-8")
+    (board,) = re.findall(r'<section class="board".*?</section>', page, re.DOTALL)
+    assert "my:Treasure-v0" in board
+    assert "12 episodes, 0 unknown" in board
+    use = f"export GEM_HUB={author.home / 'hub'}"
+    (found,) = json.loads(author.types("search", ENTER, use, "gem hub search treasure --json"))["packages"]
+    assert found["name"] == "my-envs"
+    again = ("pip uninstall --quiet --yes my-envs", "gem hub install my-envs", "gem hub results check my:Treasure-v0")
+    assert "same. 12 episodes the same" in author.types("check", ENTER, use, *again)

@@ -82,7 +82,10 @@ def random_bucket_kills(scratch: Path, share: int) -> dict[str, Any]:
     def look() -> list[str]:
         bucket = HubBucket.open(KILLED_HUB)
         expire(bucket)
-        return faults(bucket)
+        found = faults(bucket)
+        store = Store(bucket)
+        store.complete()
+        return found + [f"{path} is not what a rebuild gives" for path in store.rebuild(check=True)]
 
     usual = min(in_child(lambda wheel=wheel: publish_timed(wheel)) for wheel in wheels[:5])  # type: ignore[misc]
     generator = random.Random(0)

@@ -91,7 +91,7 @@ def test_a_page_that_installers_cannot_get_is_found(hub: Path) -> None:
     with served(hub, missing=("/simple/toy-envs/",)) as url:
         found = problems(url)
     assert len(found) == 1
-    assert "simple/toy-envs/: installers get no answer: HTTP Error 404" in found[0]
+    assert "simple/toy-envs/: the server answers 404 Not Found; installers get no answer" in found[0]
 
 
 def test_the_snapshot_inside_the_client_passes() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import sysconfig
 from pathlib import Path
 
 import pytest
-from toy_hub import make_wheel, publish_wheel
+from toy_hub import make_wheel, publish_wheel, read_wheel
 
 from gem_hub.store import Store
 from gem_hub_client.config import hub_at
@@ -59,6 +60,49 @@ def test_it_does_not_arrive_through_another_package(store: Store, tmp_path: Path
     publish(store, tmp_path, "toy-yaml", ids=["yaml:Thing-v0"], metadata=[])
     publish(store, tmp_path, metadata=["Requires-Dist: toy-yaml"])
     with pytest.raises(HubError, match="would take the place of"):
+        planned(store, "toy-envs").check()
+
+
+@pytest.mark.parametrize("declared", [True, False], ids=["declared", "requirement alone"])
+def test_what_a_package_declares_from_the_hub_is_compared(
+    store: Store, tmp_path: Path, site: Path, declared: bool
+) -> None:
+    """A requirement that ``hub_requires`` declares is loaded and compared before anything is written."""
+    lay(site, "PyYAML", "toy_yaml/__init__.py")
+    publish(store, tmp_path, "toy-yaml", ids=["yaml:Thing-v0"], metadata=[])
+    release, metadata = read_wheel(make_wheel(tmp_path / "needing", metadata=["Requires-Dist: toy-yaml"]))
+    assert release.hub_requires == ["toy-yaml"]
+    wheel = next((tmp_path / "needing").glob("*.whl"))
+    store.publish(release if declared else release.model_copy(update={"hub_requires": []}), wheel, metadata)
+    installation = planned(store, "toy-envs")
+    assert [item.release.name for item in installation.items] == ["toy-envs", "toy-yaml"][: 1 + declared]
+    if declared:
+        with pytest.raises(HubError, match=r"toy-yaml 0\.1\.0 would take the place of .*toy_yaml/__init__\.py"):
+            installation.run(Installer("pip", ("surely-not-there",)))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "taken"),
+    [
+        ("toy_envs-0.1.0.data/scripts/plain", "#!/bin/sh", "bin/plain"),
+        ("toy_envs-0.1.0.data/data/bin/plain", "#!/bin/sh", "bin/plain"),
+        ("toy_envs-0.1.0.data/data/share/../bin/plain", "#!/bin/sh", "bin/plain"),
+        ("toy_envs-0.1.0.data/purelib/other/plain.py", "x = 1", "other/plain.py"),
+        ("toy_envs-0.1.0.dist-info/entry_points.txt", "[console_scripts]\nplain = toy_envs:main\n", "bin/plain"),
+        ("toy_envs-0.1.0.dist-info/entry_points.txt", "[gui_scripts]\nplain = toy_envs:main\n", "bin/plain"),
+    ],
+)
+def test_commands_and_data_count_as_well(
+    store: Store, tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch, file: str, text: str, taken: str
+) -> None:
+    """A wheel of a hub with a weaker gate replaces no command and no file outside the folder of modules."""
+    places = {"scripts": str(tmp_path / "bin"), "data": str(tmp_path)}
+    real = sysconfig.get_path
+    monkeypatch.setattr("sysconfig.get_path", lambda name: places.get(name) or real(name))
+    publish(store, tmp_path, metadata=[], files={file: text})
+    planned(store, "toy-envs").check()
+    lay(site, "other", *(("other/plain.py",) if taken.startswith("other") else ("../bin/plain",)))
+    with pytest.raises(HubError, match=f"would take the place of .*{taken}, a file of other"):
         planned(store, "toy-envs").check()
 
 

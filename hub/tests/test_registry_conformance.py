@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -233,6 +234,10 @@ def test_the_operator_manages_a_registry_from_the_command_line(tmp_path: Path) -
     assert admin("account", "list") == (0, "ann\neve\n")
     log = admin("audit")[1]
     assert "token.create" in log
+    moments = re.findall(r"^\d+  (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)  ", log, re.MULTILINE)
+    assert len(moments) == len(log.splitlines()) > 5
+    assert moments == sorted(moments)
+    assert [line["created"] for line in json.loads(admin("audit", "--json")[1])] == moments
     assert token.strip() not in log
     assert invite not in log
     assert admin("queue") == (0, "")

@@ -239,13 +239,13 @@ def log_in(registry: RunningRegistry, account: str) -> str:
 def test_a_stranger_publishes_a_result_that_others_check(
     game_registry: RunningRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From a run to a checked and admitted result, by the commands alone."""
+    """From a run to a checked and admitted result, by the commands alone; the only login is where it is published."""
     address = log_in(game_registry, "bob")
-    monkeypatch.setenv("GEM_HUB", address)
     for agent in ("reference", "random"):
         evaluate_sync({"environment": [GAME], "agent": agent, "episodes": 6}, out=tmp_path / agent)
         (told,) = json.loads(gem_hub("results", "push", tmp_path / agent, "--json"))
         assert (told["state"], told["episodes"]) == ("unreviewed", "hub")
+    monkeypatch.setenv("GEM_HUB", address)
     (board,) = json.loads(gem_hub("info", "game:GuessTheNumber-v0", "--results", "--json"))["leaderboards"]
     assert [entry["agent"] for entry in board["entries"]] == ["reference", "random"]
     assert board["entries"][1]["difference"]["paired"]

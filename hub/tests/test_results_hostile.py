@@ -78,6 +78,9 @@ FORGED: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a failure as a success": (in_episode("failure", "endpoint:timeout"), "endpoint failed, so its outcome is unknown"),
     "an agent's failure as a success": (in_episode("failure", "agent:exception", 0), "the agent failed"),
     "a return beyond the range": (in_episode("return", 1.5), "pays 0 to 1"),
+    "a return beyond the range under a history": (
+        lambda p: (p.update(wrappers=["messages"]), in_episode("return", 1e8)(p)), "pays 0 to 1"
+    ),
     "a return below the range": (in_episode("return", -0.5), "pays 0 to 1"),
     "a return that is no number": (in_episode("return", float("nan")), "NaN is no number"),
     "an endless return": (in_episode("return", float("inf")), "Infinity is no number"),

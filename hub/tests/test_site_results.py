@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -97,6 +99,34 @@ def test_the_plot_shows_each_result_with_tokens_and_loads_nothing(package: Wheel
     for element in page_of(package).all():
         assert not element.attributes.get("src", "").startswith(("http", "//"))
         assert "style" not in element.attributes
+
+
+UNTOLD: dict[str, Any] = {"outcome": "untold", "episode_return": 1.0}
+LOST: dict[str, Any] = {"outcome": "unknown", "episode_return": 0.0, "failure": "endpoint:timeout"}
+HUGE: dict[str, Any] = {"outcome": "unsuccessful", "cost": 1e9, "prompt_tokens": 10**12}
+TINY: dict[str, Any] = {"outcome": "unsuccessful", "cost": 1e-300, "prompt_tokens": 1, "completion_tokens": 0}
+
+
+@pytest.mark.parametrize("episode", [UNTOLD, LOST, HUGE, TINY], ids=["untold", "lost", "huge", "tiny"])
+def test_a_strangers_result_changes_nothing_about_the_reviewed_ones(
+    episode: dict[str, Any], package: WheelPackage, tmp_path: Path
+) -> None:
+    """Neither metric, rows nor places in the plot of reviewed results depend on what nobody has looked at."""
+    key = new_key(tmp_path, "mallory")
+    plain = made_result("mallory", key, POOR, model="strange-model", salt="9")
+    episodes = tuple(replace(one, **episode) for one in plain.episodes)
+    strange = made_result("mallory", key, POOR, model="strange-model", salt="9", episodes=episodes)
+    before, after = (boards_on(page_of(package, *more))[0] for more in ((), (signed_event(strange, key),)))
+    assert [row.text for row in after.all("tr")[1:4]] == [row.text for row in before.all("tr")[1:4]]
+    row = after.all("tr")[4]
+    assert row.attributes["data-agent"] == "strange-model"
+    assert "best" not in row.text.replace("not told apart from the best", "")
+    for old, new in zip(before.all("svg"), after.all("svg"), strict=True):
+        reviewed = [
+            [circle.attributes for circle in plot.all("circle", **{"class": "reviewed"})] for plot in (old, new)
+        ]
+        assert reviewed[0] == reviewed[1]
+        assert all(0 < float(circle.attributes["cx"]) < 560 for circle in new.all("circle"))
 
 
 def test_a_page_without_results_says_nothing_of_them() -> None:

@@ -39,7 +39,7 @@ def make_wheel(
         ids: of its environments; each has a variant ``easy``.
         metadata: more header lines of ``METADATA``.
         readme: its description.
-        files: what else it holds.
+        files: what else it holds, or in place of its entry points.
     """
     package = name.replace("-", "_")
     info = f"{package}-{version}.dist-info"
@@ -53,10 +53,10 @@ def make_wheel(
     texts = {
         f"{package}/__init__.py": f"import gem\n\nVERSION = {version!r}\n\n\nclass Thing(gem.Env):\n    pass\n",
         f"{package}/environments.toml": "schema = 1\n" + "".join(tables),
+        f"{info}/entry_points.txt": "[gem.envs]\n" + "".join(f"{space} = {package}\n" for space in namespaces),
         **(files or {}),
         f"{info}/METADATA": "\n".join(headers) + f"\nDescription-Content-Type: text/markdown\n\n{readme}\n",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        f"{info}/entry_points.txt": "[gem.envs]\n" + "".join(f"{space} = {package}\n" for space in namespaces),
     }
     record = [f"{path},{_record_hash(text)},{len(text.encode())}" for path, text in texts.items()]
     texts[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""])

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -267,6 +269,46 @@ def test_what_the_library_pays_for_nothing_is_not_paid(name: str, answer: str) -
         env.reset()
         if env.row["answer"] != answer:
             assert env.step(f"\\boxed{{{answer}}}")[1] < 1.0
+
+
+CONCLUSIONS: list[tuple[list[str], str, float]] = [
+    (["P", "(P → Q)"], "P ∧ Q", 1.0),
+    (["P", "(P → Q)"], "Q ∨ ¬P", 0.25),  # the second premise alone
+    (["P", "(P → Q)"], "(P) ∧ (P)", 0.25),
+    (["P", "(P → Q)"], "Q ∧ Q", 1.0),  # needs both
+    (["P", "(P → Q)"], "P ∨ Q", 0.25),
+    (["P", "(P → Q)"], "P ∨ ¬P", 0.25),
+    (["P", "(P → Q)"], "¬Q ∧ ¬Q", 0.05),
+    (["P", "(P → Q)"], "(P ∧ Q) ∨ x", 0.0),
+    (["(P ∧ Q)", "(P ∨ Q)"], "Q ∧ P", 1.0),  # one premise says all
+    (["(P ∧ Q)", "(P ∨ Q)"], "P ∧ P", 0.25),
+    (["P", "¬P"], "Q ∧ Q", 0.25),  # everything follows
+    (["P", "¬P"], "P ∧ ¬P", 1.0),
+    (["(P ∨ ¬P)", "(Q ∨ ¬Q)"], "(P ∨ ¬P) ∧ (Q ∨ ¬Q)", 0.25),
+]
+
+
+@pytest.mark.parametrize(("premises", "answer", "reward"), CONCLUSIONS)
+def test_a_conclusion_needs_more_than_a_copied_premise(premises: list[str], answer: str, reward: float) -> None:
+    """Full marks are for what no single premise says, or for all that they say together."""
+    env: Any = gem.make("rg:propositional_logic")
+    env.reset(seed=0)
+    row = {**env.row, "metadata": {**env.row["metadata"], "premises": premises, "variables": ["P", "Q"]}}
+    grade = env.grade(f"\\boxed{{{answer}}}", row)
+    assert (grade.reward, "scorer_error" in grade.info) == (reward, False)
+
+
+def test_exact_numbers_in_an_item_reach_the_worker() -> None:
+    """An answer too long for this process is scored elsewhere, whatever the item holds: here a fraction."""
+    env: Any = gem.make("rg:gsm_symbolic")
+    env.reset(seed=7000)
+    assert "Fraction(" in repr(env.row)
+    assert decode(json.loads(json.dumps(encode(dict(env.row))))) == dict(env.row)
+    _, reward, _, _, info = env.step(f"\\boxed{{{'9' * 5000}}}")
+    assert reward < 0.1
+    assert "scorer_error" not in info
+    odd = [Fraction(-3, 7), Decimal("1.50"), Decimal("NaN")]
+    assert repr(decode(json.loads(json.dumps(encode(odd))))) == repr(odd)
 
 
 def test_a_list_that_only_begins_with_the_sorted_words_is_not_right() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from gem.registry import spec as find_spec
 from gem_eval.hub_results import (
     ListedResult,
     PublishedWheel,
@@ -105,6 +106,19 @@ def relined(result: RunResult, number: int, edit: Callable[[dict[str, Any]], obj
     return with_episode(record, number, sha256=sha256(lines[number]).hexdigest()), raw
 
 
+def set_up_otherwise(result: RunResult, agent: str, **changes: Any) -> tuple[ResultRecord, bytes]:
+    """Return a result of another setting whose recorded lines were forged to say so too."""
+    documents = [json.loads(line) for line in result.raw.splitlines()]
+    for document in documents:
+        document["spec"]["kwargs"].update(changes.get("kwargs", {}))
+    lines = [json.dumps(document).encode() + b"\n" for document in documents]
+    raw = b"".join(lines)
+    changes |= {"raw_sha256": sha256(raw).hexdigest(), "raw_size": len(raw)}
+    record = as_of_model(result, **changes) if agent == "random" else published(result, **changes)
+    episodes = [replace(one, sha256=sha256(line).hexdigest()) for one, line in zip(record.episodes, lines, strict=True)]
+    return replace(record, episodes=tuple(episodes)), raw
+
+
 def claim_success(document: dict[str, Any]) -> None:
     """Let the last turn of an episode have won."""
     document["transitions"][-1]["reward"] = 1.0
@@ -153,6 +167,79 @@ def test_no_code_is_taken_from_recorded_lines(results: dict[str, RunResult]) -> 
     """The environment comes from the id of the result; an entry point in a line is never imported."""
     record, raw = relined(results["random"], 0, foreign_code)
     assert check_result(record, raw).verdict == "same"
+
+
+def other_code(document: dict[str, Any]) -> None:
+    """Let the line be of another version of the package."""
+    document["spec"]["recorded_digest"] = "c" * 64
+
+
+def other_arguments(document: dict[str, Any]) -> None:
+    """Let the line be of an easier game."""
+    document["spec"]["kwargs"]["max_number"] = 3
+
+
+@pytest.mark.parametrize("edit", [other_code, other_arguments])
+def test_lines_of_another_setting_are_not_those_of_the_result(
+    edit: Callable[[dict[str, Any]], None], results: dict[str, RunResult]
+) -> None:
+    """What was played with other code or arguments than the result names is no evidence for it."""
+    record, raw = relined(results["random"], 2, edit)
+    record = replace(record, kwargs={"max_number": find_spec(GAME).kwargs["max_number"]})
+    assert "recorded episode 3 was played with other" in raw_difference(record, raw)
+
+
+UNTRUSTED: dict[str, dict[str, Any]] = {
+    "code for a wrapper": {"wrappers": [{"name": "attempts", "feedback": "planted_module:run"}]},
+    "code in a table of a wrapper": {"wrappers": [{"name": "attempts", "feedback": {"name": "planted_module:run"}}]},
+    "code as a reward": {"kwargs": {"judge": {"name": "planted_module:run", "command": ["true"]}}},
+    "a command": {"kwargs": {"server": ["sh", "-c", "true"]}},
+    "a command of one word": {"kwargs": {"server": "true"}},
+    "a file": {"kwargs": {"data": "/etc/passwd"}},
+    "a text among numbers": {"kwargs": {"sizes": [1, [2, "planted_module:run"]]}},
+    "a key instead of a value": {"kwargs": {"sizes": {"planted_module:run": 1}}},
+}
+
+
+@pytest.mark.parametrize("what", UNTRUSTED)
+def test_an_argument_that_may_name_code_is_not_played(
+    what: str, results: dict[str, RunResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever publishes a result chooses no code, command or file of the machine that checks it."""
+    (tmp_path / "planted_module.py").write_text("from pathlib import Path\nPath(__file__).with_name('ran').touch()\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for agent in ("random", "reference"):
+        record, raw = set_up_otherwise(results[agent], agent, **UNTRUSTED[what])
+        assert read_payload(payload_of(record)) == record  # a hub takes it
+        checked = check_result(record, raw)
+        assert checked.verdict == "cannot be checked"
+        assert "--trust-arguments" in checked.difference
+    assert not (tmp_path / "ran").exists()
+
+
+def test_arguments_of_numbers_and_of_the_manifest_are_played(results: dict[str, RunResult]) -> None:
+    """Numbers choose no code, and what the manifest itself gives an environment is its author's."""
+    same = find_spec(GAME).kwargs
+    assert same
+    checked = check_result(as_of_model(results["random"], kwargs=same), results["random"].raw)
+    assert (checked.verdict, checked.replayed) == ("same", EPISODES), checked
+    of_a_variant = find_spec("game:GuessTheNumber-v0-random").kwargs
+    assert any(isinstance(value, str) for value in of_a_variant.values())
+    checked = check_result(*set_up_otherwise(results["random"], "random", kwargs=of_a_variant))
+    assert (checked.verdict, checked.difference[:5]) == ("differs", "seed "), checked
+    wrapped = as_of_model(results["random"], wrappers=[{"name": "time_limit", "max_episode_steps": 1}])
+    assert check_result(wrapped, results["random"].raw).verdict == "differs"
+
+
+def test_a_trusted_argument_is_played(
+    results: dict[str, RunResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one who checks may say so, and then the code that an argument names is loaded."""
+    (tmp_path / "trusted_module.py").write_text("from pathlib import Path\nPath(__file__).with_name('ran').touch()\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    record = as_of_model(results["random"], wrappers=[{"name": "attempts", "feedback": "trusted_module:run"}])
+    check_result(record, results["random"].raw, trust_arguments=True)
+    assert (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize(

@@ -434,7 +434,7 @@ def test_publish_takes_what_is_in_dist(tmp_path: Path, monkeypatch: pytest.Monke
     empty = gem_hub("publish", "--hub", server.address)
     assert empty.exit_code == 2
     assert "pip wheel --no-deps --wheel-dir dist ." in empty.stderr
-    assert "name wheels" in gem_hub("publish", ".", "--hub", server.address).stderr
+    assert "name a project or wheels" in gem_hub("publish", ".", "--hub", server.address).stderr
     for version in ("0.1.0", "0.2.0"):
         small_wheel(tmp_path / "dist", version=version)
     server.reply(200, {"name": "my-envs", "version": "?", "state": "published", "conformance": "queued", "sha256": "0"})

@@ -15,6 +15,7 @@ from gem_hub.refusal import Refusal
 from gem_hub.storage import HubFolder
 from gem_hub.store import Store
 from gem_hub_client.cli.output import json_option, print_json
+from gem_hub_client.project_wheel import wheels_of
 
 __all__ = ["publish_command"]
 
@@ -22,7 +23,7 @@ _MOST_SHOWN = 20
 
 
 @click.command("publish")
-@click.argument("wheels", metavar="WHEEL...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("wheels", metavar="WHEEL|PROJECT...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--hub",
     "folder",
@@ -79,11 +80,13 @@ def publish_command(
 
     Each wheel passes a gate that only reads it, then the conformance kit in an empty environment without network, and
     is published if both have nothing against it. Nothing is ever overwritten; publishing the same file again does
-    nothing. Exit code 1 if a wheel is refused; then none is published.
+    nothing. Exit code 1 if a wheel is refused; then none is published. Of a PROJECT, a folder with a pyproject.toml,
+    the wheel is built first, into its dist.
 
     \b
     Examples:
       gem hub publish dist/*.whl --hub /srv/hub
+      gem hub publish my-envs --hub /srv/hub
       gem hub publish dist/my_envs-0.2.0-py3-none-any.whl --dry-run --hub /srv/hub
       gem hub publish dist/*.whl --pull-request --hub hub/index --url https://files.example/my_envs-0.2.0-….whl
     """
@@ -97,7 +100,8 @@ def publish_command(
     if public_index == "auto":
         public_index = installer_index()
     destination = Destination(store, by, HubPolicy.of(store.files), url, public_index)
-    attempts = examine_all(((path.name, read_file(path), path) for path in wheels), destination)
+    found = wheels_of(wheels)
+    attempts = examine_all(((path.name, read_file(path), path) for path in found), destination)
     if not any(attempt.stage == "refused" for attempt in attempts):
         attempts = [
             _checked(one, destination, no_check, record, find_links, index_url, timeout, require_sandbox)

@@ -13,6 +13,7 @@ from gem_hub.records import PackageName, Strict
 from gem_hub.registry.api import ApiCall, api_route
 from gem_hub.registry.problems import Problem
 from gem_hub.registry.quotas import DAY
+from gem_hub.registry.row_numbers import ROW_NUMBER
 from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.tokens import SCOPES, Credential
 
@@ -45,7 +46,7 @@ def account_routes(services: RegistryServices) -> list[Route]:
         api_route(services, "/api/v1/tokens", "GET", _own_tokens),
         api_route(services, "/api/v1/tokens", "POST", _mint, HTTPStatus.CREATED),
         api_route(services, "/api/v1/tokens/current", "DELETE", _revoke_current),
-        api_route(services, "/api/v1/tokens/{number:int}", "DELETE", _revoke),
+        api_route(services, f"/api/v1/tokens/{ROW_NUMBER}", "DELETE", _revoke),
         api_route(services, "/api/v1/invites", "POST", _invite, HTTPStatus.CREATED),
     ]
 

@@ -159,7 +159,7 @@ def _impossible(record: ResultRecord, package: WheelPackage) -> str:
     release = _release(package, record.version)
     assert release is not None  # _misplaced has found it
     (environment,) = (one for one in release.environments if one.id == record.environment)
-    if environment.reward_range is None or record.kwargs or record.wrappers:
+    if environment.reward_range is None or record.kwargs or record.changing_wrappers:
         return ""  # arguments and wrappers may change what an episode pays
     low, high = environment.reward_range
     for episode in record.episodes:

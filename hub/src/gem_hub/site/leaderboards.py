@@ -188,7 +188,8 @@ def _view(board: Mapping[str, Any], number: int) -> BoardView:
     for entry in entries[:_MOST_ROWS]:
         earlier = {(row.harness, row.agent, row.state) for row in rows}
         names = entry["harness"], entry["model"] or entry["agent"], entry["status"]
-        rows.append(_row(entry, board["metric"], names not in earlier))
+        is_best = entry is board["entries"][0]
+        rows.append(_row(entry, board["metric"], is_first=names not in earlier, is_best=is_best))
     first, last = board["seed"], board["seed"] + board["seeds"] - 1
     seeds = f"seeds {first} to {last}" if board["seeds"] > 1 else f"seed {first}"
     wheel = board["wheel"]
@@ -209,7 +210,7 @@ def _view(board: Mapping[str, Any], number: int) -> BoardView:
     )
 
 
-def _row(entry: Mapping[str, Any], metric: str, is_first: bool) -> ResultRow:
+def _row(entry: Mapping[str, Any], metric: str, *, is_first: bool, is_best: bool) -> ResultRow:
     estimate, difference, bounds = entry["estimate"], entry["difference"], entry["success_bounds"]
     unknown = entry["unknown"] if metric == "success" else entry["failed"]
     return ResultRow(
@@ -219,7 +220,7 @@ def _row(entry: Mapping[str, Any], metric: str, is_first: bool) -> ResultRow:
         is_first=is_first,
         score="–" if estimate is None else _number(estimate["value"]),
         interval=_interval(estimate),
-        difference="best" if difference is None else _signed(difference["difference"]),
+        difference="best" if is_best else "–" if difference is None else _signed(difference["difference"]),
         difference_interval="" if difference is None else _interval(difference, signed=True),
         is_apart=bool(difference and difference["significant"]),
         bounds="" if bounds is None else f"{_number(bounds[0])} to {_number(bounds[1])} whatever the unknown ones were",
@@ -237,22 +238,29 @@ def _row(entry: Mapping[str, Any], metric: str, is_first: bool) -> ResultRow:
 
 
 def _plot(entries: Sequence[Mapping[str, Any]], quantity: str) -> Plot | None:
-    """Return scores against a quantity, which has a logarithmic axis; None where no result has it."""
+    """Return scores against a quantity, which has a logarithmic axis; None where no result has it.
+
+    Reviewed results make the axes, where one of them has the quantity. What no owner has looked at is drawn at the
+    edge if it lies beyond them, because a stranger's figures could push all others into one corner.
+    """
     scored = [entry for entry in entries if entry["estimate"] is not None]
-    values = [entry[quantity] for entry in scored if entry[quantity]]
-    if not values:
+    measured = [entry for entry in scored if entry[quantity]]
+    if not measured:
         return None
-    ends = [end for entry in scored for end in _ends(entry["estimate"])]
+    reviewed = [entry for entry in scored if entry["status"] == "admitted"]
+    values = [entry[quantity] for entry in reviewed if entry[quantity]] or [entry[quantity] for entry in measured]
+    ends = [end for entry in reviewed or scored for end in _ends(entry["estimate"])]
     low, high = min([0.0, *ends]), max([1.0, *ends])
     first, last = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     last = max(last, first + 1)
 
     def x(value: float) -> float:
         share = (math.log10(value) - first) / (last - first)
-        return round(_LEFT + share * (_WIDTH - _LEFT - _RIGHT), 1)
+        return round(_LEFT + min(1.0, max(0.0, share)) * (_WIDTH - _LEFT - _RIGHT), 1)
 
     def y(value: float) -> float:
-        return round(_HEIGHT - _BOTTOM - (value - low) / (high - low) * (_HEIGHT - _BOTTOM - _TOP), 1)
+        share = (value - low) / (high - low)
+        return round(_HEIGHT - _BOTTOM - min(1.0, max(0.0, share)) * (_HEIGHT - _BOTTOM - _TOP), 1)
 
     labels = _labels(scored)
     points, lines = [], []

@@ -22,6 +22,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import date
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -304,13 +305,37 @@ def _sorted_words(dataset: Any, answer: str, entry: dict[str, Any]) -> float:
     return float(dataset.score_answer(answer, entry)) * wanted / max(given, wanted)
 
 
+def _concluded(dataset: Any, answer: str, entry: dict[str, Any]) -> float:
+    """Score a conclusion: full marks need more than one premise, or say as much as all of them together."""
+    reward = float(dataset.score_answer(answer, entry))
+    if reward < 1.0:
+        return reward
+    expression = sys.modules[type(dataset).__module__].__dict__["Expression"]
+    premises, conclusion = map(expression.from_string, entry["metadata"]["premises"]), expression.from_string(answer)
+    names = entry["metadata"]["variables"]
+    if not dataset._collect_variables([conclusion]) <= {*names}:
+        return 0.0
+    rows = [dict(zip(names, values, strict=True)) for values in product((True, False), repeat=len(names))]
+    held = [{number for number, row in enumerate(rows) if premise.evaluate(row)} for premise in premises]
+    together = set.intersection(*held)
+    concluded = {number for number, row in enumerate(rows) if conclusion.evaluate(row)}
+    if concluded == together or (together and not any(one <= concluded for one in held)):
+        return 1.0
+    return _TRIVIAL
+
+
+_TRIVIAL = 0.25
+"""What the library pays for a tautology in propositional_logic."""
+
 SCORES: dict[str, Callable[[Any, str, dict[str, Any]], float]] = {
     "game_of_life_halting": _halting,
     "coin_flip": _flips,
     "complex_arithmetic": _complex,
     "puzzle24": _twenty_four,
     "word_sorting": _sorted_words,
+    "propositional_logic": _concluded,
 }
 """Scores that differ from the published ones, which give 1.0 to any text (game_of_life_halting), to "0" and every
 other beginning of the right number (coin_flip), to "nan" (complex_arithmetic), to other numbers than the given ones
-(puzzle24), and to any list that begins with the right one (word_sorting)."""
+(puzzle24), to any list that begins with the right one (word_sorting), and to whatever follows from a single premise, as
+``P ∨ Q`` does in 86 of 100 questions, or from premises that contradict each other (propositional_logic)."""

@@ -1,8 +1,10 @@
-"""Items as JSON and back, without loss of types unknown to JSON: tuples, sets, dates, keys that are not str."""
+"""Items as JSON and back, with types unknown to JSON: tuples, sets, dates, fractions, keys that are not str."""
 
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 __all__ = ["decode", "encode"]
@@ -40,6 +42,8 @@ def encode(value: Any) -> Any:
         return {_TAG: "timedelta", "of": [value.days, value.seconds, value.microseconds]}
     if isinstance(value, complex):
         return {_TAG: "complex", "of": [value.real, value.imag]}
+    if isinstance(value, Fraction | Decimal):
+        return {_TAG: type(value).__name__, "of": str(value)}
     if isinstance(value, (str, int, float, list, dict)):  # subclasses: enums of str, named dicts
         base: Any = next(kind for kind in (str, int, float, list, dict) if isinstance(value, kind))
         return encode(base.__str__(value) if base is str else base(value))
@@ -64,4 +68,6 @@ def decode(value: Any) -> Any:
         return {"tuple": tuple, "set": set, "frozenset": frozenset}[kind](of)
     if kind in ("datetime", "date", "time"):
         return getattr(datetime, kind).fromisoformat(of)
+    if kind in ("Fraction", "Decimal"):
+        return {"Fraction": Fraction, "Decimal": Decimal}[kind](of)
     return datetime.timedelta(*of) if kind == "timedelta" else complex(*of)

@@ -14,9 +14,10 @@ import tempfile
 import zipfile
 from collections.abc import Collection, Container, Iterable
 from importlib import invalidate_caches
-from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
+from importlib.metadata import Distribution, PackageNotFoundError, PathDistribution, distribution, distributions
 from importlib.util import find_spec
 from io import TextIOWrapper
+from os.path import normpath
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -47,13 +48,13 @@ def check_conflicts(releases: Iterable[IndexedRelease], others: Collection[str])
     invalidate_caches()
     for release in releases:
         own = _own_files(release.name)
-        paths = _paths(release)
-        for path in paths:
+        paths, commands_and_data = _paths(release)
+        for path in (*paths, *map(str, commands_and_data)):
             if planned.setdefault(path, release) is not release:
                 raise HubError(f"{release} and {planned[path]} both bring {path}; nothing was installed")
         for module in sorted({path.partition("/")[0].removesuffix(".py") for path in paths}):
             _check_module(release, module, own, others)
-        for place in (folder / path for folder in _install_folders() for path in paths):
+        for place in (*(folder / path for folder in _install_folders() for path in paths), *commands_and_data):
             if place.exists() and place not in own:
                 raise _overwriting(release, place)
 
@@ -107,7 +108,8 @@ def _owner(place: Path) -> str:
 
 
 def _files(one: Distribution) -> list[Path]:
-    return [Path(str(one.locate_file(file))) for file in one.files or ()]
+    # Commands are listed relative to the folder of modules, with steps upwards.
+    return [Path(normpath(str(one.locate_file(file)))) for file in one.files or ()]
 
 
 def _install_folders() -> set[Path]:
@@ -118,8 +120,8 @@ def _install_folders() -> set[Path]:
     return {Path(folder) for folder in folders}
 
 
-def _paths(release: IndexedRelease) -> list[str]:
-    """Return where the files of a wheel are laid, relative to the folder of modules."""
+def _paths(release: IndexedRelease) -> tuple[list[str], list[Path]]:
+    """Return where the files of a wheel are laid: modules, relative to their folder; commands and data, anywhere."""
     with tempfile.TemporaryFile() as file:
         load_wheel(release, file)
         try:
@@ -130,15 +132,39 @@ def _paths(release: IndexedRelease) -> list[str]:
                 with archive.open(record) as content:
                     listed = [row[0] for row in csv.reader(TextIOWrapper(content, "utf-8")) if row]
                 held = [item.filename for item in archive.infolist() if not item.is_dir()]
-        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, RuntimeError, csv.Error) as error:
+                commands = _commands(archive, record.filename.removesuffix("RECORD"))
+        except (
+            zipfile.BadZipFile,
+            ValueError,
+            TypeError,
+            OSError,
+            NotImplementedError,
+            RuntimeError,
+            csv.Error,
+        ) as error:
             raise HubError(f"{release}: the RECORD of its wheel cannot be read: {error}") from error
-    return sorted({_laid(path) for path in (*listed, *held)} - {""})
+    scripts = sysconfig.get_path("scripts")
+    modules, others = set(), {Path(normpath(Path(scripts, command))) for command in commands}
+    for path in (*listed, *held):
+        head, _, rest = path.partition("/")
+        scheme, _, inside = rest.partition("/")
+        if not head.endswith(".data"):
+            modules.add(path)
+        elif scheme in ("purelib", "platlib"):
+            modules.add(inside)
+        elif inside and scheme in ("scripts", "data"):
+            others.add(Path(normpath(Path(sysconfig.get_path(scheme), inside))))
+    return sorted(modules - {""}), sorted(others)
 
 
-def _laid(path: str) -> str:
-    """Return the path of an installed file; files of commands and data are not modules, and give none."""
-    head, _, rest = path.partition("/")
-    if not head.endswith(".data"):
-        return path
-    scheme, _, inside = rest.partition("/")
-    return inside if scheme in ("purelib", "platlib") else ""
+def _commands(archive: zipfile.ZipFile, info: str) -> list[str]:
+    """Return the names of the commands that an installer makes of the entry points of a wheel."""
+    place = zipfile.Path(archive, info)
+    if not (place / "entry_points.txt").exists():
+        return []
+    size = archive.getinfo(f"{info}entry_points.txt").file_size
+    if size > _RECORD_LIMIT:
+        raise ValueError(f"its entry points have {size:,} bytes")
+    groups = ("console_scripts", "gui_scripts")
+    suffix = ".exe" if sys.platform == "win32" else ""
+    return [f"{one.name}{suffix}" for one in PathDistribution(place).entry_points if one.group in groups]

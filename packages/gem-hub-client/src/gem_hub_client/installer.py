@@ -90,6 +90,18 @@ class Installer:
                 given = ["--only-binary", ":all:", "--disable-pip-version-check"]
                 self._run(["lock", *quiet, *given, "-r", str(wanted), "-o", str(target)])
 
+    def build(self, folder: Path, target: Path) -> None:
+        """Build the wheel of a project into a folder.
+
+        Raises:
+            HubError: if the installer fails.
+        """
+        if self.name == "uv":
+            self._run(["build", "--quiet", "--wheel", "--out-dir", str(target), str(folder)])
+        else:
+            options = ["--quiet", "--no-deps", "--disable-pip-version-check"]
+            self._run(["wheel", *options, "--wheel-dir", str(target), str(folder.resolve())])
+
     def _run(self, arguments: Sequence[str], lines: Iterable[str] = ()) -> None:
         try:
             # On stderr: stdout is the command's own, which may be JSON. The arguments are ours, the shell has no part.

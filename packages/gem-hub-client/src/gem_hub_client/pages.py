@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from gem_hub_client.errors import HubError
 from gem_hub_client.federated_search import query_catalogue
 from gem_hub_client.names import checked_name, page_path
 from gem_hub_client.official import snapshot_folder
+from gem_hub_client.page_shape import shape_problems
 from gem_hub_client.seen_digests import check_digests
 
 __all__ = ["PAGE_LIMIT", "Page", "VerifiedPage", "find_page", "page_contradictions", "verified_page"]
@@ -186,7 +188,7 @@ def _parsed(hub: Hub, content: bytes, record: dict[str, Any]) -> Page:
     place = _place(hub, record["name"])
     try:
         page: Page = json.loads(content)
-        problem = next(page_contradictions(page, record), "")
+        problem = next(chain(page_contradictions(page, record), shape_problems(page)), "")
     except (ValueError, RecursionError) as error:
         raise HubError(f"{place}: is no JSON: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:

@@ -124,13 +124,35 @@ class WebSource:
         with response:
             self._receive(response, target, size, progress, path)
 
+    def negotiate(self, path: str, accept: str, limit: int) -> tuple[str, bytes]:
+        """Return the Content-Type and the content of at most ``limit`` bytes that a client with this Accept field gets.
+
+        Raises:
+            HubError: as for :meth:`HubSource.read`.
+        """
+        response = self._open(path, {"Accept": accept}, TIMEOUT)
+        with response:
+            content = _Collected()
+            self._receive(response, content, limit, lambda length: None, path)
+            kind = str(response.headers.get("Content-Type", ""))
+        return kind, _limited(bytes(content), limit, self.url + path)
+
+    def content_type(self, path: str) -> str:
+        """Return the Content-Type of a file, which is not loaded; empty if the server names none.
+
+        Raises:
+            HubError: if it cannot be had.
+        """
+        with self._open(path, {}, TIMEOUT, "HEAD") as response:
+            return str(response.headers.get("Content-Type", ""))
+
     def _receive(self, response: Any, target: Any, size: int, progress: Callable[[int], None], path: str) -> None:
         from http.client import HTTPException
 
         # Not read(), which waits for a whole block, and so for hours where a byte comes every few seconds.
         _pump(response.read1, target, size, progress, self.url + path, (OSError, HTTPException))
 
-    def _open(self, path: str, headers: dict[str, str], timeout: float) -> Any:
+    def _open(self, path: str, headers: dict[str, str], timeout: float, method: str = "GET") -> Any:
         """Return the response; None for a 304."""
         from http.client import HTTPException
         from urllib.error import HTTPError
@@ -140,7 +162,8 @@ class WebSource:
 
         # Without compression, so that sizes and digests are those of what comes through the wire.
         common = {"User-Agent": f"gem-hub-client/{__version__}", "Accept-Encoding": "identity"}
-        request = Request(self.url + path, headers={**common, **headers})  # noqa: S310  # http(s) alone: see Hub
+        address = self.url + path
+        request = Request(address, headers={**common, **headers}, method=method)  # noqa: S310  # http(s) alone: see Hub
         director = _opener()
         if is_private := bool(registry_of(self.url + path)):
             from gem_hub_client.registry.client import opener

@@ -19,6 +19,7 @@ from gem_hub_client.releases import IndexedRelease, file_path, read_release
 from gem_hub_client.results.listed import EVENT_LIMIT, read_results
 from gem_hub_client.sanitize import sanitize
 from gem_hub_client.simple import JSON_TYPE, UNSAID_IN_HTML, Link, SimplePage, kind_of, read_html, read_json
+from gem_hub_client.transport import WebSource
 from gem_hub_client.trust.statements import contradiction, counts_of, read_statement
 
 if TYPE_CHECKING:
@@ -76,27 +77,17 @@ class ServedHub:
 
     def negotiated(self, path: str) -> tuple[str, bytes] | None:
         """Return the Content-Type and content that an installer gets; None, and a problem, if it gets none."""
-        from http.client import HTTPException
-        from urllib.request import Request, urlopen
-
-        request = Request(self.hub.location + path, headers={"Accept": _ACCEPT})  # noqa: S310  # http(s) alone: see Hub
         try:
-            with urlopen(request, timeout=30) as response:  # noqa: S310
-                return response.headers.get("Content-Type", ""), response.read(PAGE_LIMIT)
-        except (OSError, HTTPException) as error:
-            self.problem(path, f"installers get no answer: {error}")
+            return WebSource(self.hub.location).negotiate(path, _ACCEPT, PAGE_LIMIT)
+        except HubError as error:
+            self.problems.append(sanitize(f"{error}; installers get no answer"))
             return None
 
     def content_type(self, path: str) -> str:
         """Return the Content-Type of a file; empty if it cannot be had."""
-        from http.client import HTTPException
-        from urllib.request import Request, urlopen
-
-        request = Request(self.hub.location + path, method="HEAD")  # noqa: S310
         try:
-            with urlopen(request, timeout=30) as response:  # noqa: S310
-                return str(response.headers.get("Content-Type", ""))
-        except (OSError, HTTPException):
+            return WebSource(self.hub.location).content_type(path)
+        except HubError:
             return ""
 
     def _count(self, size: int) -> None:

@@ -20,6 +20,7 @@ from gem_hub.networks import network_of
 from gem_hub.records import NAME
 from gem_hub.registry.problems import Problem
 from gem_hub.registry.quotas import MINUTE
+from gem_hub.registry.row_numbers import ROW_NUMBER
 from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.trusted_publishing.errors import IdentityRefused, IssuerUnreachable
 from gem_hub.registry.trusted_publishing.exchange import TokenExchange
@@ -69,7 +70,7 @@ def publisher_routes(services: RegistryServices) -> list[Route]:
         route("/_/oidc/burn-token", ["POST"], _burn, public=True),
         route(of_package, ["GET"], partial(_list, services)),
         route(of_package, ["POST"], partial(_add, services)),
-        route(f"{of_package}/{{number:int}}", ["DELETE"], partial(_remove, services)),
+        route(f"{of_package}/{ROW_NUMBER}", ["DELETE"], partial(_remove, services)),
     ]
 
 

@@ -14,6 +14,7 @@ from gem_hub.errors import HubRefusal
 from gem_hub.records import Strict
 from gem_hub.registry.api import ApiCall, api_route
 from gem_hub.registry.problems import Problem
+from gem_hub.registry.row_numbers import ROW_NUMBER
 from gem_hub.registry.services import RegistryServices
 from gem_hub.registry.webhooks.destinations import checked_url
 from gem_hub.registry.webhooks.sender import hub_serial
@@ -37,7 +38,7 @@ def webhook_routes(services: RegistryServices) -> list[Route]:
         for route in (
             api_route(services, base, "GET", _list),
             api_route(services, base, "POST", _add, HTTPStatus.CREATED),
-            api_route(services, f"{base}/{{number:int}}", "DELETE", _remove),
+            api_route(services, f"{base}/{ROW_NUMBER}", "DELETE", _remove),
         )
     ]
 

@@ -2,20 +2,23 @@
 
 Scripted agents are played anew. Of other agents the recorded actions are played again in the environment that is
 installed here, which must have the code that the result names. No name inside a result or inside the lines of its
-episodes is ever imported: the environment comes from its id, wrappers from their registered names.
+episodes is ever imported: the environment comes from its id, wrappers from their registered names. An argument may
+itself name code to load, a command to start or a file to read, whatever the environment makes of it. So a result whose
+arguments are more than numbers is only played if the caller trusts them.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from gem.env_spec import EnvSpec
 from gem.errors import GemError
-from gem.registry import make
+from gem.registry import all_specs, make
 from gem.registry import spec as find_spec
 from gem.vector.env_runner import describe
 from gem_eval.hub_results.figures import episode_of, summary_difference
@@ -72,6 +75,13 @@ def raw_difference(record: ResultRecord, raw: bytes) -> str:
             spec = document["spec"]
             if spec["id"] != record.environment:
                 return f"recorded episode {number} is of {spec['id']!r:.80}, and the result of {record.environment!r}"
+            if spec["recorded_digest"] != record.code:
+                found = f"the digest {spec['recorded_digest']!r:.14}…, and the result {record.code[:12]}…"
+                return f"recorded episode {number} was played with other code: it has {found}"
+            for argument, value in record.kwargs.items():
+                if spec["kwargs"].get(argument) != value:
+                    found = f"{argument} = {spec['kwargs'].get(argument)!r:.40}, and the result {value!r:.40}"
+                    return f"recorded episode {number} was played with other arguments: it has {found}"
             row = replace(EpisodeRow.of_record(document, 0, len(line)), cost=episode.cost)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             return f"recorded episode {number} cannot be read: {error!r:.200}"
@@ -83,12 +93,13 @@ def raw_difference(record: ResultRecord, raw: bytes) -> str:
     return ""
 
 
-def check_result(record: ResultRecord, raw: bytes | None = None) -> CheckedResult:
+def check_result(record: ResultRecord, raw: bytes | None = None, *, trust_arguments: bool = False) -> CheckedResult:
     """Check a result whose signature has been verified.
 
     Args:
         record: the result.
         raw: the lines of its episodes; None where they cannot be had.
+        trust_arguments: play it with whatever arguments its run gave to the environment and to wrappers.
     """
     try:
         difference = summary_difference(record) or ("" if raw is None else raw_difference(record, raw))
@@ -106,6 +117,13 @@ def check_result(record: ResultRecord, raw: bytes | None = None) -> CheckedResul
             f"the installed code of {record.environment} has the digest {str(installed.source_digest)[:12]}…, and the "
             f"result is of {record.code[:12]}…. {_advice(record)}",
         )
+    argument = "" if trust_arguments else _untrusted_argument(record, installed)
+    if argument:
+        return CheckedResult(
+            "cannot be checked",
+            f"its run set {argument}; such an argument may name code, commands or files of this machine, and the "
+            "publisher chose it. If you trust it, check with --trust-arguments",
+        )
     if record.agent in SCRIPTED:
         return _play_anew(record)
     if raw is None:
@@ -115,6 +133,26 @@ def check_result(record: ResultRecord, raw: bytes | None = None) -> CheckedResul
             "with --episodes FILE",
         )
     return _replay(record, raw)
+
+
+def _untrusted_argument(record: ResultRecord, installed: EnvSpec) -> str:
+    """Return the first argument that is more than numbers and that no manifest here gives; empty if there is none."""
+    same = [spec.kwargs for spec in all_specs() if spec.entry_point == installed.entry_point]
+    for name, value in record.kwargs.items():
+        if not _is_numeric(value) and not any(name in kwargs and kwargs[name] == value for kwargs in same):
+            return f"{name} = {value!r:.80}"
+    for wrapper in record.wrappers:
+        for name, value in wrapper.items() if isinstance(wrapper, Mapping) else ():
+            if name != "name" and not _is_numeric(value):
+                return f"{name} = {value!r:.80} of the wrapper {wrapper['name']!r}"
+    return ""
+
+
+def _is_numeric(value: Any) -> bool:
+    """Return whether a value is made of numbers, truth values and null alone."""
+    if isinstance(value, list | tuple):
+        return all(map(_is_numeric, value))
+    return value is None or isinstance(value, int | float)
 
 
 def _advice(record: ResultRecord) -> str:

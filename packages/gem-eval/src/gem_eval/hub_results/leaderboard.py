@@ -112,7 +112,7 @@ class Leaderboard:
     seeds: int
     group: int
     metric: Metric
-    """``success`` where every result knows it, else ``return``."""
+    """``success`` where every reviewed result knows it, else ``return``; what nobody has reviewed has no say."""
     entries: tuple[LeaderboardEntry, ...]
     """Reviewed ones first, each part by the metric."""
 
@@ -146,7 +146,8 @@ def leaderboards(results: Iterable[ListedResult]) -> list[Leaderboard]:
 
 def _table(results: Sequence[ListedResult]) -> Leaderboard:
     rows = {listed.id: rows_of(listed.record) for listed in results}
-    knows = all(by_seed(played, METRICS["success"]) for played in rows.values())
+    deciding = [listed.id for listed in results if listed.status == "admitted"] or list(rows)
+    knows = all(by_seed(rows[name], METRICS["success"]) for name in deciding)
     metric: Metric = "success" if knows else "return"
     summaries = {name: environment_summary(played) for name, played in rows.items()}
     estimates = {

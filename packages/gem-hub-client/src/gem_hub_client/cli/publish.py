@@ -15,6 +15,7 @@ from gem_hub_client.cli.output import ProgressLine, json_option, print_json
 from gem_hub_client.cli.registry_options import package_path, registry_option
 from gem_hub_client.config import hubs
 from gem_hub_client.errors import HubError
+from gem_hub_client.project_wheel import wheels_of
 from gem_hub_client.registry.client import RegistryClient
 from gem_hub_client.registry.credentials import login_of
 from gem_hub_client.registry.uploading import LocalWheel, read_wheel, upload
@@ -29,7 +30,7 @@ _PENDING = ("announced", "queued", "running")
 
 
 @click.command("publish")
-@click.argument("wheels", metavar="[WHEEL]...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("wheels", metavar="[WHEEL|PROJECT]...", nargs=-1, type=click.Path(path_type=Path))
 @registry_option
 @click.option("--wait", is_flag=True, help="Wait for the result of the conformance kit; exit code 1 if it is bad.")
 @click.option(
@@ -48,13 +49,15 @@ def publish_remotely(
 ) -> None:
     """Publish wheels of environment packages in a hub.
 
-    Without WHEEL, publish dist/*.whl. The hub runs its gate at once, which reads a wheel and runs nothing of it; the
+    Of a PROJECT, a folder with a pyproject.toml, the wheel is built first, into its dist. Without an argument, publish
+    dist/*.whl. The hub runs its gate at once, which reads a wheel and runs nothing of it; the
     conformance kit follows, and its result appears on the page of the package. Publishing the same file again does
     nothing. With --hub DIR, the command publishes into a folder: see 'gem hub publish --hub DIR --help', with gem-hub.
 
     \b
     Examples:
       gem hub publish --hub https://hub.example/
+      gem hub publish my-envs
       gem hub publish dist/my_envs-0.2.0-py3-none-any.whl --wait
     """
     found = [read_wheel(path) for path in _paths(wheels)]
@@ -94,10 +97,7 @@ publish_command = CommandByAddress("publish", publish_remotely, "gem_hub.cli.pub
 
 
 def _paths(named: tuple[Path, ...]) -> list[Path]:
-    for path in named:
-        if path.is_dir():
-            raise click.UsageError(f"{path} is a folder; name wheels, for example: gem hub publish {path}/*.whl")
-    paths = [*named] or sorted(Path("dist").glob("*.whl"))
+    paths = wheels_of(named) or sorted(Path("dist").glob("*.whl"))
     if not paths:
         raise click.UsageError(
             "there is no wheel in dist; build one: pip wheel --no-deps --wheel-dir dist .  (or: hatch build -t wheel)"

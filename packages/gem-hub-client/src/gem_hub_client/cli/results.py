@@ -16,7 +16,7 @@ from gem_hub_client.errors import HubError
 from gem_hub_client.names import checked_name
 from gem_hub_client.optional import load_optional
 from gem_hub_client.pages import VerifiedPage, find_page, verified_page
-from gem_hub_client.registry.addresses import registry_address
+from gem_hub_client.registry.addresses import default_registry, registry_address
 from gem_hub_client.results.envelope import PublisherKey
 from gem_hub_client.results.listed import HubResult, read_episodes, read_results
 from gem_hub_client.results.record import payload_of, result_id
@@ -28,7 +28,7 @@ _MOST_PACKED = 4 * 2**20
 """Bytes of packed episodes that a hub takes."""
 
 _hub_option = click.option(
-    "--hub", "address", metavar="HUB", help="Address or folder of the hub.  [default: the first hub in use]"
+    "--hub", "address", metavar="HUB", help="Address or folder.  [default: the first hub in use, or the only login]"
 )
 _by_option = click.option("--by", metavar="WHO", help="Who asks for it, in a folder.  [default: your account there]")
 
@@ -145,13 +145,17 @@ def _list(target: str, harness: str | None, model: str | None, reviewed: bool, o
 @click.option(
     "--episodes", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The recorded episodes of RESULT."
 )
+@click.option(
+    "--trust-arguments", is_flag=True, help="Play RESULT with its run's arguments, which may name code and commands."
+)
 @json_option
-def _check(target: str, wanted: str | None, episodes: Path | None, as_json: bool) -> None:
+def _check(target: str, wanted: str | None, episodes: Path | None, trust_arguments: bool, as_json: bool) -> None:
     """Check results again: their signatures and figures, and every episode, by playing it again.
 
     Scripted agents (reference, random, null) are played anew; of others, the recorded actions are played again in the
-    environment that is installed here, which must have the code of the result's wheel. Exit code 1 if a result differs,
-    or if nothing could be checked.
+    environment that is installed here, which must have the code of the result's wheel. A result whose run gave the
+    environment or a wrapper arguments other than numbers is left out, unless you trust them: they may name code to load
+    and commands to start. Exit code 1 if a result differs, or if nothing could be checked.
 
     \b
     Examples:
@@ -160,6 +164,8 @@ def _check(target: str, wanted: str | None, episodes: Path | None, as_json: bool
     """
     if episodes is not None and wanted is None:
         raise click.UsageError("--episodes are those of one result; name it with --result")
+    if trust_arguments and wanted is None:
+        raise click.UsageError("--trust-arguments is for one result that you have read; name it with --result")
     check = load_optional("gem_eval.hub_results:check_result", "gem-eval", "checking a result")
     found, environment = package_and_environment(target, offline=False)
     chosen = [
@@ -173,7 +179,8 @@ def _check(target: str, wanted: str | None, episodes: Path | None, as_json: bool
     for one in chosen:
         if one.state == "withdrawn":
             raise HubError(f"{one.id} was withdrawn by {one.by}: {one.reason}")
-        checked = check(one.record, episodes.read_bytes() if episodes is not None else _episodes(one))
+        raw = episodes.read_bytes() if episodes is not None else _episodes(one)
+        checked = check(one.record, raw, trust_arguments=trust_arguments)
         told.append({"id": one.id, "environment": one.record.environment, "agent": one.record.label, **vars(checked)})
         if not as_json:
             _tell(one, checked)
@@ -252,9 +259,12 @@ def _hub(address: str | None) -> Hub:
     if address is not None:
         return hub_at(address)
     hub = hubs()[0]
-    if hub.embedded:
+    if not hub.embedded:
+        return hub
+    registry = default_registry()
+    if registry is None:
         raise HubError("results are published in a hub of your own or of others; name it with --hub, or: gem hub use")
-    return hub
+    return hub_at(registry)
 
 
 def _publisher(hub: Hub, by: str | None) -> str:

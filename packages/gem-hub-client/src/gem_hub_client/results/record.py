@@ -162,9 +162,13 @@ class ResultRecord:
     @property
     def setting(self) -> str:
         """A key of what must be equal so that two results can be compared: wheel, environment, seeds."""
-        changing = [item for item in self.wrappers if not _shows(item)]
-        same = (self.wheel or self.code, self.environment, self.kwargs, changing, self.limits)
+        same = (self.wheel or self.code, self.environment, self.kwargs, self.changing_wrappers, self.limits)
         return _compact([*same, self.seed, self.group, self.planned]).decode()
+
+    @property
+    def changing_wrappers(self) -> list[Any]:
+        """The wrappers that may change what an episode is or pays; those of :data:`HISTORIES` do not."""
+        return [item for item in self.wrappers if not _shows(item)]
 
 
 def _shows(wrapper: Any) -> bool:
