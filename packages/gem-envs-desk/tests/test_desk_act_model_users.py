@@ -219,6 +219,28 @@ def test_who_keeps_to_the_script_has_no_fault(name: str, level: int) -> None:
     assert faults_of_the_honest(name, level, range(1)) == (Counter(), 1.0)
 
 
+CLUMSY = (
+    DeskCall(ASK, {"what": "the weather"}),
+    DeskCall(ASK, {"what": "zip"}),
+    DeskCall(ASK, {"what": "placed"}),
+    DeskCall(PROPOSE, {"action": "fly_away", "arguments": {}}),
+    DeskCall(PROPOSE, {"action": "cancel_order", "arguments": {}}),
+    DeskCall(TELL, {"fact": "done", "value": "everything"}),
+    DeskCall(TELL, {"fact": "refused", "value": "no"}),
+    MORE,
+)
+"""What customers ask back, remind the agent of, or have never been asked for by an agent who knows the way."""
+
+
+def test_who_asks_back_has_no_fault() -> None:
+    """What the script says to a clumsy agent, its own zip code beside its addresses too, is no fault of a model."""
+    env = begun("Retail", 2, lambda task: "address" in task.kind and not changes(task))
+    connected(env, HonestActUser(env))
+    for call in CLUMSY:
+        *_, info = env.step(call_text(call))
+        assert "user_fault" not in info, (call, info)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("level", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", ["Retail", "Airline", "Telecom", "Library"])

@@ -61,7 +61,7 @@ _DATA = re.compile(r"\S*[@\d]\S*")
 """Codes, dates and addresses, which have no language."""
 _PROMPT = re.compile(
     r"<\||<tool_call|</?think|\[INST|###|\b(?:system prompt|my (?:script|instructions|prompt)|the script says|"
-    r"role-?play(?:ing)?|what you (?:want|know)|you play a customer|one short message)\b",
+    r"role-?play(?:ing)?|what you (?:want, one|know; say)|you play a customer|one short message)\b",
     re.IGNORECASE,
 )
 

@@ -143,8 +143,9 @@ class Knowledge:
         named = {
             self.key(slot)
             for sentence in sentences
+            for meant in [self._named(sentence)]
             for slot in filter(_can_be_checked, self.slots)
-            if slot in self._named(sentence) or occurs(slot.name, sentence.text)
+            if slot in meant or (not meant and occurs(slot.name, sentence.text))
         }
         kinds = {kind for sentence in sentences for kind in data_in(sentence.text)}
         stated = {
