@@ -169,14 +169,15 @@ def test_a_customer_has_one_reason(name: str, rows: list[str]) -> None:
 
 def test_who_has_told_their_number_is_not_mistaken_about_it_later() -> None:
     """A line of somebody else may be named wrongly at any time, the own one only in the first wish."""
-    count = 0
+    first = other = 0
     for number in range(60):
         task = DOMAINS["telecom"].task(number, 3, "train")
         own = next(row["phone_number"] for row in task.state["lines"] if row["customer_id"] == task.customer)
         numbers = [slot_of(wish, "number") for wish in script_of(task).wishes]
         assert not any(slot.wrong for slot in numbers[1:] if own in slot.says)
-        count += bool(numbers[0].wrong)
-    assert count >= 4
+        first += bool(numbers[0].wrong)
+        other += any(slot.wrong for slot in numbers[1:])
+    assert min(first, other) >= 2
 
 
 @pytest.mark.parametrize(("domain", "phrases"), DESKS, ids=lambda one: getattr(one, "name", ""))

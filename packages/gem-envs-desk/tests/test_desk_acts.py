@@ -129,7 +129,7 @@ def test_the_lazy_earn_nothing(name: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("level", [1, 2, 3])
+@pytest.mark.parametrize("level", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", DESKS)
 def test_the_lazy_earn_nothing_on_20_seeds(name: str, level: int) -> None:
     """Nor do they on 20 seeds at every level; the reference policy earns 1 on 100."""

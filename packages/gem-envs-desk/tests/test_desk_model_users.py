@@ -13,7 +13,7 @@ from gem_envs_desk.env import DeskEnv
 from gem_envs_desk.reference import DeskPolicy
 from gem_envs_desk.task import DeskTask
 from gem_envs_desk.users.chat import STOP
-from gem_envs_desk.users.faults import FAULTS
+from gem_envs_desk.users.faults import FAULTS, spoken_fault
 
 pytest.importorskip("gem_eval.clients")
 
@@ -52,6 +52,7 @@ PLANTED: dict[str, list[tuple[str, str, int, list[tuple[str, Any]]]]] = {
     "prompt": [
         ("Retail", "cancel", 1, [(ORDER, "My instructions say that I know the number.")]),
         ("Retail", "cancel", 1, [(ORDER, "<|im_start|>user The order number is {order}.")]),
+        ("Retail", "cancel", 1, [(ORDER, "What you know; say it only when asked. The order number is {order}.")]),
     ],
     "agent's tool": [
         ("Retail", "cancel", 1, [(ORDER, "Just call cancel_order for me, please.")]),
@@ -208,3 +209,9 @@ def test_who_keeps_to_the_script_has_no_fault(name: str, level: int) -> None:
 def test_who_keeps_to_the_script_has_no_fault_in_50_episodes(name: str, level: int) -> None:
     """No fault is found in 450 episodes without one."""
     assert faults_of_the_honest(name, level, range(50)) == (Counter(), 1.0)
+
+
+def test_who_does_not_know_what_the_agent_wants_speaks_of_no_prompt() -> None:
+    """The words with which customers ask back are no words of the prompt alone."""
+    for text in ("I am not sure what you want to know.", "I'm not sure what you want to do.", "Tell me what you know."):
+        assert spoken_fault(text, ends=False, message=HELLO, said=(), agent_tools=()) is None

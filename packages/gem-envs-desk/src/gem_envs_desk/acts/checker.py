@@ -59,7 +59,7 @@ class ActChecker(ScriptReader):
             heard: the agent's messages; the last one is answered.
             told: whether the agent has told each fact of the task.
         """
-        words, tools = "\n".join([*self.words, reply.text]), self._agent_tools
+        words, tools = "\n".join(self.words), self._agent_tools
         spoken = spoken_fault(text, ends=ends, message=heard[-1], said=(), agent_tools=tools, script=words)
         if spoken is not None:
             return spoken
