@@ -87,6 +87,10 @@ PLANTED: dict[str, list[tuple[str, str, int, list[tuple[str, Any]]]]] = {
         ("Retail", "cancel", 1, [("Shall I return the item for you?", "Sure, go ahead.")]),
         ("Airline", "rebook", 1, [("I'd book you on 2026-05-30. Shall I proceed?", "Yes, that is right.")]),
     ],
+    "withheld": [
+        ("Retail", "cancel", 1, [(E_MAIL, "Why do you need that?"), (ORDER, "It is the one of last week.")]),
+        ("Airline", "upgrade", 1, [("What is the booking code?", "Hm."), ("One moment.", "Fine."), (E_MAIL, "Later.")]),
+    ],
     "unasked deed": [("Telecom", "airplane mode", 1, [("One moment, please.", ("{call}", "I have looked."))])],
     "claimed deed": [("Telecom", "airplane mode", 1, [("Please turn airplane mode off.", "I have turned it off.")])],
     "early end": [
@@ -173,8 +177,19 @@ def _filled(answer: Any, known: dict[str, str]) -> Any:
 
 
 def test_every_kind_is_planted() -> None:
-    """No kind of fault is without a turn that has it; who answers free text may be vague, so nothing is withheld."""
-    assert set(PLANTED) == set(FAULTS) - {"withheld"}
+    """No kind of fault is without a turn that has it."""
+    assert set(PLANTED) == set(FAULTS)
+
+
+def test_one_question_may_be_evaded() -> None:
+    """Who asks back and then answers keeps to the script, however often."""
+    env = played("Retail", "cancel", 1)
+    email = known_of(env.current)["email"]
+    answers = ["Why do you need that?", f"It is {email}.", "Again?", f"It is {email}."]
+    connected(env, lambda messages: answers[len(messages) // 2 - 2])
+    for _ in answers:
+        *_, info = env.step(E_MAIL)
+        assert "user_fault" not in info, info
     assert len(FAULTS) >= 12
 
 

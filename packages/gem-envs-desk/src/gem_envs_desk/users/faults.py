@@ -54,7 +54,7 @@ _AGENTS_PART = re.compile(
     r"request|account|line|flight|reservation|case|identity|details)\b|\b(?:can|could|may) i have your\b|"
     r"\bplease (?:provide|confirm|share) your\b|\bthank you for (?:contacting|calling|reaching)\b|"
     r"\banything else (?:that )?(?:i|we) can\b|\bi(?:'m| am) (?:unable|not able) to (?:do|help|assist|access|provide|"
-    r"process|share)\b",
+    r"process|send|share)\b",
     re.IGNORECASE,
 )
 _DATA = re.compile(r"\S*[@\d]\S*")

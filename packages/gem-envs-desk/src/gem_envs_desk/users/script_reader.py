@@ -14,7 +14,7 @@ from gem_envs_desk.users.stated import data_in, own_choices, own_data, stated_ch
 
 __all__ = ["ScriptReader", "conveys", "reveals"]
 
-_NO_CLAIM = re.compile(r"\b(?:no|not|never|neither|nor|instead|rather than|sorry|made a mistake)\b|n't\b")
+_NO_CLAIM = re.compile(r"\b(?:no|not|never|neither|nor|instead|rather than|sorry|made a mistake|my mistake)\b|n't\b")
 """In sentences that do not say what the user wants."""
 _CLAIMS = re.compile(
     r"(?<!that )\bi(?:'ve| have| just)? (?:now |just )?"
