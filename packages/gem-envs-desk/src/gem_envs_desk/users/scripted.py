@@ -254,6 +254,8 @@ class ScriptedUser:
             for amount in amounts_in(sentence.text)
         }
         if amounts:
+            if amounts & self._new_amounts:
+                return f"{_IF_RIGHT} {self._wish_words()}"
             if not self.amounts:
                 return _NO_FIGURE
             return _RIGHT if amounts <= set(self.amounts) else _OTHER_FIGURE
