@@ -192,3 +192,18 @@ def test_no_wish_begins_with_a_word_for_what_has_not_been_named(domain: ActDomai
     assert sentences
     for text in sentences:
         assert not _UNNAMED.search(text), text
+
+
+def test_who_will_not_pay_agrees_to_no_bill() -> None:
+    """A customer who wants data for nothing says no to their price and to a request for a payment."""
+    count = 0
+    for user, wish in wishes("telecom", 2, range(40)):
+        if user.aims[user.wish].grounds != ("not for nothing",):
+            continue
+        number = slot_of(wish, "number").says.split()[-1].rstrip(".")
+        paid = {"phone_number": number, "gigabytes": 2.0, "price": 10.0}
+        for call in (DeskCall("request_payment", {"bill_id": "B12345"}), DeskCall("add_data", paid)):
+            assert not user.answer(proposal(call)).agrees
+        assert user.answer(proposal(DeskCall("add_data", {**paid, "price": 0.0}))).agrees
+        count += 1
+    assert count >= 2

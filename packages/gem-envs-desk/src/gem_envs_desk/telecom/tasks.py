@@ -108,11 +108,12 @@ class _Repairs(RequestMaker[Network]):
         )
 
     def agreed(self, price: float) -> tuple[DeskCall, ...]:
-        """Return what a customer agrees to who cannot see the line, and pays so much for data."""
+        """Return what a customer agrees to who cannot see the line, and pays so much for data; 0 for nothing at all."""
         line = {"phone_number": self.number}
         roaming = [called("enable_roaming", **line)] if self.phone["is_abroad"] else []
         add = called("add_data", **line, gigabytes=2.0, price=price)
-        return (called("request_payment", bill_id=""), called("resume_line", **line), add, *roaming)
+        request = [called("request_payment", bill_id="")] if price else []
+        return (*request, called("resume_line", **line), add, *roaming)
 
     def use_up(self) -> DeskCall:
         """Use the data of the month up, and return the call that adds some."""

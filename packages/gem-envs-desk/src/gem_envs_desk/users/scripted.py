@@ -216,6 +216,9 @@ class ScriptedUser:
     def _confirmation(self, heard: Heard, known: Knowledge) -> str:
         """Return the answer to a request for permission: a yes to what is named, and is what the user wants."""
         wish, placed = self._present, known.placed(heard)
+        declined = known.declined(heard)
+        if declined is not None:
+            return self._answer(known, declined)
         if placed.strange:
             return f"{_WHICH_DEED} {self._wish_words()}"
         if wish.change and not self.changed:
@@ -242,6 +245,9 @@ class ScriptedUser:
         if self._present.change and not self.changed and known.states_change(heard):
             self.changed = True
             return self._present.change
+        declined = known.declined(heard)
+        if declined is not None:
+            return self._answer(known, declined)
         if self._new_amounts and known.placed(heard).has_money:
             return f"{_IF_RIGHT} {self._wish_words()}"
         return _RIGHT
