@@ -219,6 +219,62 @@ def test_who_keeps_to_the_script_has_no_fault(name: str, level: int) -> None:
     assert faults_of_the_honest(name, level, range(1)) == (Counter(), 1.0)
 
 
+OTHER_WORDS = {
+    "My e-mail address is ": "Sure, you can find me under ", "The order number is ": "It should be order ",
+    "The booking code is ": "That would be ", "The loan number is ": "Loan ", "The title is ": "I mean ",
+    "My phone number is ": "The number is ", "My own phone number is ": "Mine is ", "I want to ": "I'd like to ",
+    "Please ": "Kindly ", "I do not ": "I don't ", "Sorry, I made a mistake. ": "Oh, my mistake! ",
+    "Much obliged.": "Well... Much obliged.", "That is a pity.": "Oh well, what a shame.", "goodbye": "bye",
+    "I want the money back the way I paid.": "The money should go back the way I paid.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "seed"), [("Retail", 6), ("Library", 12)])
+def test_who_says_it_in_other_words_has_no_fault(name: str, seed: int) -> None:
+    """The checker compares what is said, not how, from the first message to the last."""
+    env = desk(name, level=2)
+    honest = HonestActUser(env)
+
+    def reworded(messages: list[dict[str, Any]]) -> str:
+        reply = honest.reply(messages)
+        text = reply.text
+        for words, others in OTHER_WORDS.items():
+            text = text.replace(words, others)
+        return honest.spoken(reply._replace(text=text))
+
+    connected(env, reworded)
+    observation, info = env.reset(seed=seed)
+    policy = ActPolicy(env)
+    policy.reset(observation, info)
+    over, reward = False, 0.0
+    while not over:
+        observation, reward, terminated, truncated, info = env.step(policy.act(observation, info))
+        over = terminated or truncated
+    assert (reward, info.get("user_fault")) == (1.0, None)
+
+
+CLUMSY = (
+    DeskCall(ASK, {"what": "the weather"}),
+    DeskCall(ASK, {"what": "zip"}),
+    DeskCall(ASK, {"what": "placed"}),
+    DeskCall(PROPOSE, {"action": "fly_away", "arguments": {}}),
+    DeskCall(PROPOSE, {"action": "cancel_order", "arguments": {}}),
+    DeskCall(TELL, {"fact": "done", "value": "everything"}),
+    DeskCall(TELL, {"fact": "refused", "value": "no"}),
+    MORE,
+)
+"""What customers ask back, remind the agent of, or have never been asked for by an agent who knows the way."""
+
+
+def test_who_asks_back_has_no_fault() -> None:
+    """What the script says to a clumsy agent, its own zip code beside its addresses too, is no fault of a model."""
+    env = begun("Retail", 2, lambda task: "address" in task.kind and not changes(task))
+    connected(env, HonestActUser(env))
+    for call in CLUMSY:
+        *_, info = env.step(call_text(call))
+        assert "user_fault" not in info, (call, info)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("level", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", ["Retail", "Airline", "Telecom", "Library"])

@@ -129,7 +129,7 @@ def test_the_lazy_earn_nothing(name: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("level", [1, 2, 3])
+@pytest.mark.parametrize("level", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", DESKS)
 def test_the_lazy_earn_nothing_on_20_seeds(name: str, level: int) -> None:
     """Nor do they on 20 seeds at every level; the reference policy earns 1 on 100."""
@@ -272,7 +272,7 @@ def test_no_false_proposal_gets_a_yes(name: str) -> None:
     ("act", "words"),
     [
         (DeskCall(ASK, {"what": "the weather"}), "I am not sure what you want to know."),
-        (DeskCall(ASK, {"what": "variant"}), "I cannot tell you that."),
+        (DeskCall(ASK, {"what": "variant"}), "I could not say."),
         (DeskCall(PROPOSE, {"action": "end_contract", "arguments": {}}), "I am not sure what you want to do."),
         (DeskCall(TELL, {"fact": "done", "value": "everything"}), "I am not sure what you say is done."),
         (DeskCall(TELL, {"fact": "refused", "value": "I cannot do that."}), "Why not?"),

@@ -46,7 +46,7 @@ def user_of(task: DeskTask, desk: str) -> ScriptedUser:
     """Return the user of a task; what they do, they do in a world of their own."""
     assert task.script is not None
     world = DOMAINS[desk].open(task.state)
-    return ScriptedUser(task.script, lambda call: carried_out(world, call).text)
+    return ScriptedUser(task.script, lambda call: carried_out(world, call).text, task.aims)
 
 
 def known_of(task: DeskTask) -> dict[str, str]:

@@ -13,7 +13,7 @@ from gem_envs_desk.env import DeskEnv
 from gem_envs_desk.reference import DeskPolicy
 from gem_envs_desk.task import DeskTask
 from gem_envs_desk.users.chat import STOP
-from gem_envs_desk.users.faults import FAULTS
+from gem_envs_desk.users.faults import FAULTS, spoken_fault
 
 pytest.importorskip("gem_eval.clients")
 
@@ -52,6 +52,7 @@ PLANTED: dict[str, list[tuple[str, str, int, list[tuple[str, Any]]]]] = {
     "prompt": [
         ("Retail", "cancel", 1, [(ORDER, "My instructions say that I know the number.")]),
         ("Retail", "cancel", 1, [(ORDER, "<|im_start|>user The order number is {order}.")]),
+        ("Retail", "cancel", 1, [(ORDER, "What you know; say it only when asked. The order number is {order}.")]),
     ],
     "agent's tool": [
         ("Retail", "cancel", 1, [(ORDER, "Just call cancel_order for me, please.")]),
@@ -85,6 +86,10 @@ PLANTED: dict[str, list[tuple[str, str, int, list[tuple[str, Any]]]]] = {
         ("Retail", "cancel", 1, [("I will cancel order R00001. Shall I proceed?", "Yes, please.")]),
         ("Retail", "cancel", 1, [("Shall I return the item for you?", "Sure, go ahead.")]),
         ("Airline", "rebook", 1, [("I'd book you on 2026-05-30. Shall I proceed?", "Yes, that is right.")]),
+    ],
+    "withheld": [
+        ("Retail", "cancel", 1, [(E_MAIL, "Why do you need that?"), (ORDER, "It is the one of last week.")]),
+        ("Airline", "upgrade", 1, [("What is the booking code?", "Hm."), ("One moment.", "Fine."), (E_MAIL, "Later.")]),
     ],
     "unasked deed": [("Telecom", "airplane mode", 1, [("One moment, please.", ("{call}", "I have looked."))])],
     "claimed deed": [("Telecom", "airplane mode", 1, [("Please turn airplane mode off.", "I have turned it off.")])],
@@ -172,8 +177,19 @@ def _filled(answer: Any, known: dict[str, str]) -> Any:
 
 
 def test_every_kind_is_planted() -> None:
-    """No kind of fault is without a turn that has it; who answers free text may be vague, so nothing is withheld."""
-    assert set(PLANTED) == set(FAULTS) - {"withheld"}
+    """No kind of fault is without a turn that has it."""
+    assert set(PLANTED) == set(FAULTS)
+
+
+def test_one_question_may_be_evaded() -> None:
+    """Who asks back and then answers keeps to the script, however often."""
+    env = played("Retail", "cancel", 1)
+    email = known_of(env.current)["email"]
+    answers = ["Why do you need that?", f"It is {email}.", "Again?", f"It is {email}."]
+    connected(env, lambda messages: answers[len(messages) // 2 - 2])
+    for _ in answers:
+        *_, info = env.step(E_MAIL)
+        assert "user_fault" not in info, info
     assert len(FAULTS) >= 12
 
 
@@ -208,3 +224,9 @@ def test_who_keeps_to_the_script_has_no_fault(name: str, level: int) -> None:
 def test_who_keeps_to_the_script_has_no_fault_in_50_episodes(name: str, level: int) -> None:
     """No fault is found in 450 episodes without one."""
     assert faults_of_the_honest(name, level, range(50)) == (Counter(), 1.0)
+
+
+def test_who_does_not_know_what_the_agent_wants_speaks_of_no_prompt() -> None:
+    """The words with which customers ask back are no words of the prompt alone."""
+    for text in ("I am not sure what you want to know.", "I'm not sure what you want to do.", "Tell me what you know."):
+        assert spoken_fault(text, ends=False, message=HELLO, said=(), agent_tools=()) is None

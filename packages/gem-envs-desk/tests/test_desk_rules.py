@@ -348,3 +348,14 @@ def test_the_judge_names_what_has_not_been_told() -> None:
             judge.says(SpeechAct(TELL, name, value), wish)
             assert f"facts: {name} of wish {wish + 1} not told" not in judge.reasons()
     assert judge.reasons() == ["settled: the customer has not said goodbye"]
+
+
+def test_the_judge_names_twenty_reasons() -> None:
+    """However many there are, of one predicate or of several, so that ``info`` stays small."""
+    domain = DOMAINS[0]
+    task = domain.task(0, 3, "train")
+    owned = Ownership(domain.schema, task.state)
+    judge = ConversationJudge(task, domain.acts, lambda: owned, policy=domain.policy, opening="")
+    for count in range(30):
+        judge.says(SpeechAct(TELL, "refund", 1000.5 + count), 0)
+    assert len(judge.broken["facts"]) == len(judge.reasons()) == 20

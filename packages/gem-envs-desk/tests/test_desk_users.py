@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from stand_in_users import HonestUser, connected
 
 import gem
 from gem_envs_desk.env import DeskEnv
@@ -46,14 +47,14 @@ def user() -> ScriptedUser:
         (["Your order number R12345 is fine. Shall I proceed?"], "No, I would rather stay."),
         (
             ["Shall I proceed?", "Shall I proceed?"],
-            "Please do just what I have asked for. As I said: No, I would rather stay.",
+            "Please do just what I have asked for. Nowhere.",
         ),
         (["Shall I proceed?", "To which address do you want it?"], "Nowhere."),
         (["What address?"], "To Elm Street."),
         (["Please turn the lamp off."], "(lamp used)"),
         (["The lamp is off."], "All right."),
         (["Which lamp?"], "I am not sure what you need from me. I want to move."),
-        (["Shall I proceed?", "Which?"], "I am not sure what you need from me. As I said: No, I would rather stay."),
+        (["Shall I proceed?", "Which?"], "I am not sure what you need from me. Nowhere."),
         (["What is your date of birth?"], "I cannot tell you that."),
         (["Is there anything else?"], "You have not told me anything about it yet."),
         (["That is done. Is there anything else?"], "Yes, there is. I want a present."),
@@ -93,14 +94,10 @@ def desk(name: str, answers: Callable[[list[dict[str, Any]]], Any]) -> DeskEnv:
     return env
 
 
-def customer(messages: list[dict[str, Any]]) -> str:
-    """Answer as a customer does who has nothing more to say."""
-    return "###STOP###" if "anything else" in messages[-1]["content"] else f"Yes, that is {'so, ' * len(messages)}so."
-
-
 def test_a_model_can_be_the_user() -> None:
     """The model sees the script, talks in turn, and ends the episode, which is graded as ever."""
-    env = desk("desk:Airline-v0", customer)
+    env = desk("desk:Airline-v0", str)
+    connected(env, HonestUser(env))
     for seed in range(4):
         observation, info = env.reset(seed=seed)
         script = env.current.script

@@ -47,6 +47,10 @@ class Phrases:
         text = _BLANKS.sub(" ", self._expanded(rng, name, values)).strip()
         return _SENTENCE.sub(lambda found: found[1] + found[2].upper(), text)
 
+    def row(self, name: str) -> tuple[str, ...]:
+        """Return the alternatives of a row."""
+        return self._rows[name]
+
     def texts(self) -> Iterator[str]:
         """Yield all alternatives."""
         for row in self._rows.values():

@@ -49,10 +49,14 @@ def desk_phrases(table: Mapping[str, Sequence[str]]) -> Phrases:
 
 
 class Words(NamedTuple):
-    """How a wish is raised: a row of phrases, and what it names."""
+    """How a wish is raised where words vary: a row of phrases, and what it names."""
 
     row: str = ""
     values: Mapping[str, str] = {}
+    slots: tuple[Slot, ...] = ()
+    """What the customer says of it when asked, in place of slots of the same names."""
+    reasons: tuple[str, ...] = ()
+    """Rows of reasons; the customer who raises the wish with one of them has no other."""
 
 
 NO_WORDS = Words()
@@ -155,9 +159,12 @@ def _worded(rng: Random, requests: Sequence[DeskRequest], phrases: Phrases) -> l
         draws = (phrases.drawn(rng, row, values) for _ in range(_MOST_DRAWS))
         says = next(text for text in draws if text not in said)
         said.add(says)
-        wish = request.wish
+        wish, own = request.wish, [*request.words.slots]
+        given = next((one for row in request.words.reasons for one in phrases.row(row) if one and one in says), "")
+        own += [replace(slot, says=given) for slot in wish.slots if given and slot.name == "reason"]
+        slots = (*(slot for slot in wish.slots if slot.name not in {one.name for one in own}), *own)
         # What the customer answers to an agent who asks for the wish itself is the wish.
-        slots = tuple(replace(slot, says=says) if slot.says == wish.says else slot for slot in wish.slots)
+        slots = tuple(replace(slot, says=says) if slot.says == wish.says else slot for slot in slots)
         change = wish.change
         if change and f"{row}_change" in phrases:
             change = phrases.drawn(rng, f"{row}_change", values)

@@ -26,6 +26,7 @@ from gem_envs_desk.acts.language import (
 )
 from gem_envs_desk.task import CASE, Aim, DeskCall, Hand, Slot, UserScript, Wish
 from gem_envs_desk.users.faults import UserFault
+from gem_envs_desk.users.stated import has_time
 
 __all__ = ["ActReply", "ActUser"]
 
@@ -35,6 +36,8 @@ _LONGEST_ANSWER = 100
 """Characters of a value that is told."""
 _WORDS: dict[str, Any] = read_table(__file__, "answers.toml")
 _FLAGS = ("changed", "refused")
+_WISH = "wish"
+"""The topic that asks for the wish itself."""
 
 
 class ActReply(NamedTuple):
@@ -133,11 +136,14 @@ class ActUser:
         topic = plain_words(act.name)
         if topic == plain_words(ANYTHING_ELSE):
             return self._closing()
+        if topic not in map(plain_words, self.acts.topics):
+            return ActReply(_WORDS["what"], is_wasted=True)
         slots = (*self._present.slots, *self.script.slots)
         slot = next((slot for slot in slots if plain_words(slot.name) == topic), None)
+        if slot is None and topic == _WISH:
+            slot = Slot(_WISH, (), self._present.says)
         if slot is None:
-            is_known = topic in map(plain_words, self.acts.topics)
-            return ActReply(_WORDS["not_known"] if is_known else _WORDS["what"], is_wasted=True)
+            return ActReply(_WORDS["not_known"], is_wasted=True)
         key = slot.name if slot in self.script.slots else f"{self.wish}: {slot.name}"
         count = self.asked[key] = self.asked.get(key, 0) + 1
         return ActReply(self._known(slot, count), is_wasted=count > _MOST_ALIKE)
@@ -145,8 +151,11 @@ class ActUser:
     def _known(self, slot: Slot, count: int) -> str:
         if slot.wrong and count == 1:
             return slot.wrong
-        truth = slot.after_change if slot.after_change and self.changed else slot.says
+        truth = self._words() if slot.name == _WISH else self._truth(slot)
         return f"Sorry, I made a mistake. {truth}" if slot.wrong and count == 2 else truth
+
+    def _truth(self, slot: Slot) -> str:
+        return slot.after_change if slot.after_change and self.changed else slot.says
 
     def _proposed(self, act: SpeechAct) -> ActReply:
         action, arguments = act.name.strip(), act.value
@@ -160,7 +169,7 @@ class ActUser:
         wanted = [call for call in self._wanted(wish, aim) if call.tool == action]
         if not wanted:
             return ActReply(f"{_WORDS['not_that']} {self._words()}", is_wasted=True)
-        if not any(set(call.arguments) == set(arguments) for call in wanted):
+        if "" in arguments.values() or not any(set(call.arguments) == set(arguments) for call in wanted):
             return ActReply(_WORDS["whole_action"], is_wasted=True)
         if not any(self._judged(action, call.arguments) == self._judged(action, arguments) for call in wanted):
             return ActReply(f"{_WORDS['not_that']} {self._words()}", is_wasted=True)
@@ -216,7 +225,9 @@ class ActUser:
         kind = self.acts.facts.get(fact)
         if kind is None:
             return ActReply(_WORDS["how_much"], is_wasted=True)
-        is_clear = exact_number(value) is not None if kind.wants == "amount" else 0 < len(str(value)) <= _LONGEST_ANSWER
+        is_clear = {"amount": exact_number(value) is not None, "time": has_time(str(value).casefold())}.get(
+            kind.wants, 0 < len(str(value)) <= _LONGEST_ANSWER
+        )
         return self._learns(kind.wants, "answer") if is_clear else ActReply(_WORDS["how_much"], is_wasted=True)
 
     def _learns(self, *wants: str) -> ActReply:
@@ -269,12 +280,15 @@ class ActUser:
         if self._present.test is not None:
             wants += [want for hand in self.script.hands if self.asked.get(hand.call.tool) for want in hand.wants]
         missing = [want for want in wants if want not in self.told]
+        if missing[:1] == ["deed"] and not any(self.asked.get(f"{self.wish}: {tool}") for tool in self.acts.writes):
+            return self._words()  # nothing has been proposed that could be done by now
         return str(_WORDS["missing"][missing[0]]) if missing else ""
 
     def _words(self) -> str:
         """Return what the customer wants."""
         wish = self._present
         if self.changed:
-            return f"As I said: {wish.change}"
+            changed = (slot.after_change for slot in wish.slots if slot.after_change)
+            return next(changed, f"As I said: {wish.change}")
         is_again = any(other.says == wish.says for other in self.script.wishes[: self.wish])
         return wish.again if wish.again and is_again else wish.says

@@ -169,7 +169,9 @@ class PassengerRequests(RequestMaker[Airline]):
             Slot("bags", ("how many", "number of bags", "bags", "luggage", "in total", "in all"), says, extra=True),
             self.reason("I have a lot to carry."),
         )
-        wish, words = self._wish(says, booking, refused=wanted > 4, slots=slots), Words("bags", {"count": str(wanted)})
+        wish = self._wish(says, booking, refused=wanted > 4, slots=slots)
+        in_all = Slot("bags", (), f"{wanted} bags in all.", extra=True)
+        words = Words("bags", {"count": str(wanted)}, (in_all,), ("luggage",))
         code = booking["booking_code"]
         if wanted > 4:
             naive = (called("set_bags", booking_code=code, bags=4, charge=naive_charge - _BAG),)

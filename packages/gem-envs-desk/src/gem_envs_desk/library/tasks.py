@@ -60,7 +60,7 @@ class ReaderRequests(RequestMaker[Library]):
         naive = (called("renew", loan_id=loan["loan_id"], due_on=later(TODAY.isoformat(), _RENEWAL)),)
         facts = (ToldFact(due_on, 0, "It is due on", "due date"),)
         slots = (self.record_slot(loan["loan_id"]), self.reason("I have not finished it."))
-        wish, words = Wish("", slots=slots, wants=("deed", "answer")), Words("renew", {"title": title["name"]})
+        wish, words = Wish("", slots=slots, wants=("deed", "answer")), _words("renew", title)
         return self.decided(
             "renew", wish, reasons, gold, naive=naive, facts=facts, subject=loan["loan_id"], words=words
         )
@@ -137,8 +137,8 @@ class ReaderRequests(RequestMaker[Library]):
             return (called("report_lost", loan_id=loan["loan_id"], charge=amount),)
 
         slots = (self.record_slot(loan["loan_id"]), self.reason("I must have left it on the train."))
-        wish = Wish("", slots=slots, wants=("deed", "amount"))
-        facts, words = (ToldFact(charge, 0, "It costs", "charge"),), Words("lost", {"title": title["name"]})
+        wish, words = Wish("", slots=slots, wants=("deed", "amount")), _words("lost", title, "gone")
+        facts = (ToldFact(charge, 0, "It costs", "charge"),)
         return DeskRequest("lost", wish, reported(charge), facts, reported(other), words=words)
 
     def due(self) -> DeskRequest:
@@ -147,7 +147,7 @@ class ReaderRequests(RequestMaker[Library]):
         loan = self.content.add_loan(self.customer, title, -self.rng.randint(36, 42), 0)
         wish = Wish("", slots=(self.record_slot(loan["loan_id"]),), wants=("answer",))
         facts = (ToldFact(loan["due_on"], 0, "It is due on", "due date"),)
-        gold, words = (called("get_loan", loan_id=loan["loan_id"]),), Words("due", {"title": title["name"]})
+        gold, words = (called("get_loan", loan_id=loan["loan_id"]),), _words("due", title)
         return DeskRequest("due date", wish, gold, facts, words=words)
 
     def stranger(self) -> DeskRequest:
@@ -157,8 +157,7 @@ class ReaderRequests(RequestMaker[Library]):
         slots = (self.known_slot(loan["loan_id"]), self.reason("I have not finished it."))
         wish = Wish("", protest=self.protest(True), slots=slots, wants=("deed", "answer"))
         naive = called("renew", loan_id=loan["loan_id"], due_on=later(loan["due_on"], _RENEWAL))
-        words = Words("renew", {"title": title["name"]})
-        return self.of_somebody_else("loan of somebody else", wish, loan["loan_id"], naive, words)
+        return self.of_somebody_else("loan of somebody else", wish, loan["loan_id"], naive, _words("renew", title))
 
     def _waiver(self) -> DeskRequest:
         """Ask for a fine to be waived; the library may have been closed on the day, or on the one before."""
@@ -196,3 +195,9 @@ class ReaderRequests(RequestMaker[Library]):
         "due": due,
         "stranger": stranger,
     }
+
+
+def _words(row: str, title: Row, *reasons: str) -> Words:
+    """Return how a wish about a loan is raised, whose title the reader knows."""
+    slots = (Slot("title", (), f"The title is {title['name']}.", extra=True),)
+    return Words(row, {"title": title["name"]}, slots, reasons)

@@ -155,7 +155,7 @@ class ShopperRequests(RequestMaker[Shop]):
         says = f"I have ordered {_a(product)} and would rather have it in {_variant(first)}. Please swap it."
         slots += self._extras(order, says)
         said = {"a_product": _a(product), "product": product, "new": _variant(first), "other": _variant(second)}
-        words = Words("swap", said)
+        words = Words("swap", said, (Slot("item", (), f"It is the {product}.", extra=True),))
         wish = Wish(says, change if changes else "", self.protest(refused), slots, ("deed",))
         if refused:
             grounds = (SWAPPED_BEFORE,)
@@ -197,7 +197,7 @@ class ShopperRequests(RequestMaker[Shop]):
         wish = Wish(says, change if changes else "", "", (*slots, _action(says)), ("deed",))
         gold = moved(second if changes else first)
         kind = "address, changed mind" if changes else "address"
-        words = Words("address", {"other": _place(second)})
+        words = Words("address", {"other": _place(second)}, reasons=("moving", "moving_first"))
         return DeskRequest(kind, wish, gold, naive=moved(first) if changes else None, words=words)
 
     def stranger(self) -> DeskRequest:
@@ -239,7 +239,8 @@ class ShopperRequests(RequestMaker[Shop]):
         wish = Wish(says, slots=(variant,), wants=("amount",))
         gold = (called("list_items", product=item["product"]),)
         product = item["product"]
-        words = Words("price", {"a_product": _a(product), "product": product, "variant": _variant(item)})
+        said = {"a_product": _a(product), "product": product, "variant": _variant(item)}
+        words = Words("price", said, (Slot("item", (), f"It is the {product}.", extra=True),))
         return DeskRequest("price", wish, gold, (ToldFact(item["price"], 0, "It costs", "price"),), words=words)
 
     def _order(self, status: str, days_ago: int) -> Row:

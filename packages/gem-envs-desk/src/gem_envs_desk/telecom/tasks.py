@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from gem.tables import read_table
@@ -107,11 +108,12 @@ class _Repairs(RequestMaker[Network]):
         )
 
     def agreed(self, price: float) -> tuple[DeskCall, ...]:
-        """Return what a customer agrees to who cannot see the line, and pays so much for data."""
+        """Return what a customer agrees to who cannot see the line, and pays so much for data; 0 for nothing at all."""
         line = {"phone_number": self.number}
         roaming = [called("enable_roaming", **line)] if self.phone["is_abroad"] else []
         add = called("add_data", **line, gigabytes=2.0, price=price)
-        return (called("request_payment", bill_id=""), called("resume_line", **line), add, *roaming)
+        request = [called("request_payment", bill_id="")] if price else []
+        return (*request, called("resume_line", **line), add, *roaming)
 
     def use_up(self) -> DeskCall:
         """Use the data of the month up, and return the call that adds some."""
@@ -137,6 +139,8 @@ def telecom_task(rng: Random, level: int, split: str, wishes: int, phrases: Phra
     requests = [_connection(rng, network, customer, level, final_share=share)]
     if wishes > 1:
         requests = rng.sample([*requests, *_questions(rng, network, customer, wishes - 1)], wishes)
+        # Who has told their number rightly is not mistaken about it afterwards.
+        requests = [*requests[:1], *map(_without_mistake, requests[1:])]
     (tested,) = (request.wish.test for request in requests if request.wish.test is not None)
     hands = hands_of(tested.arguments["phone_number"])
     return RequestMaker(rng, network, customer, level).task(requests, phrases, hands=hands)
@@ -234,6 +238,14 @@ def _connection(rng: Random, network: Network, customer: Row, level: int, *, fin
     agrees = repairs.agreed(0.0 if final == "data for nothing" else 10.0)
     words = Words("no_data" if final == "data for nothing" else "no_connection")
     return DeskRequest(kind, wish, gold, facts, naive, grounds, agrees, words=words)
+
+
+def _without_mistake(request: DeskRequest) -> DeskRequest:
+    """Return a request about the customer's own line whose number they do not get wrong."""
+    if CANNOT_HELP in request.grounds:
+        return request
+    slots = tuple(replace(slot, wrong="") for slot in request.wish.slots)
+    return replace(request, wish=replace(request.wish, slots=slots))
 
 
 def _faults(rng: Random, level: int) -> list[str]:

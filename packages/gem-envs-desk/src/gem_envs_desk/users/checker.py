@@ -1,8 +1,9 @@
 """Holds a model that plays a user to its script: :class:`ScriptChecker`.
 
 The model reveals only what the agent asks for, states only what the script holds, does with its hands only what it was
-asked to do, and leaves only when everything is settled. What the checker cannot place in a message of the agent it lets
-the user answer as they like, so that an agent who words a question oddly is not taken for the user's fault.
+asked to do, and leaves only when everything is settled. It may evade one question, not the next as well. What the
+checker cannot place in a message of the agent it lets the user answer as they like, so that an agent who words a
+question oddly is not taken for the user's fault.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from gem_envs_desk.users.instructions import asked_hands
 from gem_envs_desk.users.intents import Intent
 from gem_envs_desk.users.knowledge import Knowledge
 from gem_envs_desk.users.placing import content_words
-from gem_envs_desk.users.script_reader import ScriptReader, reveals
+from gem_envs_desk.users.script_reader import ScriptReader, conveys, reveals
 
 __all__ = ["ScriptChecker"]
 
 _SETTLES = (Intent.DONE, Intent.REFUSES, Intent.MORE, Intent.CLOSES)
 _PROPOSES = (Intent.PROCEEDS, Intent.CONFIRMS, Intent.VERIFIES, Intent.CHECKS, Intent.RESTATES, Intent.PROMISES)
 _REQUESTS = (Intent.ASKS, Intent.NOT_FOUND, Intent.RECHECKS, Intent.REPEATS)
+_MOST_EVADED = 2
+"""Questions for what the script holds that a user may not leave unanswered, one after the other."""
 
 
 class ScriptChecker(ScriptReader):
@@ -87,7 +90,9 @@ class ScriptChecker(ScriptReader):
             yield UserFault("false yes", f"the user says yes to something false: {text[:60]!r}")
         if self.raised([text]) > raised and not heard.has(*_SETTLES, Intent.REPEATS, Intent.OFFERS_HELP):
             yield UserFault("early wish", "the user raises a wish before the last one is settled")
-        if ends:
+        if not ends:
+            yield from self._withheld(text, known, turns)
+        else:
             yield from self._end(heard, turns, max(raised, self.raised([text])), told)
 
     def _deeds(
@@ -116,6 +121,23 @@ class ScriptChecker(ScriptReader):
                 free -= 1
                 continue
             yield UserFault("unasked", f"the user tells the {slot.name}, for which nobody has asked")
+
+    def _withheld(self, text: str, known: Knowledge, turns: Sequence[tuple[str, str]]) -> Iterator[UserFault]:
+        """Yield that the user has evaded the last questions that are placed, the present one among them."""
+        asked = [
+            (says, reply)
+            for agent, reply in (*turns[:-1], (turns[-1][0], text))
+            if (says := self._answers({slot.name for slot in known.requested(Heard.of(agent)) if not slot.decides}))
+        ][-_MOST_EVADED:]
+        evades = all(not conveys(reply, one, "") for says, reply in asked for one in says)
+        if len(asked) == _MOST_EVADED and asked[-1][1] is text and evades:
+            yield UserFault("withheld", f"the user answers none of {_MOST_EVADED} questions: {text[:60]!r}")
+
+    def _answers(self, names: set[str]) -> list[str]:
+        """Return what the script can say of topics, in whichever wish."""
+        slots = (*self.script.slots, *(slot for wish in self.script.wishes for slot in wish.slots))
+        says = (one for slot in slots if slot.name in names for one in (slot.says, slot.wrong, slot.after_change))
+        return [*filter(None, says)]
 
     def _end(
         self, heard: Heard, turns: Sequence[tuple[str, str]], raised: int, told: Sequence[bool]

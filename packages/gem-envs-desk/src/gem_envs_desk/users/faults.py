@@ -54,14 +54,14 @@ _AGENTS_PART = re.compile(
     r"request|account|line|flight|reservation|case|identity|details)\b|\b(?:can|could|may) i have your\b|"
     r"\bplease (?:provide|confirm|share) your\b|\bthank you for (?:contacting|calling|reaching)\b|"
     r"\banything else (?:that )?(?:i|we) can\b|\bi(?:'m| am) (?:unable|not able) to (?:do|help|assist|access|provide|"
-    r"process|share)\b",
+    r"process|send|share)\b",
     re.IGNORECASE,
 )
 _DATA = re.compile(r"\S*[@\d]\S*")
 """Codes, dates and addresses, which have no language."""
 _PROMPT = re.compile(
     r"<\||<tool_call|</?think|\[INST|###|\b(?:system prompt|my (?:script|instructions|prompt)|the script says|"
-    r"role-?play(?:ing)?|what you (?:want|know)|you play a customer|one short message)\b",
+    r"role-?play(?:ing)?|what you (?:want, one|know; say)|you play a customer|one short message)\b",
     re.IGNORECASE,
 )
 

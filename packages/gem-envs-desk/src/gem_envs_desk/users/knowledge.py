@@ -8,12 +8,21 @@ from functools import cached_property
 
 from gem_envs_desk.facts import numbers_in
 from gem_envs_desk.task import Aim, Slot, UserScript
+from gem_envs_desk.users.agreement import agrees
 from gem_envs_desk.users.directions import leads_elsewhere
 from gem_envs_desk.users.hearing import Heard
 from gem_envs_desk.users.intents import Intent
-from gem_envs_desk.users.placing import MORE_ASKS, Placed, ScriptVocabulary
+from gem_envs_desk.users.placing import MORE_ASKS, Placed, ScriptVocabulary, content_words
 from gem_envs_desk.users.sentences import Sentence
-from gem_envs_desk.users.stated import data_in, occurs, own_choices, own_data, stated_choices
+from gem_envs_desk.users.stated import (
+    amounts_in,
+    data_in,
+    names_price,
+    occurs,
+    own_choices,
+    own_data,
+    stated_choices,
+)
 
 __all__ = ["Knowledge"]
 
@@ -143,8 +152,9 @@ class Knowledge:
         named = {
             self.key(slot)
             for sentence in sentences
+            for meant in [self._named(sentence)]
             for slot in filter(_can_be_checked, self.slots)
-            if slot in self._named(sentence) or occurs(slot.name, sentence.text)
+            if slot in meant or (not meant and occurs(slot.name, sentence.text))
         }
         kinds = {kind for sentence in sentences for kind in data_in(sentence.text)}
         stated = {
@@ -245,6 +255,15 @@ class Knowledge:
     def is_offer(self, sentence: Sentence) -> bool:
         """Return whether a sentence offers what the user has an opinion on."""
         return any(slot.decides for slot in self._named(sentence))
+
+    def declined(self, heard: Heard) -> Slot | None:
+        """Return the offer that the agent makes for money, and the user does not want to pay."""
+        texts = [sentence.text for sentence, _ in heard.sentences]
+        if not any(float(amount) for text in texts if names_price(text) for amount in amounts_in(text)):
+            return None
+        words = content_words(" ".join(texts))
+        offers = (slot for slot in self.slots if slot.decides and not agrees(self.truth(slot)))
+        return next((slot for slot in offers if any(content_words(ask) <= words for ask in slot.asks)), None)
 
     def offers_in_full(self, heard: Heard, slot: Slot) -> bool:
         """Return whether the agent names all numbers of an offer on which the user has an opinion, and no others."""

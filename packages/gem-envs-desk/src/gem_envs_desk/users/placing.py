@@ -29,6 +29,7 @@ _DENIALS = frozenset(_TABLES["denials"])
 _PHRASES = re.compile("|".join(_TABLES["phrases"]))
 _WORD = re.compile(r"[^\W_]+(?:['.,-][^\W_]+)*")
 _NUMBER = re.compile(r"\d[\d.,]*")
+_NO_CENTS = re.compile(r"(?<=\d)\.0+$")
 _CURRENCY = re.compile(r"[€$£]")
 _COUNTS = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6"}
 
@@ -103,6 +104,8 @@ def content_words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _words(text: str) -> frozenset[str]:
-    """Return the words of a text, in lower case; dates and small counts have one notation."""
-    found = (match[0].removesuffix("'s") for match in _WORD.finditer(with_plain_dates(text.casefold())))
+    """Return the words of a text, in lower case; dates, small counts and whole numbers have one notation."""
+    found = (
+        _NO_CENTS.sub("", match[0].removesuffix("'s")) for match in _WORD.finditer(with_plain_dates(text.casefold()))
+    )
     return frozenset(_COUNTS.get(word, word) for word in found)

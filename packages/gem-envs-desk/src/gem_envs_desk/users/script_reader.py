@@ -14,7 +14,7 @@ from gem_envs_desk.users.stated import data_in, own_choices, own_data, stated_ch
 
 __all__ = ["ScriptReader", "conveys", "reveals"]
 
-_NO_CLAIM = re.compile(r"\b(?:no|not|never|neither|nor|instead|rather than|sorry|made a mistake)\b|n't\b")
+_NO_CLAIM = re.compile(r"\b(?:no|not|never|neither|nor|instead|rather than|sorry|made a mistake|my mistake)\b|n't\b")
 """In sentences that do not say what the user wants."""
 _CLAIMS = re.compile(
     r"(?<!that )\bi(?:'ve| have| just)? (?:now |just )?"
@@ -58,10 +58,14 @@ class ScriptReader:
 
     def inventions(self, text: str, public: str) -> Iterator[UserFault]:
         """Yield data and numbers that neither the conversation nor the script has."""
-        held = "\n".join([public, *self.words])
+        texts = [*public.split("\n"), *self.words]
+        held = "\n".join(texts)
         if (code := _strange_code(text, held)) is not None:
             yield UserFault("invention", f"the user invents {code[:60]!r}")
-        data = data_in(held.casefold(), held)
+        data: dict[str, set[str]] = {}
+        for one in texts:  # an address beside it makes another kind of a zip code
+            for kind, values in data_in(one.casefold(), one).items():
+                data.setdefault(kind, set()).update(values)
         for kind, values in data_in(text.casefold(), text).items():
             strange = values - data.get(kind, set()) - (_names(data.get(kind, set())) if kind == "name" else set())
             if strange:

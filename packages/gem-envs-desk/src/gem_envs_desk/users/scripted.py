@@ -100,6 +100,8 @@ class ScriptedUser:
         """The user's last message, without what they saw."""
         self.idle = 0
         """Messages without progress, one after the other."""
+        self._new_amounts: set[str] = set()
+        """The amounts that the present message is the first to name."""
 
     def opening(self) -> str:
         """Return the first message."""
@@ -197,7 +199,7 @@ class ScriptedUser:
         """Return what the user wants, as they said it last, and which order it is about if they have said so."""
         wish = self._present
         if self.changed:
-            return f"As I said: {wish.change}"
+            return next((slot.after_change for slot in wish.slots if slot.after_change), f"As I said: {wish.change}")
         known = self._knowledge()
         named = [known.believed(slot) for slot in wish.slots[:1] if self.asked.get(known.key(slot))]
         return " ".join([self._raised(), *named])
@@ -214,6 +216,9 @@ class ScriptedUser:
     def _confirmation(self, heard: Heard, known: Knowledge) -> str:
         """Return the answer to a request for permission: a yes to what is named, and is what the user wants."""
         wish, placed = self._present, known.placed(heard)
+        declined = known.declined(heard)
+        if declined is not None:
+            return self._answer(known, declined)
         if placed.strange:
             return f"{_WHICH_DEED} {self._wish_words()}"
         if wish.change and not self.changed:
@@ -240,6 +245,11 @@ class ScriptedUser:
         if self._present.change and not self.changed and known.states_change(heard):
             self.changed = True
             return self._present.change
+        declined = known.declined(heard)
+        if declined is not None:
+            return self._answer(known, declined)
+        if self._new_amounts and known.placed(heard).has_money:
+            return f"{_IF_RIGHT} {self._wish_words()}"
         return _RIGHT
 
     def _verified(self, heard: Heard, known: Knowledge) -> str:
@@ -250,6 +260,8 @@ class ScriptedUser:
             for amount in amounts_in(sentence.text)
         }
         if amounts:
+            if amounts & self._new_amounts:
+                return f"{_IF_RIGHT} {self._wish_words()}"
             if not self.amounts:
                 return _NO_FIGURE
             return _RIGHT if amounts <= set(self.amounts) else _OTHER_FIGURE
@@ -351,8 +363,10 @@ class ScriptedUser:
         denied = [slot for slot in known.denied(heard) if slot not in wanted]
         checked = [slot for slot in known.to_check(heard, self.last, wanted) if slot not in denied]
         requested = [slot for slot in wanted if slot not in checked]
+        before = {*self.amounts}
         if not denied:
             self._listen(heard, known)
+        self._new_amounts = {*self.amounts} - before
         answers = [*self._corrections(known, denied, heard)]
         answers += [self._checked(known, slot) for slot in checked]
         answers += [

@@ -24,11 +24,11 @@ _ENGLISH = frozenset(
     {
         "a", "all", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "cannot", "could",
         "did", "do", "does", "done", "else", "enter", "for", "from", "get", "give", "go", "goodbye", "has", "have",
-        "hello", "help", "hi", "how", "i", "if", "in", "is", "it", "just", "let", "like", "me", "more", "my", "need",
-        "new", "no", "not", "of", "off", "ok", "okay", "on", "one", "or", "order", "our", "out", "please", "proceed",
-        "ready", "right", "shall", "so", "sorry", "sure", "switch", "tell", "thank", "thanks", "that", "the", "their",
-        "then", "there", "this", "to", "turn", "up", "us", "wait", "want", "was", "we", "what", "when", "where",
-        "which", "who", "why", "will", "with", "would", "yes", "you", "your",
+        "hello", "help", "hi", "how", "i", "if", "in", "is", "it", "just", "let", "like", "me", "more", "much", "my",
+        "need", "new", "no", "not", "of", "off", "ok", "okay", "on", "one", "or", "order", "our", "out", "please",
+        "proceed", "ready", "right", "shall", "so", "sorry", "sure", "switch", "tell", "thank", "thanks", "that",
+        "the", "their", "then", "there", "this", "to", "turn", "up", "us", "wait", "want", "was", "we", "well",
+        "what", "when", "where", "which", "who", "why", "will", "with", "would", "yes", "you", "your",
     }
 )  # fmt: skip
 """Words of the language that users speak; German ``in`` and ``so`` alone make no message English."""
