@@ -25,8 +25,7 @@ from gem_rollout.trajectory import EpisodeKey, Trajectory
 
 pytestmark = pytest.mark.nightly
 
-PROGRAMS = [name for name in harnesses() if name != "claude-agent-sdk"]
-"""Claude's SDK runs the program of Claude Code, which is here, and brings another copy of it."""
+PROGRAMS = list(harnesses())
 GAME, DESK, TERMINAL = "game:GuessTheNumber-v0-easy", "desk:Retail-v0", "terminal:Ledger-v0"
 
 
