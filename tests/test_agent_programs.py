@@ -70,6 +70,21 @@ def test_a_program_solves_a_task(name: str, env_id: str) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize(
+    "env_id",
+    [
+        "craft:Recipes-v0", "db:SQL-v0", "desk:Calendar-v0", "desk:Retail-v1", "desk:Telecom-v0", "house:Household-v0",
+        "kg:Graph-v0", "lab:Circuits-v0", "mcp:SQLite-v0", "qa:Atlas-v0", "web:Form-v0-easy", "web:Shop-v0-easy",
+    ],
+)  # fmt: skip
+def test_any_environment_is_played_by_its_tools(env_id: str) -> None:
+    """Databases, graphs, search, shops, and customers who are tools themselves: each solution is a program's calls."""
+    installed("openai-agents")
+    trial = asyncio.run(try_out("openai-agents", env_id, seed=3, box="never"))
+    assert trial.verdict == "solved", trial.record.failure
+
+
+@pytest.mark.nightly
 @pytest.mark.containers
 @pytest.mark.parametrize("engine", ["namespace", "docker"])
 @pytest.mark.parametrize("name", PROGRAMS)
