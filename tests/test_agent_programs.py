@@ -36,6 +36,9 @@ from real_models import missing_packages, serving, small_model
 PROGRAMS = list(harnesses())
 GAME, DESK, TERMINAL = "game:GuessTheNumber-v0-easy", "desk:Retail-v0", "terminal:Ledger-v0"
 
+SMALL = [("qwen-code", DESK), ("openai-agents", GAME), ("smolagents", GAME)]
+"""What the main tier plays with. ``.ci/programs`` installs these programs."""
+
 
 def installed(name: str) -> None:
     """Install a program; where its registry cannot be reached the test is skipped, but not in CI."""
@@ -47,8 +50,14 @@ def installed(name: str) -> None:
         pytest.skip(f"NOT TESTED: {error}")
 
 
+def test_continuous_integration_installs_what_the_main_tier_plays_with() -> None:
+    """The list of ``.ci/programs`` is that of the tests."""
+    script = (Path(__file__).parents[1] / ".ci" / "programs").read_text(encoding="utf-8")
+    assert f"for name in {' '.join(name for name, _ in SMALL)}; do" in script
+
+
 @pytest.mark.slow(reason="three programs as they come from their registries, each of which takes seconds to start")
-@pytest.mark.parametrize(("name", "env_id"), [("openai-agents", GAME), ("smolagents", GAME), ("qwen-code", DESK)])
+@pytest.mark.parametrize(("name", "env_id"), SMALL)
 def test_an_unmodified_program_solves_its_task(name: str, env_id: str) -> None:
     """The program makes every call of the solution; outside CI, only where it is installed."""
     if os.environ.get("CI") != "true" and not is_installed(harnesses()[name]):
