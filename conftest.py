@@ -19,7 +19,7 @@ from hypothesis import settings
 collect_ignore_glob = ["packages/*/src/*"]
 
 # The duration of an example depends on the machine's other work, so no example fails for being slow.
-EXAMPLES = {"quick": 20, "main": 20, "all": 300}
+EXAMPLES = {"quick": 10, "main": 20, "all": 300}
 for tier, examples in EXAMPLES.items():
     settings.register_profile(tier, deadline=None, max_examples=examples)
 

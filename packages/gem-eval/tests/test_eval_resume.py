@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from gem_eval.fake_model import FakeModelProcess
-from gem_eval.runs import RunFolder, canonical_lines
+from gem_eval.cli.eval import eval_command
+from gem_eval.clients import Completion, EndpointClient
+from gem_eval.fake_model import FakeModel, FakeModelProcess, FakeModelThread
+from gem_eval.runs import EvaluationConfig, EvaluationProgress, RunFolder, canonical_lines, evaluate
 
 GUESS = "game:GuessTheNumber-v0-easy"
 HANGMAN = "game:Hangman-v0-easy"
@@ -111,7 +118,7 @@ def test_a_run_with_a_model_killed_at_random_times(tmp_path: Path) -> None:
         options = (GUESS, "-n", "200", "-u", server.url, "--concurrency", "4")
         assert gem("eval", *options, "--out", "whole", folder=tmp_path) == 0
         for kill in range(20):
-            arguments = ("eval", "--resume", "killed") if (tmp_path / "killed").exists() else ()
+            arguments = ("eval", "--resume", "killed") if (tmp_path / "killed" / "run.json").exists() else ()
             arguments = arguments or ("eval", *options, "--out", "killed")
             with subprocess.Popen(
                 [sys.executable, "-m", "gem", *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -172,3 +179,124 @@ def test_an_interruption_keeps_everything(tmp_path: Path, wait: str) -> None:
     if "sleep" not in wait:
         assert "recorded in 'my run'" in out
         assert "gem eval --resume 'my run'" in err
+
+
+NUMBER = "game:GuessTheNumber-v0"
+
+
+class Answers(EndpointClient):
+    """Counts the answers that reached the run, and stops it after so many."""
+
+    def __init__(self, url: str, answers: int | None) -> None:
+        super().__init__(url)
+        self.left = answers
+        self.got = 0
+
+    async def _turn(self) -> None:
+        if self.left == 0:
+            self.stop.set()
+            await asyncio.Event().wait()
+        if self.left is not None:
+            self.left -= 1
+
+    async def chat(self, *arguments: Any, **options: Any) -> Completion:
+        await self._turn()
+        completion = await super().chat(*arguments, **options)
+        self.got += 1
+        return completion
+
+    async def complete(self, *arguments: Any, **options: Any) -> Completion:
+        await self._turn()
+        completion = await super().complete(*arguments, **options)
+        self.got += 1
+        return completion
+
+    async def run(self, config: EvaluationConfig, folder: Path) -> EvaluationProgress:
+        """Play a run until its end, or until it is stopped; return the last progress."""
+        seen: list[EvaluationProgress] = []
+        self.stop = asyncio.Event()
+        async with self:
+            options: dict[str, Any] = {"out": folder, "resume": folder.exists(), "client": self}
+            tasks = [
+                asyncio.ensure_future(evaluate(config, observer=seen.append, **options)),
+                asyncio.ensure_future(self.stop.wait()),
+            ]
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return seen[-1]
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["chat", "exact ids"])
+def test_the_episodes_of_a_model_go_on_after_their_last_turn(tmp_path: Path, exact: bool) -> None:
+    """A run that is stopped three times is an undisturbed one, and costs the answers that were in flight."""
+    config = EvaluationConfig.from_dict(
+        {"environment": [NUMBER], "base_url": "http://x/v1", "episodes": 6, "concurrency": 3, "exact_tokens": exact,
+         "sampling": {"logprobs": True, "seed": 5}}
+    )  # fmt: skip
+    with FakeModelThread(FakeModel(NUMBER, dialect="vllm", recode=exact)) as server:
+        whole, cut = Answers(server.url, None), tmp_path / "cut"
+        asyncio.run(whole.run(config, tmp_path / "whole"))
+        got, continued = 0, []
+        for answers in (7, 5, 9, None):
+            client = Answers(server.url, answers)
+            continued.append(asyncio.run(client.run(config, cut)).continued)
+            got += client.got
+            assert (cut / "unfinished.jsonl").exists() == (answers is not None)
+        broken = server.model.continuations.to_dict()["broken"]
+    assert continued[0] == 0 < min(continued[1:])
+    assert whole.got <= got <= whole.got + 3 * 3
+    assert list(canonical_lines(RunFolder(cut))) == list(canonical_lines(RunFolder(tmp_path / "whole")))
+    assert broken == 0
+    records = [json.loads(line) for line in (cut / "episodes.jsonl").read_text().splitlines()]
+    assert len(records) == 6
+    assert any(record.get("metadata", {}).get("recalled_turns") for record in records)
+
+
+def test_what_was_changed_is_not_continued(tmp_path: Path) -> None:
+    """With another configuration the unfinished episodes begin anew."""
+    config = EvaluationConfig.from_dict(
+        {"environment": [NUMBER], "base_url": "http://x/v1", "episodes": 4, "concurrency": 2}
+    )
+    with FakeModelThread(FakeModel(NUMBER)) as server:
+        asyncio.run(Answers(server.url, 5).run(config, tmp_path / "run"))
+        assert (tmp_path / "run" / "unfinished.jsonl").read_bytes()
+
+        async def go_on() -> EvaluationProgress:
+            seen: list[EvaluationProgress] = []
+            async with EndpointClient(server.url) as client:
+                other = config.with_settings(sampling={"temperature": 0.5})
+                await evaluate(
+                    other, out=tmp_path / "run", resume=True, allow_changes=True, client=client, observer=seen.append
+                )
+            return seen[-1]
+
+        assert asyncio.run(go_on()).continued == 0
+    records = [json.loads(line) for line in (tmp_path / "run" / "episodes.jsonl").read_text().splitlines()]
+    assert not any("recalled_turns" in record.get("metadata", {}) for record in records)
+
+
+def test_the_command_says_which_episodes_began_again(tmp_path: Path) -> None:
+    """Where an environment answers otherwise than before."""
+    config = EvaluationConfig.from_dict(
+        {"environment": [NUMBER], "model": "fake-model", "base_url": "http://x/v1", "episodes": 4, "concurrency": 2}
+    )
+    folder = tmp_path / "run"
+    with FakeModelThread(FakeModel(NUMBER)) as server:
+        journal = folder / "unfinished.jsonl"
+
+        async def begin() -> None:
+            task = asyncio.ensure_future(evaluate(config.with_settings(base_url=server.url), out=folder))
+            while not task.done() and not (journal.exists() and b'"index":1' in journal.read_bytes()):
+                await asyncio.sleep(0)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+        asyncio.run(begin())
+        journal.write_bytes(journal.read_bytes().replace(b"higher", b"HIGHER"))
+        done = CliRunner().invoke(eval_command, ["--resume", str(folder)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert "began again, since the environment answered otherwise than before; after reset: observation" in done.stderr
+    assert len(RunFolder(folder).rows()) == 4

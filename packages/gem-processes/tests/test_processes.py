@@ -354,8 +354,8 @@ def test_waiting_for_a_worker_does_not_count(folder: Path) -> None:
 @pytest.mark.parametrize("killed", [30, pytest.param(300, marks=pytest.mark.nightly)])
 def test_nothing_leaks(pool: ProcessPool, killed: int) -> None:
     """After so many killed workers there are as many processes and descriptors as before."""
-    template = pool._state._source.server.pid  # type: ignore[union-attr]
     pool("who")
+    template = pool._state._source.server.pid  # type: ignore[union-attr]
 
     def held() -> tuple[int, int]:
         return len(list(Path("/proc/self/fd").iterdir())), len(list(Path(f"/proc/{template}/fd").iterdir()))

@@ -220,6 +220,18 @@ def test_a_docker_engine_that_does_not_answer(tmp_path: Path, monkeypatch: pytes
             DockerEngine(f"unix://{tmp_path}/mute").check()
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_a_docker_engine_that_is_not_there_leaves_nothing_open(tmp_path: Path, there: bool) -> None:
+    """Neither where its socket is missing nor where nobody listens on it any more."""
+    if there:
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(tmp_path / "gone"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(EngineError, match="no Docker engine answers") as refusal:
+        DockerEngine(f"unix://{tmp_path}/gone").check()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before, refusal.value
+
+
 def test_what_gone_processes_left_is_removed(private_docker: PrivateDocker) -> None:
     """Containers in every state and volumes that carry the label of a process that has gone, and no others."""
     gone = subprocess.Popen([sys.executable, "-c", ""])

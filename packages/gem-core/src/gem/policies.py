@@ -59,12 +59,14 @@ class Policy(Generic[ObsT, ActT]):
       several environments share. It gets whatever is ready, one call at a time unless an attribute
       ``calls_at_once`` says otherwise.
 
-    ``reset`` may be async too. Three methods are optional. ``seed_episode(seed, repetition)`` comes before ``reset``,
-    and lets a policy with random choices derive them from the key of the episode. ``end_episode(observation, info)``,
-    quick or async, gets what the last ``step`` returned, however the episode ended, and may return a dict for the
-    record's metadata. ``close()``, sync or async, comes
-    when the engine has no further use for a policy that it made for one environment; a policy that several share
-    belongs to its owner.
+    ``reset`` may be async too. Five methods are optional. ``seed_episode(seed, repetition)`` comes before ``reset``,
+    and lets a policy with random choices derive them from the key of the episode. ``recall(observation, info, act)``,
+    quick or async, takes the place of ``act`` in turns of an interrupted episode that were played before, ``act`` being
+    what the policy had returned. ``weights_changed(version)``, quick or async, comes when its weights have changed and
+    before the next ``act``. ``end_episode(observation, info)``, quick or async, gets what the last ``step``
+    returned, however the episode ended, and may return a dict for the record's metadata. ``close()``, sync or async,
+    comes when the engine has no further use for a policy that it made for one environment; a policy that several
+    share belongs to its owner.
 
     An exception ends the episode as a failure: of the agent, unless its attributes ``failure_source`` (``"agent"``,
     ``"endpoint"`` or ``"environment"``) and ``failure_kind`` say something else. :class:`gem.errors.EpisodeLimitError`

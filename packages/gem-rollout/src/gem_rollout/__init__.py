@@ -6,11 +6,13 @@
 ``asking.py``          what an episode knows while it is played, and how it asks a policy
 ``joint_turns.py``     the turns of an episode with several agents, in the environment of ``joint_env.py``
 ``planned_turn.py``    a plain policy, asked in the thread that steps its environment
+``weight_gate.py``     what holds these calls back while weights change
 ``policy_calls.py``    calls of policies: coroutines on the event loop, functions in threads, batches
 ``environments.py``    the environments of an engine: a vector environment behind futures
 ``faults.py``          the failure that an exception means
 ``plan.py``            the episodes to play: lists, groups, mixtures
 ``limits.py``          :class:`EpisodeLimits`
+``turn_journal.py``    :class:`TurnJournal`, from which another process goes on with unfinished episodes
 ``stream.py``          :func:`rollout`, a plain iterator over the engine
 ``serial.py``          :func:`play_episode`, without an engine
 ``summary.py``         :func:`summarize`

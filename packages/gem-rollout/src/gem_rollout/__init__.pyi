@@ -12,5 +12,6 @@ from gem_rollout.stream import EpisodeStream as EpisodeStream
 from gem_rollout.stream import rollout as rollout
 from gem_rollout.summary import Summary as Summary
 from gem_rollout.summary import summarize as summarize
+from gem_rollout.turn_journal import TurnJournal as TurnJournal
 
 __version__: str

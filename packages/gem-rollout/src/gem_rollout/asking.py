@@ -17,6 +17,8 @@ from gem_rollout.limits import EpisodeLimits
 from gem_rollout.plan import EpisodeRequest
 from gem_rollout.policy_calls import PolicyCaller, PolicyCalls, TookTooLongError
 from gem_rollout.trajectory.json_values import json_value
+from gem_rollout.turn_journal import TurnJournal
+from gem_rollout.weight_gate import WeightGate
 
 __all__ = ["EpisodeProgress", "PolicyMaker", "RolloutContext", "bare", "checked_act"]
 
@@ -39,6 +41,10 @@ class RolloutContext:
     """Whether the thread that steps an environment asks a plain policy: not where only one of them has a time limit."""
     version: int | str | None
     """Of the policy's weights; it may change at any time."""
+    gate: WeightGate
+    """Holds back calls of policies while the weights change."""
+    journal: TurnJournal | None = None
+    """Where turns of running episodes are kept, to continue them in another process."""
     stopped: bool = False
     """Whether running episodes are being dropped."""
 
@@ -85,19 +91,38 @@ class EpisodeProgress:
         except BaseException as error:
             raise self._meaning(error, limit) from error
 
-    async def act(self, policy: PolicyCaller, observation: Any, info: Info) -> Any:
-        """Return a policy's action or act.
+    async def act(self, policy: PolicyCaller, observation: Any, info: Info) -> tuple[Any, int | str | None]:
+        """Return a policy's action or act, and the version of the weights as it was asked.
 
         Raises:
             EpisodeLimitError: if the policy says so, or the episode's time is up.
             EpisodeFailedError: if the policy fails, or returns something that is no action.
         """
-        limit = self._limit()
+        limit: float | None = None
+        version: int | str | None = None
+
+        def call() -> Awaitable[Any]:
+            nonlocal limit, version
+            limit, version = self._limit(), self.context.version
+            return policy.act(observation, info, limit)
+
         try:
-            result = await policy.act(observation, info, limit)
+            result = await self.context.gate.ask(call, self.is_dropped, policy.droppable)
         except BaseException as error:
             raise self._meaning(error, limit) from error
-        return checked_act(result)
+        return checked_act(result), version
+
+    def is_dropped(self) -> bool:
+        """Whether nobody wants the episode any more."""
+        return self.context.stopped or self.dropped
+
+    async def recall(self, policy: PolicyCaller, observation: Any, info: Info, act: Act) -> None:
+        """Tell a policy what it answered before; raises as :meth:`act` does."""
+        limit = self._limit()
+        try:
+            await policy.recall(observation, info, act, limit)
+        except BaseException as error:
+            raise self._meaning(error, limit) from error
 
     async def result_of(self, act: Awaitable[Any]) -> Any:
         """Return an awaited action or act; raises as :meth:`act` does."""
@@ -106,6 +131,11 @@ class EpisodeProgress:
         except BaseException as error:
             raise self._meaning(error, None) from error
         return checked_act(result)
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock seconds since the reset, of all processes that have played the episode."""
+        return time.perf_counter() - self.began
 
     def oldest(self) -> int | str | None:
         """Return the oldest version that has sampled in the episode, or that may be sampling its first turn."""
@@ -128,7 +158,7 @@ class EpisodeProgress:
             return "turns"
         if limits.max_tokens is not None and self._tokens >= limits.max_tokens:
             return "tokens"
-        if limits.max_seconds is not None and time.perf_counter() - self.began >= limits.max_seconds:
+        if limits.max_seconds is not None and self.seconds >= limits.max_seconds:
             return "seconds"
         return None
 
@@ -147,7 +177,7 @@ class EpisodeProgress:
             The exception itself if it ends the episode without a failure; EpisodeLimitError if the episode's time is
             up; otherwise EpisodeFailedError.
         """
-        if isinstance(error, EpisodeLimitError) or self.context.stopped or self.dropped:
+        if isinstance(error, EpisodeLimitError) or self.is_dropped():
             return error
         if isinstance(error, TookTooLongError) and limit != self.context.limits.act_timeout:
             return EpisodeLimitError("seconds")

@@ -6,12 +6,13 @@ import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
-from gem.arguments import integer
+from gem.arguments import choice, integer
 from gem.errors import ArgumentError, ArgumentTypeError, VectorError
 from gem.wrappers import WrapperLike
 from gem_rollout.asking import PolicyMaker, RolloutContext
@@ -23,6 +24,8 @@ from gem_rollout.policy_calls import PolicyCalls
 from gem_rollout.staleness import Staleness, StaleRule
 from gem_rollout.trajectory import EpisodeKey, Failure, Trajectory
 from gem_rollout.trajectory.token_versions import Version
+from gem_rollout.turn_journal import TurnJournal
+from gem_rollout.weight_gate import CallsInFlight, WeightGate
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -122,6 +125,9 @@ class RolloutEngine:
         stale: what becomes of such an episode; see :class:`gem_rollout.staleness.Staleness`.
         replays: with ``stale="age"``, how often it is played anew at most.
         version: of the policy's weights; recorded at each turn that names none itself.
+        journal: keeps each turn, so that another process can continue the episodes of this one: those that it knows go
+            on after their last turn. For policies with ``recall``, in environments with one agent. The journal stays
+            open; see :class:`gem_rollout.turn_journal.TurnJournal`.
         agent: written into every trajectory.
         done: keys of episodes that are left out.
         strict: raise what keeps an environment or a policy from being made, where otherwise each of its episodes
@@ -146,6 +152,7 @@ class RolloutEngine:
         stale: StaleRule = "mask",
         replays: int = 1,
         version: int | str | None = None,
+        journal: TurnJournal | None = None,
         agent: str = "",
         done: Collection[EpisodeKey] = (),
         strict: bool = False,
@@ -161,6 +168,7 @@ class RolloutEngine:
         self.dropped: list[EpisodeKey] = []
         """The episodes that were too old and are not delivered, with ``stale="cancel"``."""
         self.agent = agent
+        self._journal = journal
         self._strict = strict
         self._version = version
         self._context: RolloutContext
@@ -199,9 +207,7 @@ class RolloutEngine:
 
     @version.setter
     def version(self, version: int | str | None) -> None:
-        self._check_version(version)
-        if type(version) is int and type(self._version) is int and version < self._version:
-            raise ArgumentError(f"the version is {self._version} already, and cannot go back to {version}")
+        self._check_newer(version)
         self._version = version
         if self._state is not _EngineState.RUNNING:
             return
@@ -211,6 +217,40 @@ class RolloutEngine:
                 if self.staleness.is_stale(attempt.progress.oldest(), version):
                     attempt.progress.dropped = True
                     task.cancel()
+
+    @asynccontextmanager
+    async def updating(self, version: int | str | None, *, calls: CallsInFlight = "wait") -> AsyncIterator[None]:
+        """Change the weights in the block, while no policy is asked; environments go on with what they were told.
+
+        Afterwards the engine has the new version, policies with ``weights_changed(version)``, quick or async, have been
+        told, and turns go on. After an exception in the block they go on with the old one.
+
+        Args:
+            version: of the new weights.
+            calls: what becomes of the calls in flight. ``"wait"``: the block begins once all have ended. ``"drop"``:
+                they are cancelled, and made again afterwards with the same observations; of functions and of
+                ``act_many``, which cannot be cancelled, the end is awaited.
+                ``"keep"``: they go on, for servers that exchange the weights in the middle of an answer and say so
+                (``Act.version_spans``).
+
+        Raises:
+            VectorError: if the engine is not running, or is updating already.
+            ArgumentError, ArgumentTypeError: as when ``version`` is assigned, before the block begins.
+        """
+        choice("calls", calls, get_args(CallsInFlight))
+        self._check_newer(version)
+        if self._state is not _EngineState.RUNNING:
+            raise VectorError("weights change while the engine is running; use 'async with engine:' around the loop")
+        gate = self._context.gate
+        if gate.closed:
+            raise VectorError("the engine is updating already; end that block first")
+        try:
+            await gate.close(calls)
+            yield
+            self.version = version
+            await self._context.calls.weights_changed(version)
+        finally:
+            gate.open()
 
     @property
     def concurrency(self) -> int:
@@ -269,6 +309,8 @@ class RolloutEngine:
             asks_in_place=environments.run_in_threads
             and (self.limits.act_timeout, self.limits.step_timeout, self.limits.max_seconds) == (None, None, None),
             version=self._version,
+            gate=WeightGate(),
+            journal=self._journal,
         )
         self._loop = loop
         self._state = _EngineState.RUNNING
@@ -440,6 +482,11 @@ class RolloutEngine:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
 
+    def _check_newer(self, version: object) -> None:
+        self._check_version(version)
+        if type(version) is int and type(self._version) is int and version < self._version:
+            raise ArgumentError(f"the version is {self._version} already, and cannot go back to {version}")
+
     def _check_version(self, version: object) -> None:
         if self.staleness.bound is not None and type(version) is not int:
             raise ArgumentTypeError(f"with max_staleness, version must be an int, got {version!r:.80}")
@@ -468,3 +515,5 @@ class RolloutEngine:
         self._counts.stale += 1
         self._counts.dropped += 1
         self.dropped.append(request.key)
+        if self._journal is not None:
+            self._journal.settle(request.key)

@@ -20,6 +20,7 @@ from gem_rollout.plan import EpisodeRequest
 from gem_rollout.planned_turn import PlannedTurn
 from gem_rollout.policy_calls import PolicyCaller
 from gem_rollout.trajectory import Trajectory, TrajectoryBuilder
+from gem_rollout.turn_journal import EpisodeJournal, act_of
 
 __all__ = ["EpisodeAttempt"]
 
@@ -34,6 +35,12 @@ class _PlayedTurn:
     result: StepResult
     act_seconds: float
     step_seconds: float
+    version: int | str | None
+    """Of the weights as the policy was asked."""
+
+
+class _OtherwiseError(Exception):
+    """An environment did not answer as it did when the episode was interrupted; the text is a sentence."""
 
 
 class EpisodeAttempt:
@@ -54,7 +61,13 @@ class EpisodeAttempt:
         environments = self._context.environments
         place = environments.take(self.request.spec)
         try:
-            return await self._play_in(place)
+            try:
+                return await self._play_in(place)
+            except _OtherwiseError as difference:
+                self.progress = EpisodeProgress(self._context, self.request)
+                record = await self._play_in(place)
+                record.metadata["begun_again"] = str(difference)
+                return record
         finally:
             environments.give_back(place)
 
@@ -106,15 +119,22 @@ class EpisodeAttempt:
         policy: PolicyCaller | None = None
         try:
             policy = None if builder.over else await progress.policy(place)
+            journal: EpisodeJournal | None = None
+            if policy is not None and context.journal is not None and policy.recalls:
+                journal = context.journal.open(self.request.key)
+                journal.begin(builder.track())
+                observation, info = await self._play_earlier(policy, place, builder, journal, observation, info)
+                reached = None if builder.over else progress.reached()
+                if reached is not None:
+                    return reached
             while policy is not None and not builder.over:
-                version = context.version
                 if policy.plain and context.asks_in_place:
                     played = await self._planned_turn(policy, place, observation, info)
                 else:
                     played = await self._turn(policy, place, observation, info)
                 act = played.act
                 observation, reward, terminated, truncated, info = played.result
-                progress.note_act(act, version)
+                progress.note_act(act, played.version)
                 if is_fault(terminated, truncated, info):
                     fault = environment_fault(str(info["error"]))
                     builder.fail(
@@ -124,7 +144,7 @@ class EpisodeAttempt:
                         action=act,
                         act_seconds=played.act_seconds,
                         step_seconds=played.step_seconds,
-                        version=version,
+                        version=played.version,
                     )
                     return None
                 builder.add(
@@ -136,9 +156,11 @@ class EpisodeAttempt:
                     info,
                     act_seconds=played.act_seconds,
                     step_seconds=played.step_seconds,
-                    version=version,
+                    version=played.version,
                 )
                 progress.turns += 1
+                if journal is not None and builder.failure is None:
+                    journal.add(builder.trajectory.transitions[-1], builder.track(), progress.seconds)
                 reached = None if builder.over else progress.reached()
                 if reached is not None:
                     return reached
@@ -149,17 +171,66 @@ class EpisodeAttempt:
                 builder.trajectory.metadata.update(await policy.end(observation, info))
         return None
 
+    async def _play_earlier(
+        self,
+        policy: PolicyCaller,
+        place: PooledEnvironment,
+        builder: TrajectoryBuilder,
+        journal: EpisodeJournal,
+        observation: Any,
+        info: Info,
+    ) -> tuple[Any, Info]:
+        """Play again what was played before the episode was interrupted, without asking the policy.
+
+        Raises:
+            _OtherwiseError: if the environment answers otherwise.
+        """
+        progress, earlier = self.progress, journal.earlier
+        if earlier is None:
+            return observation, info
+        for turn in earlier.transitions:
+            if builder.over:
+                break
+            if progress.turns == 0:
+                await progress.begin(policy, observation, info)
+            act = act_of(turn)
+            await progress.recall(policy, observation, info, act)
+            observation, reward, terminated, truncated, info = await self._context.environments.step(place, bare(act))
+            if is_fault(terminated, truncated, info):
+                raise _OtherwiseError(f"turn {progress.turns + 1}: {info['error']}")
+            progress.note_act(act, turn.version)
+            builder.add(
+                act,
+                observation,
+                reward,
+                terminated,
+                truncated,
+                info,
+                act_seconds=turn.act_seconds,
+                step_seconds=turn.step_seconds,
+            )
+            progress.turns += 1
+        difference = journal.difference(builder.trajectory)
+        if difference is not None:
+            raise _OtherwiseError(str(difference))
+        seconds = earlier.seconds or 0.0
+        progress.began -= seconds
+        builder.played_before(seconds)
+        if earlier.transitions:
+            builder.trajectory.metadata["recalled_turns"] = len(earlier)
+        return observation, info
+
     async def _turn(self, policy: PolicyCaller, place: PooledEnvironment, observation: Any, info: Info) -> _PlayedTurn:
         """Ask the policy, then step the environment."""
         begin = time.perf_counter()
         if self.progress.turns == 0:
             await self.progress.begin(policy, observation, info)
-        act = await self.progress.act(policy, observation, info)
+        act, version = await self.progress.act(policy, observation, info)
         acted = time.perf_counter()
         if acted - begin < _INSTANT:
             await asyncio.sleep(0)  # neither policy nor environment may have waited: others must have their turn
         result = await self._context.environments.step(place, bare(act))
-        return _PlayedTurn(act, result, acted - begin, time.perf_counter() - acted)
+        return _PlayedTurn(act, result, acted - begin, time.perf_counter() - acted, version)
 
     async def _planned_turn(
         self, policy: PolicyCaller, place: PooledEnvironment, observation: Any, info: Info
@@ -170,15 +241,25 @@ class EpisodeAttempt:
         else:
             _, seed, repetition = self.request.key
             turn = PlannedTurn(partial(policy.begin_and_act, seed, repetition, observation, info))
-        result = await self._context.environments.step(place, turn)
+        gate = self._context.gate
+        if gate.closed:
+            await gate.opened()
+        version = self._context.version
+        gate.turns += 1
+        try:
+            result = await self._context.environments.step(place, turn)
+        finally:
+            gate.turns -= 1
+            if gate.closed:
+                gate.note_end()
         if turn.error is not None:
             if isinstance(turn.error, EpisodeLimitError):
                 raise turn.error
             raise policy_fault(turn.error) from turn.error
         if turn.played:
-            return _PlayedTurn(turn.act, result, turn.act_seconds, time.perf_counter() - turn.acted)
+            return _PlayedTurn(turn.act, result, turn.act_seconds, time.perf_counter() - turn.acted, version)
         begin = time.perf_counter()
         act = await self.progress.result_of(policy.resolve(turn.act)) if turn.awaits else checked_act(turn.act)
         acted = time.perf_counter()
         result = await self._context.environments.step(place, bare(act))
-        return _PlayedTurn(act, result, turn.act_seconds + acted - begin, time.perf_counter() - acted)
+        return _PlayedTurn(act, result, turn.act_seconds + acted - begin, time.perf_counter() - acted, version)

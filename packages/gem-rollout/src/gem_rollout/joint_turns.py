@@ -33,14 +33,13 @@ async def play_joint_turns(
     builder.begin(observations, infos)
     try:
         while not builder.over:
-            version = context.version
             asked = [
                 _act(progress, place, agent, agent not in begun, observations.get(agent), infos.get(agent, {}))
                 for agent in info["active"]
             ]
-            acts, act_seconds = {}, {}
-            for agent, (act, seconds) in zip(info["active"], await _all(asked), strict=True):
-                acts[agent], act_seconds[agent] = act, seconds
+            acts, act_seconds, versions = {}, {}, {}
+            for agent, (act, version, seconds) in zip(info["active"], await _all(asked), strict=True):
+                acts[agent], act_seconds[agent], versions[agent] = act, seconds, version
                 progress.note_act(act, version)
             begun.update(acts)
             acted = time.perf_counter()
@@ -60,7 +59,7 @@ async def play_joint_turns(
                 over=over,
                 act_seconds=act_seconds,
                 step_seconds=time.perf_counter() - acted,
-                version=version,
+                versions=versions,
             )
             progress.turns += 1
             reached = None if builder.over else progress.reached()
@@ -73,14 +72,15 @@ async def play_joint_turns(
 
 async def _act(
     progress: EpisodeProgress, place: PooledEnvironment, agent: str, first: bool, observation: Any, info: Info
-) -> tuple[Any | Act, float]:
-    """Return an agent's action or act, and the seconds that it took."""
+) -> tuple[Any | Act, int | str | None, float]:
+    """Return an agent's action or act, the version of the weights as it was asked, and the seconds that it took."""
     begin = time.perf_counter()
     try:
         policy = await progress.policy(place, agent)
         if first:
             await progress.begin(policy, observation, info)
-        return await progress.act(policy, observation, info), time.perf_counter() - begin
+        act, version = await progress.act(policy, observation, info)
+        return act, version, time.perf_counter() - begin
     except EpisodeFailedError as fault:
         raise EpisodeFailedError(fault.source, fault.kind, f"{agent}: {fault}") from fault.__cause__
 

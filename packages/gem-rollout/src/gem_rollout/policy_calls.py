@@ -45,6 +45,8 @@ class PolicyCalls:
         self._closing: set[asyncio.Task[Any]] = set()
         self._batches: dict[int, _Batches] = {}  # by id of the policy
         self._used: dict[int, list[Any]] = {}  # by id: policies with a close, and how many environments have used each
+        self.callers: set[PolicyCaller] = set()
+        """Of all policies in use."""
         self.closed = False
         self._threads.notify(self._wake)
 
@@ -110,6 +112,14 @@ class PolicyCalls:
         if type(outcome) is tuple:
             return outcome[0]
         raise outcome
+
+    async def weights_changed(self, version: int | str | None) -> None:
+        """Tell each policy that wants to know; its exceptions are passed on."""
+        for policy in {id(caller.policy): caller.policy for caller in self.callers}.values():
+            tell = getattr(policy, "weights_changed", None)
+            told = None if tell is None else tell(version)
+            if inspect.isawaitable(told):
+                await told
 
     def use(self, policy: Any) -> None:
         """Note that one more environment uses a policy. One that several use belongs to the caller, who closes it."""
@@ -197,7 +207,8 @@ class PolicyCaller:
     """The calls of one policy in one environment, by the kind of its methods."""
 
     __slots__ = (
-        *("_act", "_act_is_async", "_calls", "_end", "_index", "_reset", "_reset_is_async", "_seed", "plain", "policy"),
+        *("_act", "_act_is_async", "_calls", "_end", "_index", "_recall", "_reset", "_reset_is_async", "_seed"),
+        *("droppable", "plain", "policy"),
     )
 
     def __init__(self, calls: PolicyCalls, index: int, policy: Any) -> None:
@@ -209,18 +220,23 @@ class PolicyCaller:
         if not callable(self._act):
             raise ArgumentTypeError(f"a policy needs act or act_many, and {policy!r:.80} has neither")
         self._act_is_async = inspect.iscoroutinefunction(self._act)
+        self.droppable = self._act_is_async and many is None
+        """Whether a call ends when it is cancelled."""
         # Most policies have nothing to begin, and a call would cost a thread's attention.
         reset = getattr(policy, "reset", None)
         self._reset = None if getattr(reset, "__func__", None) is Policy.reset else reset
         self._reset_is_async = inspect.iscoroutinefunction(self._reset)
         self._seed = getattr(policy, "seed_episode", None)
         self._end = getattr(policy, "end_episode", None)
+        self._recall = getattr(policy, "recall", None)
         self.plain = not self._act_is_async and not self._reset_is_async
         """Whether all of its methods are plain functions."""
         calls.use(policy)
+        calls.callers.add(self)
 
     def drop(self) -> None:
         """End the use of the policy in this environment."""
+        self._calls.callers.discard(self)
         self._calls.drop(self.policy)
 
     async def begin(self, seed: int, repetition: int, observation: Any, info: Info, limit: float | None) -> None:
@@ -232,6 +248,18 @@ class PolicyCaller:
                 await self._calls.on_loop(self._reset(observation, info), limit)
             else:
                 await self._in_thread(self._reset, observation, info, limit)
+
+    @property
+    def recalls(self) -> bool:
+        """Whether the policy can be told what it did before, so that an interrupted episode can be continued."""
+        return callable(self._recall)
+
+    async def recall(self, observation: Any, info: Info, act: Any, limit: float | None) -> None:
+        """Tell the policy what it answered to an observation before: ``recall``."""
+        assert self._recall is not None
+        told = self._recall(observation, info, act)
+        if inspect.isawaitable(told):
+            await self._calls.on_loop(told, limit)
 
     async def end(self, observation: Any, info: Info) -> Mapping[str, Any]:
         """End an episode that has begun: ``end_episode``, if the policy has it. Its exceptions are dropped.

@@ -128,6 +128,8 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
             {
                 "path": str(run.path),
                 "interrupted": folder is None or last.stopped,
+                "continued": last.continued,
+                "begun_again": last.begun_again,
                 "failures": dict(last.failures),
                 "first_errors": last.messages,
                 "summary": summary.to_dict(),
@@ -136,6 +138,14 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
     else:
         print_run_summary(summary)
         print_prose(f"recorded in {path}", style="dim")
+    if last.begun_again:
+        count = len(last.begun_again)
+        first = printable(last.begun_again[0])[:_SHOWN_ERROR_LENGTH]
+        click.echo(
+            f"{count} interrupted episode{'s' * (count != 1)} began again, since the environment answered otherwise "
+            f"than before; {first}",
+            err=True,
+        )
     if last.failed:
         share = "every episode" if all_failed else f"{last.failed} episodes"
         click.secho(f"Warning: {share} failed and counts in no mean. The first of each kind:", fg="yellow", err=True)

@@ -118,6 +118,12 @@ class ModelPolicy(Policy[Any, Any]):
             )
         return self._act(completion)
 
+    def recall(self, observation: Any, info: Info, act: Act) -> None:
+        """Go on after a turn of an interrupted episode, whose prompt was the observation and whose answer ``act``."""
+        if self._exact_prompt is not None:
+            messages = messages_of(observation, self._system)
+            self._exact_prompt.resume(messages, act.prompt_token_ids or [], act.token_ids or [])
+
     async def _exact(self, exact_prompt: SampledPrompt, messages: list[Message]) -> Completion:
         prompt = await exact_prompt.extend_async(messages)
         completion = await complete_exactly(

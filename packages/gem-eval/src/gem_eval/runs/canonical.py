@@ -22,6 +22,8 @@ _OF_THE_CALL = {
     "usage": {"cached_tokens"},  # what a server has cached depends on what else it has answered
 }
 """Keys of a turn's metadata and usage that differ from one request to the next."""
+_OF_THE_PROCESS = {"recalled_turns"}
+"""Keys of an episode's metadata that an interruption leaves."""
 
 
 def canonical_lines(folder: RunFolder) -> Iterator[bytes]:
@@ -33,6 +35,9 @@ def canonical_lines(folder: RunFolder) -> Iterator[bytes]:
 
 def _without_times(record: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in record.items() if name not in _TIMES and name != "earlier_failures"}
+    metadata = {name: value for name, value in kept.pop("metadata", {}).items() if name not in _OF_THE_PROCESS}
+    if metadata:
+        kept["metadata"] = metadata
     kept["transitions"] = [
         {
             name: {k: v for k, v in value.items() if k not in _OF_THE_CALL[name]} if name in _OF_THE_CALL else value

@@ -32,7 +32,7 @@ class RunControl:
     paused: bool = False
     """Begin no more episodes; those that are being played go on."""
     stop: bool = False
-    """End the run. What was being played is played anew when it is resumed."""
+    """End the run. What was being played goes on when it is resumed."""
     concurrency: int | None = None
     """Most episodes at a time, at most as many as the process began with; None for as many."""
     retries: int | None = None

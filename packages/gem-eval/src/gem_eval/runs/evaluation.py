@@ -28,6 +28,7 @@ from gem_eval.runs.trial import try_out
 from gem_eval.trackers.tracking import RunTracking
 from gem_rollout import RolloutEngine
 from gem_rollout.trajectory import Trajectory
+from gem_rollout.turn_journal import TurnJournal
 
 if TYPE_CHECKING:
     from gem_eval.clients import ModelClient
@@ -53,8 +54,9 @@ async def evaluate(
 ) -> RunFolder:
     """Play the episodes of an evaluation, write each into a run folder as it ends, and return the folder.
 
-    Cancelling it keeps all finished episodes; the same call with ``resume=True`` plays the others. Episodes that
-    failed are played anew then.
+    Cancelling it keeps all finished episodes; the same call with ``resume=True`` plays the others. Those that a model
+    was playing go on after their last turn (see :mod:`gem_rollout.turn_journal`), unless something has changed;
+    episodes that failed are played anew.
 
     Args:
         config: what to evaluate; a mapping as in a configuration file.
@@ -89,6 +91,7 @@ async def evaluate(
         with (
             _opened(run, out, resume, allow_changes) as folder,
             RunTracking(config.track, folder.path) as tracking,
+            _journal(folder) as journal,
             rare_collections(),
         ):
             scorer.begin(folder.path, config.judge)
@@ -98,6 +101,7 @@ async def evaluate(
                 if not row.failed:
                     progress.add(row)
                     done.add(row.key)
+            progress.continued = len(journal.unfinished)
             if observer is not None:
                 observer(progress)
             engine = RolloutEngine(
@@ -107,10 +111,11 @@ async def evaluate(
                 mode=config.mode,
                 limits=episode_limits(config),
                 retries=config.retries,
+                journal=journal,
                 agent=run.agent,
                 done=done,
             )
-            recorder = _Recorder(folder, scorer, progress, config, tracking)
+            recorder = _Recorder(folder, journal, scorer, progress, config, tracking)
             RunControl.clear(folder.path)
             controls = _Controls(engine, folder, progress, config.retries, run)
             watcher = asyncio.ensure_future(_watch(engine, agent, folder, progress, controls, observer))
@@ -156,12 +161,14 @@ class _Recorder:
     def __init__(
         self,
         folder: RunFolder,
+        journal: TurnJournal,
         scorer: EpisodeScorer,
         progress: EvaluationProgress,
         config: EvaluationConfig,
         tracking: RunTracking,
     ) -> None:
         self._folder = folder
+        self._journal = journal
         self._scorer = scorer
         self._progress = progress
         self._tracking = tracking
@@ -208,7 +215,11 @@ class _Recorder:
 
     def _write(self, trajectory: Trajectory) -> None:
         row = self._folder.append(trajectory)
+        self._journal.settle(trajectory.key)
         self._progress.add(row, trajectory.error or "")
+        if (reason := trajectory.metadata.get("begun_again")) is not None:
+            self._progress.continued -= 1
+            self._progress.begun_again.append(reason)
         self._tracking.episode(trajectory)
 
 
@@ -328,6 +339,20 @@ def _opened(run: RunConfig, out: str | os.PathLike[str] | None, resume: bool, al
         folder.close()
         raise
     return folder
+
+
+def _journal(folder: RunFolder) -> TurnJournal:
+    """Open the journal of a run, without episodes that are written, or were begun with another configuration."""
+    resumed = folder.config.resumed
+    try:
+        if resumed and "changes" in resumed[-1]:
+            folder.unfinished_path.unlink(missing_ok=True)
+        journal = TurnJournal(folder.unfinished_path)
+    except OSError as error:
+        raise RunFolderError(f"{folder.unfinished_path}: cannot be written: {error.strerror or error}") from error
+    for key in journal.unfinished.keys() & folder.finished_keys():
+        journal.settle(key)  # the process was killed between two lines
+    return journal
 
 
 def _new_folder(run: RunConfig) -> Path:

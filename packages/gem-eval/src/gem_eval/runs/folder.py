@@ -6,6 +6,7 @@
     episodes.jsonl   one trajectory a line, appended
     index.jsonl      one row an episode (EpisodeRow), appended after the episode's line; may be deleted
     scores/          what ``gem rescore`` adds: one file a reward; see score_files.py
+    unfinished.jsonl the turns of episodes that have not ended (TurnJournal); gone with the last of them
     live.json        while the run goes on: process, progress; replaced in one piece
 
 Durability: an episode is handed to the operating system, in one write, before :meth:`RunFolder.append` returns, so a
@@ -54,6 +55,7 @@ class RunFolder:
         self.path = Path(path)
         self.episodes_path = self.path / "episodes.jsonl"
         self.live_path = self.path / "live.json"
+        self.unfinished_path = self.path / "unfinished.jsonl"
         self.config = self._read_config()
         self._index = EpisodeIndex(self.path, self.config.prices)
         self._scores = RunScores(self.path / SCORES_FOLDER)

@@ -39,6 +39,10 @@ class EvaluationProgress:
     """Whether somebody ended the run before its last episode."""
     tokens: int = 0
     """Sampled by the model."""
+    continued: int = 0
+    """Episodes that an interruption left unfinished, and that go on after their last turn."""
+    begun_again: list[str] = field(default_factory=list)
+    """Why some of these had to begin again after all; a sentence each."""
     waiting: Counter[str] = field(default_factory=Counter)
     """What requests to the model failed with that wait for their next attempt."""
 
@@ -84,6 +88,8 @@ class EvaluationProgress:
             parts.append(f"{self.in_flight} playing")
         if self.paused:
             parts.append("paused")
+        if self.continued:
+            parts.append(f"{self.continued} continued")
         parts += _errors(self.failures.most_common(3))
         if self.waiting:
             parts.append(self.waiting_line())

@@ -90,6 +90,14 @@ class TrajectoryBuilder:
         """Why the episode failed; None if it has not."""
         return self.trajectory.failure
 
+    def played_before(self, seconds: float) -> None:
+        """Count so many seconds that another process has played."""
+        self._began -= seconds
+
+    def track(self) -> Track:
+        """The observations and prompts so far, of an environment with one agent."""
+        return self._tracks[None]
+
     @property
     def over(self) -> bool:
         """Whether the episode has ended: terminated, truncated or failed."""
@@ -161,7 +169,7 @@ class TrajectoryBuilder:
         over: bool = False,
         act_seconds: Mapping[str, float] | None = None,
         step_seconds: float | None = None,
-        version: int | str | None = None,
+        versions: Mapping[str, int | str | None] | None = None,
     ) -> None:
         """Record a step of an environment with several agents: a turn of each agent that acted.
 
@@ -178,14 +186,15 @@ class TrajectoryBuilder:
             over: whether no agent is left.
             act_seconds: wall-clock seconds that each agent took.
             step_seconds: wall-clock seconds that the environment took.
-            version: the version of the policies' weights, unless an act names one.
+            versions: the version of each agent's weights, unless its act names one.
         """
         if self._ended:
             return
         self._separate_agents()
         turns: dict[str, Transition] = {}
         for agent, action in actions.items():
-            turn = self._turn(action, agent, (act_seconds or {}).get(agent), step_seconds, version)
+            seconds, version = (act_seconds or {}).get(agent), (versions or {}).get(agent)
+            turn = self._turn(action, agent, seconds, step_seconds, version)
             if turn is None:
                 return
             turn.step = self._steps

@@ -14,6 +14,7 @@ from gem_rollout.trajectory.transition import Transition
 
 __all__ = [
     "are_recorded",
+    "edited_turn",
     "edited_turns",
     "log_probabilities",
     "read_turns",
@@ -101,13 +102,7 @@ def edited_turns(
     turns: dict[str | None, int] = dict.fromkeys(tracks, 0)
     records = []
     for turn in transitions:
-        track, index = tracks[turn.agent], turns[turn.agent]
-        record = _with_edit("observation", track.observations.edits[index])
-        record.update(_fields(turn, checked))
-        prompt = track.prompts.edits[index]
-        if prompt.get("value", prompt) is not None:
-            record.update(_with_edit("prompt_token_ids", prompt))
-        records.append(record)
+        records.append(edited_turn(turn, tracks[turn.agent], turns[turn.agent], checked=checked))
         turns[turn.agent] += 1
     finals = {
         agent: track.observations.edits[-1]
@@ -117,6 +112,20 @@ def edited_turns(
     if None in tracks:
         return {"transitions": records, **(_with_edit("final_observation", finals[None]) if finals else {})}
     return {"transitions": records, "final_observations": finals}
+
+
+def edited_turn(turn: Transition, track: Track, index: int, *, checked: bool = True) -> dict[str, Any]:
+    """Return the record of one turn: its place in the track of its agent, and what :func:`edited_turns` says.
+
+    Raises:
+        TrajectoryError: if JSON cannot hold a value.
+    """
+    record = _with_edit("observation", track.observations.edits[index])
+    record.update(_fields(turn, checked))
+    prompt = track.prompts.edits[index]
+    if prompt.get("value", prompt) is not None:
+        record.update(_with_edit("prompt_token_ids", prompt))
+    return record
 
 
 def whole_turns(transitions: list[Transition], final_observation: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -255,8 +256,10 @@ class DockerEngine(Engine):
     def _connected(self) -> DockerClient:
         import docker
         from docker.errors import DockerException
+        from docker.utils import parse_host
 
         try:
+            _reach(str(parse_host(self._url or os.environ.get("DOCKER_HOST"))))
             make = partial(docker.DockerClient, self._url) if self._url else docker.from_env
             client = make(timeout=_ANSWERS_IN)
             status = client.info().get("DriverStatus") or ()
@@ -422,3 +425,16 @@ def _try_remove(remove: Callable[[], object]) -> bool:
         remove()
         return True
     return False
+
+
+def _reach(address: str) -> None:
+    """Raise OSError where no process listens on a Unix socket: the client would leave a socket of its own open then.
+
+    Args:
+        address: as ``docker.utils.parse_host`` returns it.
+    """
+    path = address.removeprefix("http+unix://")
+    if path != address:
+        with socket.socket(socket.AF_UNIX) as trial:
+            trial.settimeout(_ANSWERS_IN)
+            trial.connect(path)
