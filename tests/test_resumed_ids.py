@@ -112,3 +112,11 @@ def test_episodes_of_every_environment_go_on(spec: EnvSpec, tmp_path: Path) -> N
     if spec.namespace == "duel":
         pytest.skip("environments with several agents begin again")
     check(spec.id, tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.containers
+@pytest.mark.parametrize("env_id", [spec.id for spec in gem.all_specs("terminal") if spec.id != "terminal:Folder-v0"])
+def test_episodes_in_containers_go_on(env_id: str, tmp_path: Path) -> None:
+    """The commands are run again in a fresh container, and say what they had said."""
+    check(env_id, tmp_path)

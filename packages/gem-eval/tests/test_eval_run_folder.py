@@ -227,6 +227,20 @@ def test_a_second_writer_is_refused_with_the_process(tmp_path: Path, make_config
     RunFolder.open(folder, write=True).close()
 
 
+def test_a_run_that_was_killed_as_it_began_may_begin_again(tmp_path: Path, make_config: MakeConfig) -> None:
+    """What it had left is no reason to choose another folder; episodes without a run.json are."""
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    (begun / "episodes.jsonl").touch()
+    (begun / "run.json.7.new").write_text("{")
+    RunFolder.create(begun, make_config()).close()
+    lost = tmp_path / "lost"
+    lost.mkdir()
+    (lost / "episodes.jsonl").write_text("{}\n")
+    with pytest.raises(RunFolderError, match="not an empty folder"):
+        RunFolder.create(lost, make_config())
+
+
 def test_folders_that_are_no_runs(tmp_path: Path, make_run: MakeRun, make_config: MakeConfig) -> None:
     """Missing folders, other folders, and a run.json of another kind are refused with the reason."""
     with pytest.raises(RunFolderError, match=r"has no run\.json"):

@@ -122,7 +122,6 @@ class EpisodeAttempt:
             journal: EpisodeJournal | None = None
             if policy is not None and context.journal is not None and policy.recalls:
                 journal = context.journal.open(self.request.key)
-                journal.begin(builder.track())
                 observation, info = await self._play_earlier(policy, place, builder, journal, observation, info)
                 reached = None if builder.over else progress.reached()
                 if reached is not None:
@@ -159,7 +158,7 @@ class EpisodeAttempt:
                     version=played.version,
                 )
                 progress.turns += 1
-                if journal is not None and builder.failure is None:
+                if journal is not None and not builder.over:
                     journal.add(builder.trajectory.transitions[-1], builder.track(), progress.seconds)
                 reached = None if builder.over else progress.reached()
                 if reached is not None:

@@ -13,7 +13,8 @@ holds it and the observation after it, and the last one says that the attempt is
     {"attempt":7,"over":true}
 
 Each line is handed to the operating system in one write before the next turn begins, so a ``kill -9`` costs the turn
-that was being played. One process at a time may write a file.
+that was being played. The last turn of an episode is not written: whoever takes the episode keeps all of it. One
+process at a time may write a file.
 """
 
 from __future__ import annotations
@@ -149,25 +150,21 @@ class EpisodeJournal:
         self._number = number
         self._turns = 0 if earlier is None else len(earlier)
 
-    def begin(self, track: Track) -> None:
-        """Write down the first observation, unless an earlier attempt is continued."""
-        if self.earlier is None:
-            line = _line(self._number, {"key": list(self._key), "then": track.observations.edits[0]})
-            self._journal.write(self._number, line)
-
     def add(self, turn: Transition, track: Track, seconds: float) -> None:
-        """Write down the latest turn of the record.
+        """Write down the latest turn of the record, before the first one also what was seen at the reset.
 
         Args:
             turn: the turn.
             track: of the agent, with the observation after the turn.
             seconds: from the reset to the end of the turn.
         """
-        index, self._turns = self._turns, self._turns + 1
-        after = {"then": track.observations.edits[index + 1], "seconds": seconds}
+        edits, index, self._turns = track.observations.edits, self._turns, self._turns + 1
+        after = {"then": edits[index + 1], "seconds": seconds}
         line = _line(self._number, {"index": index, "turn": edited_turn(turn, track, index, checked=False), **after})
         if b"null" in line:  # which may stand for a number that JSON does not have
             line = _line(self._number, {"index": index, "turn": edited_turn(turn, track, index), **after})
+        if index == 0:
+            line = _line(self._number, {"key": list(self._key), "then": edits[0]}) + line
         self._journal.write(self._number, line)
 
     def difference(self, now: Trajectory) -> Difference | None:

@@ -76,7 +76,7 @@ class RunFolder:
             raise RunFolderError(
                 f"{str(folder)!r} holds a run; continue it with: gem eval --resume {shlex.quote(str(folder))}"
             )
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and not (folder.is_dir() and all(map(_was_begun, folder.iterdir()))):
             raise RunFolderError(f"{str(folder)!r} is not an empty folder; choose another one")
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -314,6 +314,13 @@ class RunFolder:
         with suppress(OSError):
             _replace(self._index.path, self._index.encoded(), durable=False)
             self._index.scanned = 0
+
+
+def _was_begun(path: Path) -> bool:
+    """Return whether a file is one that a process leaves which is killed before it has written ``run.json``."""
+    if path.name == "episodes.jsonl":
+        return path.is_file() and not path.stat().st_size
+    return path.name.startswith("run.json.") and path.name.endswith(".new")
 
 
 def _lock(descriptor: int, *, shared: bool = False) -> bool:
