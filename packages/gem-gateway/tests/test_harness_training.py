@@ -42,7 +42,7 @@ def test_a_program_plays_with_a_trainers_function() -> None:
         return GeneratedTokens(*asked[-1][1:], finish_reason="stop")
 
     async def play() -> list[Trajectory]:
-        client = GenerateClient(generate, codec)  # type: ignore[arg-type]
+        client = GenerateClient(generate, codec)
         make_policy = harness_policy(PROGRAM, client, exact_tokens=True, tokenizer=codec, box="never")
         async with RolloutEngine(plan_episodes(GAME, 2, seed=3), make_policy, concurrency=1) as engine:
             return [record async for record in engine]
