@@ -261,6 +261,17 @@ def test_gem_eval_adds_little(core_alone: Path, tmp_path: Path, make_linked_envi
     assert report["summary"]["environments"][0]["success"]["value"] == 1.0
 
 
+@pytest.mark.nightly
+def test_gem_gateway_adds_little(tmp_path: Path, make_linked_environment: Callable[..., Path]) -> None:
+    """gem-gateway brings at most 6 distributions beside gem-eval, its own included, and the gateway answers there."""
+    sizes: list[dict[str, int]] = []
+    for name in ("gem-eval", "gem-gateway"):
+        python = make_linked_environment(tmp_path / name, name) / "bin" / "python"
+        sizes.append(json.loads(output_of(python, "-c", MEASURE, cwd=tmp_path)))
+    assert 0 < len(sizes[1].keys() - sizes[0].keys()) <= 6, sorted(sizes[1].keys() - sizes[0].keys())
+    assert "Anthropic" in output_of(python, "-m", "gem", "gateway", "--help", cwd=tmp_path)
+
+
 def test_gem_core_alone_says_how_to_get_environments(core_alone: Path, tmp_path: Path) -> None:
     """Without any environment package, the commands work and name the packages to install."""
     gem = core_alone / "bin" / "gem"

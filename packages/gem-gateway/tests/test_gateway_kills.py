@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -188,3 +189,49 @@ def test_episodes_of_a_killed_model_server_are_unknown_and_played_when_it_is_bac
         assert set(outcomes) <= {"succeeded", "unsuccessful", "unknown"}
     assert sum(outcomes.values()) == 12
     assert outcomes["unknown"] == 0
+
+
+TALKS = """
+import json, os, sys, urllib.request
+url, key = os.environ["OPENAI_BASE_URL"] + "/chat/completions", os.environ["OPENAI_API_KEY"]
+talk = [{"role": "user", "content": "Begin."}]
+while True:
+    body = json.dumps({"model": "m", "messages": talk}).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, body, {"Authorization": f"Bearer {key}"})) as answer:
+        said = json.loads(answer.read())["choices"][0]["message"]
+    with open(sys.argv[1], "a") as note:
+        note.write(said["content"] + "\\n")
+    talk += [said, {"role": "user", "content": "Go on."}]
+"""
+TRAINER = """
+import asyncio, sys
+from gem_eval.clients import ScriptedClient
+from gem_gateway.harnesses import harness_policy
+from gem_rollout import RolloutEngine, plan_episodes
+
+async def run():
+    client = ScriptedClient(lambda messages: f"answer {len(messages)}")
+    make = harness_policy(sys.argv[1], client, box="never", journals=sys.argv[2])
+    async with RolloutEngine(plan_episodes("game:GuessTheNumber-v0-easy", 1), make, concurrency=1) as engine:
+        async for _ in engine:
+            pass
+
+asyncio.run(run())
+"""
+
+
+def test_every_answer_that_a_killed_trainer_gave_is_in_its_journal(tmp_path: Path) -> None:
+    """The journal of an episode that was never recorded has each answer that its program has read, in one lineage."""
+    note = tmp_path / "note"
+    note.touch()
+    command = f"command:{shlex.join([sys.executable, '-I', '-S', '-c', TALKS, str(note)])}"
+    with subprocess.Popen([sys.executable, "-c", TRAINER, command, str(tmp_path / "journals")]) as trainer:
+        until(lambda: note.read_text().count("\n") >= 20 or trainer.poll() is not None)
+        trainer.kill()
+    (file,) = (tmp_path / "journals").iterdir()
+    assert file.name.startswith("game_GuessTheNumber-v0-easy-0-0-")
+    calls = read_journal(file).calls
+    read = note.read_text().splitlines()
+    assert len(read) >= 20
+    assert [str((call.answer or {})["content"]) for call in calls[: len(read)]] == read
+    assert [call.parent for call in calls] == [None, *range(len(calls) - 1)]

@@ -184,10 +184,19 @@ def test_a_program_sees_nothing_of_the_trainer(play: Play, tmp_path: Path, monke
     assert variables["PATH"] == os.environ["PATH"]
 
 
-def test_a_budget_of_calls_is_a_limit_of_the_agent(play: Play) -> None:
-    """A program whose model calls are used up ends at the limit, and has not succeeded."""
-    record = play("plays", calls=2)
-    assert (record.outcome, record.stop_reason, len(record.transitions)) == ("incomplete", "calls", 2)
+@pytest.mark.parametrize(
+    ("budget", "limit"),
+    [
+        ({"calls": 2}, "calls"),
+        pytest.param({"prompt_tokens": 20}, "prompt_tokens", marks=pytest.mark.nightly),
+        pytest.param({"completion_tokens": 4}, "completion_tokens", marks=pytest.mark.nightly),
+        pytest.param({"cost": 20e-6, "price_input": 1.0}, "cost", marks=pytest.mark.nightly),
+    ],
+)
+def test_a_budget_is_a_limit_of_the_agent(play: Play, budget: dict[str, Any], limit: str) -> None:
+    """A program that has used it up ends at the limit, and has not succeeded."""
+    record = play("plays", **budget)
+    assert (record.outcome, record.stop_reason, len(record.transitions)) == ("incomplete", limit, 2)
 
 
 def test_a_model_that_gives_no_answer_is_a_fault_of_the_endpoint(play: Play) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,27 @@ def test_an_installation_that_failed_is_none(tmp_path: Path, monkeypatch: pytest
     assert not is_installed(harness)
     npm.write_text(npm.read_text().replace("exit 1", "exit 0"))
     assert install(harness) == installed(harness) == folder_of(harness)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for uv is a shell script")
+def test_uv_installs_in_place_of_pip_where_it_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gets the pinned requirements, and its words are in the error where it fails."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    uv = tmp_path / "uv"
+    uv.write_text(f'#!/bin/sh\necho "$@" >> {shlex.quote(str(tmp_path / "asked"))}\n[ "$1" = pip ] || mkdir -p "$5"\n')
+    uv.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    harness = harness_of("openai-agents")
+    folder = install(harness, with_uv=True)
+    assert is_installed(harness)
+    made, filled_in = (tmp_path / "asked").read_text().splitlines()
+    assert made.split()[0] == "venv"
+    assert made.endswith(str(folder))
+    assert filled_in.startswith("pip install ")
+    assert filled_in.endswith("openai-agents==0.24.0")
+    uv.write_text("#!/bin/sh\necho 'no such version' >&2\nexit 1\n")
+    with pytest.raises(HarnessError, match="no such version"):
+        install(harness_of("openai-agents:0.1"), with_uv=True)
 
 
 @given(st.text() | st.text('\x7f\\"\n\U0001f642{}a'))

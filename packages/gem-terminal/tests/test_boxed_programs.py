@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shlex
 import socket
 import subprocess
@@ -78,11 +79,24 @@ def play(engine: Engine, cache: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         async def run() -> list[Trajectory]:
             plan = [EpisodeRequest(spec, EpisodeKey(spec.id, 0, number)) for number in range(episodes)]
             async with RolloutEngine(plan, make_policy, concurrency=episodes) as running:
-                return [record async for record in running]
+                records = [record async for record in running]
+            assert lost_descriptors() == set()
+            return records
 
         return asyncio.run(run())
 
     return played
+
+
+def lost_descriptors() -> set[int]:
+    """Return the descriptors that the event loop takes for watched, and the kernel watches no longer.
+
+    A socket that is closed before its server leaves one. The next socket with its number is never watched, so that no
+    program reaches what listens there.
+    """
+    selector = asyncio.get_running_loop()._selector  # type: ignore[attr-defined]
+    watched = Path(f"/proc/self/fdinfo/{selector.fileno()}").read_text()
+    return set(selector.get_map()) - {int(number) for number in re.findall(r"^tfd: *(\d+)", watched, re.MULTILINE)}
 
 
 def test_what_a_program_does_in_its_box_is_verified(play: Play) -> None:

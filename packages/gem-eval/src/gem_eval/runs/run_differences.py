@@ -34,6 +34,9 @@ _COMPARED = (
 """What must be the same when a run is resumed, besides the environments and the agent's source. Sources of gem and
 gem_eval, which change in a checkout without a new version, are recorded only."""
 
+_WITHOUT_EFFECT = (("harness_options", "journals"),)
+"""Settings among the compared ones that no episode depends on, with their keys."""
+
 _OF_FACTOR: dict[Factor, tuple[str, ...]] = {"harness": ("agent", "harness")}
 """The settings that a factor consists of; the agent of a harness is a title made of harness and model."""
 
@@ -74,7 +77,7 @@ def run_differences(before: RunConfig, now: RunConfig) -> Iterator[RunDifference
     for name in _COMPARED:
         old, new = getattr(before, name), getattr(now, name)
         if isinstance(old, dict) and isinstance(new, dict):
-            yield from _changes(old, new, name)
+            yield from (one for one in _changes(old, new, name) if (name, one.name) not in _WITHOUT_EFFECT)
         elif old != new:
             yield RunDifference(name, old, new)
     yield from _changes(_agents_source(before), _agents_source(now), "sources")

@@ -65,14 +65,16 @@ def list_command(as_json: bool) -> None:
 
 @harness_command.command("install")
 @click.argument("name")
+@click.option("--uv", is_flag=True, help="Use uv in place of pip: quicker, and with settings of its own.")
 @json_option
-def install_command(name: str, as_json: bool) -> None:
+def install_command(name: str, uv: bool, as_json: bool) -> None:
     """Install an agent program with your own npm or pip into GEM's cache.
 
     \b
     Examples:
       gem harness install qwen-code
       gem harness install codex:0.171.0
+      gem harness install openai-agents --uv
     """
     from gem_cli.progress import progress
     from gem_gateway.harnesses.installation import install
@@ -81,7 +83,7 @@ def install_command(name: str, as_json: bool) -> None:
     harness = harness_of(name)
     with progress() as bar:
         bar.add_task(f"installing {harness.name}", total=None, note="")
-        folder = install(harness)
+        folder = install(harness, with_uv=uv)
     if as_json:
         print_json({"name": harness.name, "version": harness.version, "folder": str(folder)})
     else:

@@ -27,7 +27,7 @@ class EpisodeRun:
 
     Args:
         harness: how it is run.
-        place: where, made ready; removed with the program.
+        place: where, made ready; the caller removes it, after the servers that accept from its sockets.
         task: what it is given.
     """
 
@@ -65,10 +65,9 @@ class EpisodeRun:
         await self.stop()
 
     async def stop(self) -> None:
-        """Kill the program, and remove its place. Calling it twice is fine."""
+        """Kill the program. Calling it twice is fine."""
         if self._program is not None:
             await self._program.stop()
-        await self.place.remove()
 
     def answer(self) -> str:
         """Return the program's final answer; empty if it gave none."""

@@ -51,13 +51,17 @@ def installed(harness: Harness) -> Path:
     return folder
 
 
-def install(harness: Harness) -> Path:
+def install(harness: Harness, *, with_uv: bool = False) -> Path:
     """Install a harness's program with the user's own npm or pip, unless it is there; return its folder.
 
     Several processes may do so at the same time: one installs, and the others wait.
 
+    Args:
+        harness: whose program it is.
+        with_uv: use uv in place of pip, whose settings it does not read.
+
     Raises:
-        HarnessError: if npm is missing, or the installation fails.
+        HarnessError: if npm or uv is missing, or the installation fails.
     """
     folder = folder_of(harness)
     if harness.installer is None:
@@ -68,6 +72,8 @@ def install(harness: Harness) -> Path:
             shutil.rmtree(folder, ignore_errors=True)
             if harness.installer == "npm":
                 _install_from_npm(harness, folder)
+            elif with_uv:
+                _install_with_uv(harness, folder)
             else:
                 _install_with_pip(harness, folder)
             (folder / COMPLETE).write_text(json.dumps(list(harness.requirements)), encoding="utf-8")
@@ -92,8 +98,22 @@ def _install_from_npm(harness: Harness, folder: Path) -> None:
 
 def _install_with_pip(harness: Harness, folder: Path) -> None:
     _run(harness, [sys.executable, "-m", "venv", str(folder)])
-    python = str(folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
-    _run(harness, [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *harness.requirements])
+    pip = [_python_of(folder), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run(harness, [*pip, *harness.requirements])
+
+
+def _install_with_uv(harness: Harness, folder: Path) -> None:
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+    if uv is None:
+        raise HarnessError(f"uv is not installed; without it, {harness.name} is installed with pip")
+    _run(harness, [uv, "venv", "--quiet", "--python", sys.executable, str(folder)])
+    # Programs run without writing bytecode, which each run would make anew.
+    pip = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", _python_of(folder)]
+    _run(harness, [*pip, *harness.requirements])
+
+
+def _python_of(folder: Path) -> str:
+    return str(folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python"))
 
 
 def _run(harness: Harness, command: list[str]) -> None:

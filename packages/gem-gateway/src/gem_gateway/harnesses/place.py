@@ -140,4 +140,8 @@ class ProgramPlace(ABC):
 
     @abstractmethod
     async def remove(self) -> None:
-        """Remove what the place has made, after the end of its program. Calling it twice is fine."""
+        """Remove what the place has made. Calling it twice is fine.
+
+        Only after the end of its program, and of the servers that accept from :attr:`doors`: an event loop does not
+        watch a socket whose number it knows from one that was closed under it.
+        """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any, get_args
 
 from gem.arguments import choice, real
@@ -35,6 +37,7 @@ class HarnessPolicyMaker:
         exact_tokens: bool = False,
         tokenizer: Any = None,
         box: HarnessBox = "auto",
+        journals: str | os.PathLike[str] | None = None,
     ) -> None:
         self.harness = harness
         self._install = installed(harness)
@@ -44,6 +47,7 @@ class HarnessPolicyMaker:
         self._seconds = real("seconds", seconds, minimum=0.0)
         self._tokens = {"exact_tokens": exact_tokens, "tokenizer": tokenizer}
         self._box: HarnessBox = choice("box", box, get_args(HarnessBox))
+        self._journals = None if journals is None else Path(journals).absolute()
         self._host = HarnessHost()
 
     def __call__(self, env: Env[Any, Any], agent: str | None = None) -> HarnessPolicy:
@@ -64,6 +68,7 @@ class HarnessPolicyMaker:
             budget=self._budget,
             seconds=self._seconds,
             box=self._box,
+            journals=self._journals,
             **self._tokens,
         )
 
@@ -83,6 +88,7 @@ def harness_policy(
     exact_tokens: bool = False,
     tokenizer: Any = None,
     box: HarnessBox = "auto",
+    journals: str | os.PathLike[str] | None = None,
 ) -> HarnessPolicyMaker:
     """Return a maker of policies that play with an agent program, for :func:`gem_rollout.rollout` and its engine.
 
@@ -105,6 +111,9 @@ def harness_policy(
             otherwise on this machine; ``"always"`` nowhere but in a container, where ``command:`` names a program of
             it; ``"never"`` on this machine, with the rights of this process. Each action's metadata says where the
             program ran, as ``harness_box``.
+        journals: a folder in which each episode has a file with the calls of its model, each written before its answer
+            leaves, so that it outlives a kill of this process; :func:`gem_gateway.lineages.journal.read_journal`
+            reads it. None keeps them in memory until the episode is recorded.
 
     Raises:
         ArgumentError, ArgumentTypeError: for an unknown name, or an impossible limit.
@@ -127,4 +136,5 @@ def harness_policy(
         exact_tokens=exact_tokens,
         tokenizer=tokenizer,
         box=box,
+        journals=journals,
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import secrets
 import socket
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -29,6 +31,7 @@ from gem_gateway.harnesses.place import ProgramPlace
 from gem_gateway.harnesses.running_episode import NoticingAnswerer, RunningEpisode
 from gem_gateway.harnesses.task_box import TaskBox
 from gem_gateway.harnesses.task_text import task_text
+from gem_gateway.lineages.journal import CallJournal
 from gem_gateway.lineages.recorder import LineageRecorder
 from gem_gateway.mcp_env.episode_calls import EpisodeCalls, tools_of
 from gem_rollout.chat_templates.rendered_text import refuse_pictures
@@ -62,6 +65,7 @@ class HarnessPolicy(Policy[Any, Any]):
         exact_tokens: ask the model with token ids, as :class:`LineageRecorder` does.
         tokenizer: for it.
         box: where the program runs; see :func:`~gem_gateway.harnesses.policies.harness_policy`.
+        journals: a folder for a journal of each episode's calls; see there.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class HarnessPolicy(Policy[Any, Any]):
         exact_tokens: bool = False,
         tokenizer: Any = None,
         box: HarnessBox = "auto",
+        journals: Path | None = None,
     ) -> None:
         self._harness = harness
         self._install = install
@@ -92,6 +97,8 @@ class HarnessPolicy(Policy[Any, Any]):
             refuse_pictures(env.spec)
         self._exact_tokens, self._tokenizer = exact_tokens, tokenizer
         self._box = box
+        self._journals = journals
+        self._episode_name = "episode"
         self._obstacle = ""
         self._uses_host = False
         self._episode: RunningEpisode | None = None
@@ -99,6 +106,8 @@ class HarnessPolicy(Policy[Any, Any]):
     def seed_episode(self, seed: int, repetition: int) -> None:
         """Name the session of the coming episode, which every call to the model's server carries."""
         self._session = episode_session(self._sampling.session, self._env, seed, repetition)
+        spec = self._env.spec
+        self._episode_name = re.sub(r"[^A-Za-z0-9.-]", "_", f"{spec.id if spec else 'env'}-{seed}-{repetition}")
 
     async def reset(self, observation: Any, info: Info) -> None:
         """Begin a new episode; what is left of an earlier one ends."""
@@ -144,8 +153,10 @@ class HarnessPolicy(Policy[Any, Any]):
                 self._client,
                 exact_tokens=self._exact_tokens,
                 tokenizer=self._tokenizer,
+                journal=self._journal(),
                 turns=lambda: calls.taken,
             )
+            stack.push_async_callback(recorder.close)
             answerer = NoticingAnswerer(recorder)
             place = await self._place(stack)
             doors = place.doors
@@ -193,6 +204,12 @@ class HarnessPolicy(Policy[Any, Any]):
                 run, calls, session, answerer, recorder.tree, stack.pop_all(), closing, single, deadline, self._obstacle
             )
         raise AssertionError  # the stack suppresses nothing
+
+    def _journal(self) -> CallJournal | None:
+        if self._journals is None:
+            return None
+        # An episode that is repeated has another one.
+        return CallJournal(self._journals / f"{self._episode_name}-{secrets.token_hex(4)}.jsonl")
 
     async def _place(self, stack: AsyncExitStack) -> ProgramPlace:
         """Return a place for the program, made ready; the stack removes it."""

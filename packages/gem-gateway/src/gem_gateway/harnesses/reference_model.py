@@ -10,7 +10,7 @@ from typing import Any
 
 from gem.core import Env, Info
 from gem.policies import Policy, make_policy
-from gem_eval.clients import Completion, Sampling
+from gem_eval.clients import Completion, ModelError, Sampling
 from gem_eval.clients.base import Message
 
 __all__ = ["ReferenceModel", "with_reference_model"]
@@ -116,7 +116,9 @@ class ReferenceModel:
         offered = self._offered(wanted, names)
         if offered is not None:
             return _call(offered, arguments)
-        shell = next(name for name in names if name in _SHELLS)
+        shell = next((name for name in names if name in _SHELLS), None)
+        if shell is None:
+            raise ModelError("bad_request", f"the program offers neither {wanted} nor a shell, but {', '.join(names)}")
         command = f"{self._command} call {wanted} {shlex.quote(json.dumps(arguments))}"
         return _call(shell, {"cmd" if shell == "exec_command" else "command": command})
 

@@ -66,11 +66,11 @@ class CallMatcher:
             return Match(digest, reason="nothing follows the model's own answer")
         return Match(digest, found[0], last + 1)
 
-    def note(self, index: int, match: Match, call: ModelCall) -> None:
+    def note(self, index: int, match: Match) -> None:
         """Make a call that was answered known."""
         answer = self._tree.calls[index].answer
         if answer is not None:
-            self._answers[answer_digest(match.digest, answer, call.messages)].append(index)
+            self._answers[answer_digest(match.digest, answer)].append(index)
 
     def _told_apart(self, found: list[int], echoed: Message) -> list[int]:
         """Return the calls that the echoed answer can be of; the latest alone if all have the same tokens."""

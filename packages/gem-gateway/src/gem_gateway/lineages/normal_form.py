@@ -33,25 +33,21 @@ def prefix_digests(messages: Sequence[Message], tools: Sequence[Mapping[str, Any
     """
     digest = blake2b(_text(list(tools or [])), digest_size=_DIGEST_BYTES).digest()
     found: list[bytes] = []
-    numbers: dict[str, int] = {}
+    numbers: _Numbers = {}
     for message in messages:
         digest = _joined(digest, _form(message, numbers))
         found.append(digest)
     return found
 
 
-def answer_digest(before: bytes, answer: Message, messages: Sequence[Message]) -> bytes:
+def answer_digest(before: bytes, answer: Message) -> bytes:
     """Return the digest of a conversation with an answer after it.
 
     Args:
         before: the last of its :func:`prefix_digests`.
         answer: the model's message.
-        messages: the conversation, whose call ids are counted.
     """
-    numbers: dict[str, int] = {}
-    for message in messages:
-        _note_calls(message, numbers)
-    return _joined(before, _form(answer, numbers))
+    return _joined(before, _form(answer, {}))
 
 
 def _joined(before: bytes, form: Any) -> bytes:
@@ -63,7 +59,11 @@ def _text(form: Any) -> bytes:
     return json.dumps(form, sort_keys=True, separators=(",", ":"), default=repr).encode("utf-8", "surrogatepass")
 
 
-def _form(message: Message, numbers: dict[str, int]) -> Any:
+_Numbers = dict[str | None, int]
+"""The number of each call id in a conversation; under None, how many calls there were."""
+
+
+def _form(message: Message, numbers: _Numbers) -> Any:
     role = message.get("role")
     if role == "assistant":
         return ["assistant", _authored_text(message.get("content")), _note_calls(message, numbers)]
@@ -71,21 +71,19 @@ def _form(message: Message, numbers: dict[str, int]) -> Any:
     if role == "tool":
         # An id is that of the call it answers, by its number in the conversation.
         identifier = message.get("tool_call_id")
-        return ["tool", numbers.get(str(identifier), str(identifier)), content]
+        return ["tool", numbers.get(str(identifier), str(identifier)), content, message.get("name")]
     return [role, content, message.get("name")]
 
 
-def _note_calls(message: Message, numbers: dict[str, int]) -> list[Any]:
+def _note_calls(message: Message, numbers: _Numbers) -> list[Any]:
     """Return the calls of an assistant's message, and number their ids; an id that comes again is the later call's."""
-    if message.get("role") != "assistant":
-        return []
     forms = []
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else []:
         call = call if isinstance(call, Mapping) else {}
         function = call.get("function")
         function = function if isinstance(function, Mapping) else {}
-        numbers[str(call.get("id"))] = numbers[""] = numbers.get("", 0) + 1
+        numbers[str(call.get("id"))] = numbers[None] = numbers.get(None, 0) + 1
         forms.append([function.get("name"), _arguments(function.get("arguments"))])
     return forms
 
@@ -109,11 +107,12 @@ def _depth(value: Any, level: int = 0) -> int:
     return max((_depth(one, level + 1) for one in inner), default=level)
 
 
-def _authored_text(content: Any) -> str:
-    """Return the text of what a model wrote, without blanks around it; reasoning parts are left out."""
+def _authored_text(content: Any) -> Any:
+    """Return the text of what a model wrote, without blanks around it; parts that are no text stay as they are."""
     if isinstance(content, list):
-        texts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
-        content = "".join(text for text in texts if isinstance(text, str))
+        if not all(_is_text_part(part) for part in content):
+            return content
+        content = "".join(part["text"] for part in content)
     return content.strip() if isinstance(content, str) else ""
 
 

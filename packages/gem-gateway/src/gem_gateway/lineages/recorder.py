@@ -112,7 +112,7 @@ class LineageRecorder:
         _fill(record, completion, prompt)
         index = self._keep(record)
         if call.prompt is None:
-            self._matcher.note(index, match, call)
+            self._matcher.note(index, match)
         return completion
 
     async def close(self) -> None:
