@@ -26,7 +26,7 @@ from trainer_drivers.tiny_chat import save_model, tiny_tokenizer  # noqa: E402
 
 import gem  # noqa: E402
 from gem.errors import ArgumentError, MissingPluginError  # noqa: E402
-from gem_rl import token_rows  # noqa: E402
+from gem_rl import rloo, token_rows  # noqa: E402
 from gem_rl.cli.train import train_command  # noqa: E402
 from gem_rl.training.episode_rows import TextRow  # noqa: E402
 from gem_rl.training.losses import text_loss  # noqa: E402
@@ -131,6 +131,22 @@ def _toml(value: Any) -> str:
     return json.dumps(value)
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize(("sign", "learns"), [(1, True), (-1, False)])
+def test_adapters_learn_from_rewards(
+    small: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: int, learns: bool
+) -> None:
+    """After a start on reference answers, beyond a bar that advantages of the wrong sign miss."""
+    monkeypatch.setattr("gem_rl.training.trainer.rloo", lambda batch: sign * rloo(batch))
+    supervised = replace(small, sft_steps=30, sft_tasks=16, sft_learning_rate=2e-2)
+    trainer = Trainer(replace(supervised, updates=16, episodes=32, learning_rate=2e-2), 0, tmp_path)
+    trainer.train()
+    returns = [line["mean_return"] for line in trainer.folder.metrics]
+    assert 0 < returns[0] < 0.12
+    assert (sum(returns[-5:]) / 5 > 0.15) is learns
+
+
+@pytest.mark.nightly
 def test_a_stopped_run_resumes_to_the_same_weights(small: Recipe, tmp_path: Path) -> None:
     """Adapters and value head with PPO, after supervised steps that are not taken again."""
     recipe = replace(small, algorithm="ppo")
@@ -154,6 +170,7 @@ def test_a_stopped_run_resumes_to_the_same_weights(small: Recipe, tmp_path: Path
     assert any(not torch.equal(one, begun[name]) for name, one in adapters(whole).items())
 
 
+@pytest.mark.nightly
 def test_supervised_steps_raise_the_probability_of_reference_answers(small: Recipe, tmp_path: Path) -> None:
     """Of twelve steps; the loss is that of the agent's tokens, as the probabilities of each prefix have it."""
     losses = []
