@@ -2,7 +2,7 @@
 
 Run with gem-rl[lora], gem-eval and the environment's package installed::
 
-    nice gem train basic-arithmetic --model FOLDER --seed 0 --out runs/a
+    nice gem train needle --model FOLDER --seed 0 --out runs/a
     python benchmarks/pretrained_runs.py keep runs/a --note "stopped by hand"   # evaluates it if it was stopped
     python benchmarks/pretrained_runs.py table
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,6 +30,7 @@ from gem.errors import ArgumentError, MissingPluginError  # noqa: E402
 from gem_rl import rloo, token_rows  # noqa: E402
 from gem_rl.cli.train import train_command  # noqa: E402
 from gem_rl.training.episode_rows import TextRow  # noqa: E402
+from gem_rl.training.huggingface import HuggingFaceModel  # noqa: E402
 from gem_rl.training.losses import text_loss  # noqa: E402
 from gem_rl.training.prompt_sharing import by_prompt, pack  # noqa: E402
 from gem_rl.training.recipe import Recipe  # noqa: E402
@@ -199,8 +201,6 @@ PROMPTS = ([5, 6, 7, 8], [5, 6, 7, 9], [40] * 7)
 @pytest.fixture(scope="module")
 def whole(model: str) -> Any:
     """The model with all of its weights."""
-    from gem_rl.training.huggingface import HuggingFaceModel
-
     return HuggingFaceModel(model, 512)
 
 
@@ -223,6 +223,18 @@ def test_rows_that_share_a_prompt_have_the_states_and_gradients_of_single_rows(w
     packed = pack(ids, sizes)
     assert (packed is None) == (len(neighbours) == len(texts))
     assert packed is None or len(packed.ids) == len(neighbours)
+
+
+def test_a_model_whose_layers_see_a_window_computes_each_row_alone(model: str, tmp_path: Path) -> None:
+    """As places in a packed sequence are not those of its rows."""
+    folder = shutil.copytree(model, tmp_path / "window")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    window = {"use_sliding_window": True, "sliding_window": 4, "layer_types": ["sliding_attention", "full_attention"]}
+    (folder / "config.json").write_text(json.dumps({**config, **window}), encoding="utf-8")
+    found = HuggingFaceModel(str(folder), 512)
+    ids = torch.tensor([[*PROMPTS[0], 9, 9, last] for last in (10, 11, 12)])
+    torch.testing.assert_close(found.hidden(ids, [4, 4, 4]), found.hidden(ids))
+    assert not found.shares_prompts
 
 
 class _Row(tuple[int, ...]):

@@ -74,7 +74,7 @@ def train_command(
       gem train guess-the-number --seed 1 --out runs/guess --track tensorboard
       gem train guess-the-number --set algorithm="'ppo'" --set updates=50
       gem train --config mine.toml
-      gem train basic-arithmetic --model models/SmolLM2-135M-Instruct --threads 2
+      gem train needle --model models/SmolLM2-135M-Instruct --threads 2
       gem train --config mine.toml --model models/Qwen3-0.6B --lora 32 --bf16 --device cuda
       gem train --copy my_trainer.py
     """

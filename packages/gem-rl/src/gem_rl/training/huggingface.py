@@ -73,8 +73,6 @@ class HuggingFaceModel(nn.Module):
         MissingPluginError: if adapters are wanted and peft is not installed.
     """
 
-    shares_prompts = True
-
     def __init__(self, model: str, context: int, *, precision: str = "float32", lora: int = 0) -> None:
         super().__init__()
         self.model: Any = _loaded(AutoModelForCausalLM, model, dtype=getattr(torch, precision))
@@ -82,6 +80,9 @@ class HuggingFaceModel(nn.Module):
         """The model with its adapters, as peft has it; None without."""
         if lora:
             self.adapted = _with_adapters(self.model, lora)
+        layers = set(getattr(self.model.config, "layer_types", None) or ["full_attention"])
+        # Other layers than those of full attention go by the order of a sequence, and not by its mask.
+        self.shares_prompts = layers == {"full_attention"} and not getattr(self.model, "_is_stateful", False)
         self.model.eval()  # without dropout, or the ratios of new and old probabilities would begin off 1
         self.context = min(context, getattr(self.model.config, "max_position_embeddings", None) or context)
         self.value = nn.Linear(self.model.get_output_embeddings().weight.shape[1], 1)
@@ -101,7 +102,7 @@ class HuggingFaceModel(nn.Module):
 
     def hidden(self, ids: Tensor, prompts: Sequence[int] | None = None) -> Tensor:
         """Return the last hidden states of whole rows, ``(rows, length, width)``; see :class:`LanguageModel`."""
-        packed = None if prompts is None else pack(ids, prompts)
+        packed = pack(ids, prompts) if prompts is not None and self.shares_prompts else None
         if packed is None:
             return self._states(input_ids=ids, use_cache=False)
         states = self._states(
