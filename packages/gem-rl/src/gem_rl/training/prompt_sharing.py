@@ -90,12 +90,13 @@ def pack(ids: Tensor, prompts: Sequence[int]) -> PackedRows | None:
     return PackedRows(packed, places, mask[:, None], sources)
 
 
-def by_prompt(rows: Sequence[_Row], tokens: int = 2048) -> Iterator[list[_Row]]:
+def by_prompt(rows: Sequence[_Row], tokens: int = 1024) -> Iterator[list[_Row]]:
     """Yield rows of one prompt as neighbours, and prompts with rows of similar lengths together.
 
     Args:
         rows: in any order.
-        tokens: the largest padded size of what comes together, a prompt counted once; a longer row comes alone.
+        tokens: the largest padded size of what comes together, a prompt counted once; a longer row comes alone. At
+            2,048 a process that trained adapters of a model of 135 M parameters in bfloat16 had 8.2 GB.
     """
     groups: dict[tuple[int, ...], list[_Row]] = {}
     for row in sorted(rows, key=len, reverse=True):
