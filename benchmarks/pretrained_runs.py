@@ -26,8 +26,8 @@ LAST = 6
 """Updates that the column *last updates* averages."""
 
 
-def keep(folder: Path, note: str) -> None:
-    """Write a run into the file of runs, and its curves beside it; evaluate it where that was not done."""
+def keep(folder: Path, note: str, evaluate: bool) -> None:
+    """Write a run into the file of runs, and its curves beside it; evaluate it where that was not done, if wanted."""
     import torch
 
     from gem_rl.training.recipe import Recipe
@@ -38,7 +38,7 @@ def keep(folder: Path, note: str) -> None:
     saved = torch.load(folder / "checkpoint.pt", weights_only=False)
     torch.set_num_threads(saved["threads"])
     trainer = Trainer(recipe, record["seed"], folder, device=saved["device"])
-    if trainer.folder.achieved(trainer.update) is None:
+    if evaluate and trainer.folder.achieved(trainer.update) is None:
         trainer.assess()
     line = {
         "run": folder.name,
@@ -70,12 +70,17 @@ def kept() -> list[dict[str, Any]]:
 
 def row(run: dict[str, Any]) -> list[str]:
     """Return the cells of a run."""
-    before, after = ({task: [float(won)] for task, won in enumerate(run[name])} for name in ("before", "after"))
-    compared = compare_means(before, after, share=True)
-    assert compared is not None
     (env_id,) = run["recipe"]["environments"]
     first, last = run["updates"][0]["success"], [one["success"] for one in run["updates"][-LAST:]]
     spent = sum(one["rollout_cpu_seconds"] + one["update_cpu_seconds"] for one in run["updates"])
+    tasks = [{task: [float(won)] for task, won in enumerate(run[name] or ())} for name in ("before", "after")]
+    compared = compare_means(*tasks, share=True)
+    evaluated = [f"{sum(run['before']) / len(run['before']):.3f} → not evaluated", ""]
+    if compared is not None:
+        evaluated = [
+            f"{compared.mean_a:.3f} → {compared.mean_b:.3f}",
+            f"{compared.difference:+.3f} ({compared.low:+.3f} to {compared.high:+.3f})",
+        ]
     return [
         f"`{run['run']}`",
         f"`{env_id}`",
@@ -83,8 +88,7 @@ def row(run: dict[str, Any]) -> list[str]:
         f"{run['recipe']['learning_rate']:g}",
         f"{len(run['updates'])} of {run['recipe']['updates']}",
         f"{first:.2f} → {sum(last) / len(last):.2f}",
-        f"{compared.mean_a:.3f} → {compared.mean_b:.3f}",
-        f"{compared.difference:+.3f} ({compared.low:+.3f} to {compared.high:+.3f})",
+        *evaluated,
         f"{(run['warm_cpu_seconds'] + spent) / 60:.0f}",
         run["note"],
     ]
@@ -97,10 +101,11 @@ def main() -> None:
     keeping = commands.add_parser("keep")
     keeping.add_argument("folder", type=Path)
     keeping.add_argument("--note", default="")
+    keeping.add_argument("--unevaluated", action="store_true", help="do not play what a stopped run lacks")
     commands.add_parser("table")
     asked = parser.parse_args()
     if asked.command == "keep":
-        keep(asked.folder, asked.note)
+        keep(asked.folder, asked.note, not asked.unevaluated)
         return
     heads = ("run", "environment", "seed", "learning rate", "updates", "sampled", "greedy, unseen tasks", "difference")
     print("| " + " | ".join((*heads, "CPU min", "note")) + " |")
