@@ -43,7 +43,7 @@ def warm_start(steps: int) -> tuple[TinyTransformer, TinyTokenizer]:
     for _ in range(steps):
         batch = random.choices(rows, k=32)
         count = sum(len(row) - 1 for row in batch)
-        for part in by_length(batch):  # rows of similar lengths together, so that little is padded
+        for part in by_length([row.ids for row in batch]):  # rows of similar lengths together, so that little is padded
             ids = padded(part, -1, torch.long, model.device)
             logits = model.logits(model.hidden(ids[:, :-1].clamp(min=0))).flatten(0, 1)
             (

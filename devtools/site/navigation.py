@@ -45,6 +45,7 @@ SECTIONS = (
         (
             "docs/guides/rollouts.md",
             "docs/guides/vectorization.md",
+            "docs/guides/pretrained-models.md",
             "docs/guides/trainers.md",
             "docs/guides/curricula.md",
             "docs/guides/rewards.md",

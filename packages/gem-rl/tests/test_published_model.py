@@ -19,34 +19,16 @@ torch = pytest.importorskip("torch", reason="gem-rl[train] is not installed")
 transformers = pytest.importorskip("transformers", reason="gem-rl[models] is not installed")
 
 from click.testing import CliRunner  # noqa: E402
-from trainer_drivers.tiny_chat import tiny_tokenizer  # noqa: E402
+from trainer_drivers.letter_hunt import LetterHunt  # noqa: E402
+from trainer_drivers.tiny_chat import save_model, tiny_tokenizer  # noqa: E402
 
 import gem  # noqa: E402
-from gem.core import Env  # noqa: E402
 from gem_rl import token_rows  # noqa: E402
 from gem_rl.cli.train import train_command  # noqa: E402
 from gem_rl.training.recipe import Recipe  # noqa: E402
 from gem_rl.training.trainer import Trainer  # noqa: E402
 
 pytestmark = pytest.mark.nightly  # test_training.py trains the small models of the package in the main tier
-
-
-class LetterHunt(Env[str, str]):
-    """Asks for one of three letters, three times; each answer that has it pays a third. It has no random player."""
-
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
-        super().reset(seed=seed)
-        self.turn = 0
-        return self._ask(), {}
-
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        reward = (self.letter in action) / 3
-        self.turn += 1
-        return self._ask(), reward, self.turn == 3, False, {}
-
-    def _ask(self) -> str:
-        self.letter = self.rng.choice("abc")
-        return f"say {self.letter}" + " please" * self.rng.randrange(3)
 
 
 @pytest.fixture(autouse=True)
@@ -60,28 +42,6 @@ def prepared() -> Iterator[None]:
     finally:
         torch.set_num_threads(threads)
         gem.registry.unregister("test:LetterHunt-v0")
-
-
-def save_model(folder: Path, tokenizer: Any, width: int) -> str:
-    """Write a random model for a tokenizer, the same each time, and return its folder."""
-    torch.manual_seed(0)
-    config = transformers.Qwen3Config(
-        vocab_size=len(tokenizer),
-        hidden_size=width,
-        intermediate_size=2 * width,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=16,
-        max_position_embeddings=2048,
-        tie_word_embeddings=True,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=None,
-    )
-    transformers.Qwen3ForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
 
 
 @pytest.fixture(scope="module")

@@ -227,7 +227,7 @@ def test_what_follows_a_cut_has_the_value_of_the_state_after_it(
             last = one.transitions[-1]
             if not last.terminated:
                 before = [*last.prompt_token_ids, *last.token_ids] if history else []
-                ids = torch.tensor([[*before, *trainer.tokenizer.prompt("again", False)]])
+                ids = torch.tensor([[*before, *trainer.tokenizer.encode("again"), trainer.tokenizer.act]])
                 with torch.no_grad():
                     expected[place] = float(trainer.model.values(trainer.model.hidden(ids)[0, -1]))
         given["expected"] = expected

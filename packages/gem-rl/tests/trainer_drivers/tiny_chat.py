@@ -1,7 +1,8 @@
-"""A tokenizer of single characters with a chat template in ChatML, for ``transformers``."""
+"""A tokenizer of single characters with a chat template in ChatML, and a random model, for ``transformers``."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import tokenizers
@@ -27,3 +28,36 @@ def tiny_tokenizer(template: str = CHATML) -> Any:
     )
     found.chat_template = template
     return found
+
+
+def save_model(folder: Path, tokenizer: Any, width: int, spread: float = 0.02) -> str:
+    """Write a random model for a tokenizer, the same each time, and return its folder.
+
+    Args:
+        folder: where it goes.
+        tokenizer: what it reads.
+        width: of its states.
+        spread: the standard deviation of its embeddings.
+    """
+    import torch  # which the drivers of trainers without it do not need
+
+    torch.manual_seed(0)
+    config = transformers.Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=width,
+        intermediate_size=2 * width,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=16,
+        max_position_embeddings=2048,
+        tie_word_embeddings=True,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+    )
+    made = transformers.Qwen3ForCausalLM(config)
+    torch.nn.init.normal_(made.get_input_embeddings().weight, std=spread)
+    made.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)

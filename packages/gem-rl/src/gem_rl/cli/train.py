@@ -30,11 +30,18 @@ _LAST_UPDATES = 6
 """Updates whose mean success is the result of a run."""
 
 
-@click.command("train", short_help="Train a small model on an environment, on one CPU core.")
+@click.command("train", short_help="Train a small or a pretrained model on an environment.")
 @click.argument("recipe", required=False)
 @click.option("--list", "lists", is_flag=True, help="Show the recipes.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A recipe of your own.")
 @click.option("--set", "changes", metavar="NAME=VALUE", multiple=True, help="Change a setting, as in TOML.")
+@click.option(
+    "--model", metavar="FOLDER", help="A pretrained model, as transformers loads it, in place of a small one."
+)
+@click.option("--lora", type=click.IntRange(0), metavar="RANK", help="Train adapters of this rank alone; 0 for none.")
+@click.option("--bf16", is_flag=True, help="Keep the model's weights in bfloat16; with adapters.")
+@click.option("--sft-steps", type=click.IntRange(0), help="Steps on reference answers before everything else.")
+@click.option("--sft-tasks", type=click.IntRange(1), help="Tasks whose reference answers are learnt.")
 @click.option("--seed", type=click.IntRange(0, 2**20), default=0, show_default=True, help="Of weights and episodes.")
 @click.option("--out", "-o", type=click.Path(file_okay=False, path_type=Path), help="Folder  [runs/RECIPE-SEED]")
 @click.option("--threads", type=click.IntRange(1), default=1, show_default=True, help="Threads of torch.")
@@ -47,6 +54,11 @@ def train_command(
     lists: bool,
     config: Path | None,
     changes: tuple[str, ...],
+    model: str | None,
+    lora: int | None,
+    bf16: bool,
+    sft_steps: int | None,
+    sft_tasks: int | None,
     seed: int,
     out: Path | None,
     threads: int,
@@ -55,7 +67,7 @@ def train_command(
     target: Path | None,
     as_json: bool,
 ) -> None:
-    """Train a small model from scratch, by reinforcement learning through the rollout engine.
+    """Train a small model from scratch, or a pretrained one, by reinforcement learning through the rollout engine.
 
     A run that was interrupted goes on where it stopped, to the same weights. Its folder opens in gem view.
 
@@ -65,6 +77,8 @@ def train_command(
       gem train guess-the-number --seed 1 --out runs/guess --track tensorboard
       gem train guess-the-number --set algorithm="'ppo'" --set updates=50
       gem train --config mine.toml
+      gem train needle --model models/SmolLM2-135M-Instruct --threads 2
+      gem train --config mine.toml --model models/Qwen3-0.6B --lora 32 --bf16 --device cuda
       gem train --copy my_trainer.py
     """
     if target is not None:
@@ -73,7 +87,9 @@ def train_command(
     if lists:
         _list(as_json)
         return
-    name, chosen = _chosen(recipe, config, changes)
+    options = {"model": model, "lora": lora, "sft_steps": sft_steps, "sft_tasks": sft_tasks}
+    named = {name: value for name, value in options.items() if value is not None}
+    name, chosen = _chosen(recipe, config, changes, {**named, **({"precision": "bfloat16"} if bf16 else {})})
     folder = out or Path("runs") / f"{name}-{seed}"
     figures = _train(name, chosen, seed, folder, threads, device, track)
     if as_json:
@@ -104,6 +120,9 @@ def _train(
     with progress() as shown, UpdateTrackers(track, folder) as trackers:
         task = shown.add_task("warm start", total=recipe.updates)
         trainer = Trainer(recipe, seed, folder, device=device)
+        if recipe.model and not trainer.update:
+            shown.update(task, description="evaluation")
+            trainer.assess()
 
         def report(figures: dict[str, Any]) -> None:
             trackers.update(figures)
@@ -114,12 +133,13 @@ def _train(
         shown.update(task, completed=trainer.update, description="training")
         stopped = trainer.train(report)
     picture = trainer.folder.draw(f"gem train {name}, seed {seed}")
-    greedy = trainer.evaluate()
+    trainer.save_adapters()
+    greedy = trainer.assess()
     metrics = trainer.folder.metrics
     return {
         "updates": trainer.update,
         "stopped": stopped or "",
-        **_success_figures(metrics, greedy),
+        **_success_figures(metrics, greedy, trainer.folder.achieved(0) if recipe.model else None),
         "greedy_turns": sum(map(len, greedy)) / len(greedy),
         "cpu_seconds": trainer.warm_seconds
         + sum(line["rollout_cpu_seconds"] + line["update_cpu_seconds"] for line in metrics),
@@ -127,12 +147,16 @@ def _train(
     }
 
 
-def _success_figures(metrics: Sequence[Mapping[str, Any]], greedy: Sequence[Trajectory]) -> dict[str, Any]:
+def _success_figures(
+    metrics: Sequence[Mapping[str, Any]], greedy: Sequence[Trajectory], start: Sequence[int | None] | None
+) -> dict[str, Any]:
     """Return shares of successes among the episodes whose outcome is known; None where there are none."""
+    known = [won for won in start or () if won is not None]
     sampled = [line["success"] for line in metrics[-_LAST_UPDATES:] if line["success"] is not None]
     solved = [one.success for one in greedy if one.success is not None]
     return {
         "first_success": metrics[0]["success"],
+        **({} if start is None else {"start_greedy_success": fmean(known) if known else None}),
         "sampled_success": fmean(sampled) if sampled else None,
         "greedy_success": fmean(solved) if solved else None,
         "greedy_episodes": len(greedy),
@@ -158,13 +182,15 @@ def _check_device(device: str) -> None:
         raise ArgumentError(f"torch cannot use the device {device!r}: {reason}") from error
 
 
-def _chosen(name: str | None, config: Path | None, changes: tuple[str, ...]) -> tuple[str, Recipe]:
+def _chosen(
+    name: str | None, config: Path | None, changes: tuple[str, ...], named: dict[str, Any]
+) -> tuple[str, Recipe]:
     """Return the name and the recipe that the options describe."""
     from gem.arguments import nearest
     from gem_rl.training.recipe import Recipe, recipes
 
     try:
-        changed = tomllib.loads("\n".join(changes))
+        changed = {**tomllib.loads("\n".join(changes)), **named}
         own = tomllib.loads(config.read_text(encoding="utf-8")) if config is not None else None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ArgumentError(f"{'--set' if config is None else config} is not TOML: {error}") from error

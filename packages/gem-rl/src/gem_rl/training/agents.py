@@ -88,16 +88,10 @@ class BatchSampler:
 
     @torch.inference_mode()
     def _sample(self, agents: list[SampledAgent]) -> None:
-        cache, device = self._cache_of(agents), self.model.device
+        device = self.model.device
         lengths = torch.tensor([len(agent.ids) for agent in agents], device=device)
-        cached = torch.tensor([agent.cached for agent in agents], device=device)
         longest = min(int(lengths.max()) + self._max_new_tokens, self.model.context)
-        # The tokens that the cache lacks; shorter rows repeat their last one.
-        width = int((lengths - cached).max())
-        places = torch.minimum(cached[:, None] + torch.arange(width, device=device), lengths[:, None] - 1)
-        ids = padded([agent.ids[agent.cached :] for agent in agents], 0, torch.long, device)
-        ids = ids.gather(1, places - cached[:, None])
-        hidden = self.model.extend(ids, places, cache)[torch.arange(len(agents), device=device), lengths - cached - 1]
+        hidden, cache = self._read(agents)
         values = self.model.values(hidden).tolist()
         sampled: list[Tensor] = []
         logprobs: list[Tensor] = []
@@ -111,14 +105,48 @@ class BatchSampler:
             if bool(over.all()) or int(place.max()) >= longest or step + 1 == self._max_new_tokens:
                 break
             hidden = self.model.extend(token[:, None], place[:, None], cache)[:, 0]
-        self.tokens += ids.numel() + len(sampled) * len(agents)
+        self.tokens += len(sampled) * len(agents)
         chosen, known = torch.stack(sampled, 1).tolist(), torch.stack(logprobs, 1).tolist()
         for agent, tokens, surprises, value in zip(agents, chosen, known, values, strict=True):
             count = tokens.index(self.tokenizer.end) + 1 if self.tokenizer.end in tokens else len(tokens)
             agent.take(tokens[:count], surprises[:count], value)
 
-    def _cache_of(self, agents: list[SampledAgent]) -> Any:
-        """Return the cache with a row for each agent; of an agent whose row is gone, nothing is cached."""
+    def _read(self, agents: list[SampledAgent]) -> tuple[Tensor, Any]:
+        """Return the states of the agents' last tokens, ``(agents, width)``, and the cache of all tokens.
+
+        Where nothing is cached, equal prompts, such as those of a group, are computed once.
+        """
+        kept = self._select(agents)
+        first = {tuple(agent.ids): place for place, agent in reversed(list(enumerate(agents)))}
+        rows = [first[tuple(agent.ids)] for agent in agents]
+        if kept or len(first) == len(agents):
+            return self._extend(agents), self._cache
+        chosen = sorted(first.values())
+        self._cache = self.model.new_cache(len(chosen))
+        hidden = self._extend([agents[place] for place in chosen])
+        copies = torch.tensor([chosen.index(row) for row in rows])
+        self._cache.select(copies, torch.ones(len(agents), dtype=torch.bool))
+        return hidden[copies.to(hidden.device)], self._cache
+
+    def _extend(self, agents: list[SampledAgent]) -> Tensor:
+        """Read the tokens that the cache lacks of the agents of its rows; return the states of the last ones."""
+        device = self.model.device
+        lengths = torch.tensor([len(agent.ids) for agent in agents], device=device)
+        cached = torch.tensor([agent.cached for agent in agents], device=device)
+        width = int((lengths - cached).max())
+        # Shorter rows repeat their last token.
+        places = torch.minimum(cached[:, None] + torch.arange(width, device=device), lengths[:, None] - 1)
+        ids = padded([agent.ids[agent.cached :] for agent in agents], 0, torch.long, device)
+        ids = ids.gather(1, places - cached[:, None])
+        self.tokens += ids.numel()
+        last = lengths - cached - 1
+        return self.model.extend(ids, places, self._cache)[torch.arange(len(agents), device=device), last]
+
+    def _select(self, agents: list[SampledAgent]) -> bool:
+        """Make the cache one with a row for each agent; return whether any of them has something cached.
+
+        Of an agent whose row is gone, nothing is cached.
+        """
         rows = {agent: row for row, agent in enumerate(self._cached)}
         kept = [agent in rows and agent.cached > 0 for agent in agents]
         if not any(kept):
@@ -128,7 +156,7 @@ class BatchSampler:
         for agent, has_row in zip(agents, kept, strict=True):
             agent.cached = agent.cached if has_row else 0
         self._cached = list(agents)
-        return self._cache
+        return any(kept)
 
 
 def sample_tokens(logits: Tensor, temperature: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -161,6 +189,7 @@ class SampledAgent(Policy[Any, str]):
         self.cached = 0
         """How many of them the cache has."""
         self._sampler = sampler
+        self._conversation = sampler.tokenizer.conversation()
         self._answer: asyncio.Future[Act] | None = None
 
     def seed_episode(self, seed: int, repetition: int) -> None:
@@ -168,7 +197,7 @@ class SampledAgent(Policy[Any, str]):
         self.key = (self.key[0], seed, repetition)
 
     async def reset(self, observation: Any, info: Info) -> None:
-        self.ids, self.cached = [], 0
+        self._forget()
 
     async def act(self, observation: Any, info: Info) -> Act:
         """Return the sampled action, with its tokens and the value of the state before it in the metadata.
@@ -176,10 +205,9 @@ class SampledAgent(Policy[Any, str]):
         Raises:
             EpisodeLimitError: if the episode no longer fits into the model's context.
         """
-        tokenizer = self._sampler.tokenizer
         if not self._sampler.history:
-            self.ids, self.cached = [], 0
-        self.ids = [*self.ids, *tokenizer.prompt(str(observation), not self.ids)]
+            self._forget()
+        self.ids = self._conversation.prompt(str(observation))
         if len(self.ids) >= self._sampler.model.context:
             raise EpisodeLimitError("context")
         self._answer = asyncio.get_running_loop().create_future()
@@ -190,6 +218,7 @@ class SampledAgent(Policy[Any, str]):
         """Receive the sampled tokens."""
         tokenizer, prompt = self._sampler.tokenizer, self.ids
         self.ids = prompt + tokens
+        self._conversation.note(tokens)
         self.cached = len(self.ids) - 1  # the last token has been sampled, not read
         ended = tokens[-1] == tokenizer.end
         act = Act(
@@ -202,6 +231,11 @@ class SampledAgent(Policy[Any, str]):
         )
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(act)
+
+    def _forget(self) -> None:
+        """Begin a conversation."""
+        self._conversation = self._sampler.tokenizer.conversation()
+        self.ids, self.cached = [], 0
 
     def fail(self, error: Exception) -> None:
         """Receive an error in place of tokens."""

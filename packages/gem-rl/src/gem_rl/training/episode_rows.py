@@ -16,7 +16,7 @@ from gem_rl.training.language_model import ActionTokenizer
 from gem_rl.turn_batch import Floats
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["TrainingRow", "by_length", "padded", "rows_of_texts", "training_rows"]
+__all__ = ["TextRow", "TrainingRow", "by_length", "padded", "rows_of_texts", "training_rows"]
 
 _Row = TypeVar("_Row", bound=Sized)
 
@@ -35,9 +35,44 @@ class TrainingRow:
     returns: Floats
     """The target of the value head there."""
 
+    @property
+    def prompt(self) -> tuple[int, ...]:
+        """The tokens before the first that was sampled."""
+        return tuple(self.tokens.token_ids[: self.tokens.sampled.argmax()].tolist())
+
     def __len__(self) -> int:
         """Return L."""
         return len(self.tokens)
+
+
+@dataclass(frozen=True)
+class TextRow:
+    """The tokens of an episode that a text agent played."""
+
+    ids: list[int]
+    acted: list[bool]
+    """Whether a token is the agent's."""
+
+    @property
+    def last_act(self) -> int:
+        """The place of the agent's last token; −1 if none is the agent's."""
+        return max((place for place, acted in enumerate(self.acted) if acted), default=-1)
+
+    def up_to(self, length: int) -> TextRow:
+        """Return the row without what follows this many tokens."""
+        return TextRow(self.ids[:length], self.acted[:length])
+
+    def acts(self) -> int:
+        """Return how many tokens are the agent's."""
+        return sum(self.acted)
+
+    def predicted(self) -> int:
+        """Return how many tokens have one before them."""
+        return len(self.ids) - 1
+
+    def __len__(self) -> int:
+        """Return the number of tokens."""
+        return len(self.ids)
 
 
 def training_rows(
@@ -70,21 +105,27 @@ def training_rows(
     return rows
 
 
-def rows_of_texts(trajectories: Sequence[Trajectory], tokenizer: ActionTokenizer, history: bool) -> list[list[int]]:
+def rows_of_texts(trajectories: Sequence[Trajectory], tokenizer: ActionTokenizer, history: bool) -> list[TextRow]:
     """Return the tokens of episodes that text agents played, as a :class:`SampledAgent` would have seen them.
 
     Without history, a row is a turn and the observation that follows it.
     """
-    rows: list[list[int]] = []
+    rows: list[TextRow] = []
     for trajectory in trajectories:
-        row: list[int] = []
-        for turn in trajectory.transitions:
-            if not history and row:
-                rows.append(row + tokenizer.encode(str(turn.observation)))
-                row = []
-            row += tokenizer.prompt(str(turn.observation), not row)
-            row += [*tokenizer.encode(str(turn.action)), tokenizer.end]
-        rows.append(row + tokenizer.encode(str(trajectory.final_observation)))
+        conversation, ids, acted = tokenizer.conversation(), list[int](), list[bool]()
+        turns = trajectory.transitions
+        for place, turn in enumerate(turns):
+            ids = conversation.prompt(str(turn.observation))
+            acted += [False] * (len(ids) - len(acted))
+            action = [*tokenizer.encode(str(turn.action)), tokenizer.end]
+            conversation.note(action)
+            ids, acted = ids + action, acted + [True] * len(action)
+            if history and place + 1 < len(turns):
+                continue
+            after = turns[place + 1].observation if place + 1 < len(turns) else trajectory.final_observation
+            seen = tokenizer.encode(str(after))
+            rows.append(TextRow(ids + seen, acted + [False] * len(seen)))
+            conversation, ids, acted = tokenizer.conversation(), [], []
     return rows
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,11 @@ class TrainingFolder:
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """The figures of each update so far."""
+        return self._lines("metrics.jsonl")
+
+    def _lines(self, name: str) -> list[dict[str, Any]]:
         try:
-            text = (self.path / "metrics.jsonl").read_text(encoding="utf-8")
+            text = (self.path / name).read_text(encoding="utf-8")
         except FileNotFoundError:
             return []
         # The last line may be cut off, and a run tracker may have written lines of its own.
@@ -86,6 +89,22 @@ class TrainingFolder:
         with TrajectoryWriter(self.path / "episodes.jsonl") as writer:
             for episode in episodes:
                 writer.write(episode)
+
+    def record_evaluation(self, update: int, achieved: Sequence[bool | None]) -> None:
+        """Append which tasks an evaluation achieved after an update, in the order of their seeds; None if unknown."""
+        with (self.path / "evaluations.jsonl").open("a", encoding="utf-8") as file:
+            file.write(
+                json.dumps({"update": update, "achieved": [None if one is None else int(one) for one in achieved]})
+                + "\n"
+            )
+
+    def achieved(self, update: int) -> list[int | None] | None:
+        """Return which tasks were achieved after an update, each 0, 1 or, where that is not known, None.
+
+        None for all if that was not evaluated.
+        """
+        found = [line for line in self._lines("evaluations.jsonl") if line["update"] == update]
+        return found[-1]["achieved"] if found else None
 
     def draw(self, title: str) -> Path:
         """Draw the curves of the run so far into ``curves.svg``, and return its path."""

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.cache_utils import DynamicCache
+from transformers.utils import logging
 
-from gem.errors import ArgumentError
+from gem.errors import ArgumentError, MissingPluginError
+from gem_rl.training.prompt_sharing import pack
+from gem_rollout.chat_templates.sampled_prompt import SampledPrompt, render_chat
 
-__all__ = ["HuggingFaceCache", "HuggingFaceModel", "HuggingFaceTokenizer"]
+__all__ = ["HuggingFaceCache", "HuggingFaceConversation", "HuggingFaceModel", "HuggingFaceTokenizer"]
 
-_SEEN, _DONE, _NEXT = "GEMSEENTEXT", "GEMDONETEXT", "GEMNEXTTEXT"
-"""Texts that no chat template changes, to find what it puts around a message."""
+_MARK = "GEMDONETEXT"
+"""Stands for an answer that no chat template changes, to find how one ends."""
+
+_PLAIN_TEMPLATE = (
+    "{% for message in messages %}{{ message['content'] }}"
+    "{% if message['role'] == 'assistant' %}{{ eos_token }}{% endif %}{{ '\n' }}{% endfor %}"
+)
+"""For tokenizers without a template: lines, of which the model's end with its end of text."""
 
 
 class HuggingFaceCache:
@@ -32,7 +45,7 @@ class HuggingFaceCache:
         """The position in its row of each slot, ``(rows, slots)``; −1 for hidden slots."""
 
     def select(self, rows: Tensor, kept: Tensor) -> None:
-        """Keep these rows alone, in this order; those that are not ``kept`` begin empty."""
+        """Keep these rows alone, in this order; those not ``kept`` begin empty. A row may come several times."""
         rows, kept = rows.to(self._places.device), kept.to(self._places.device)
         self.values.batch_select_indices(rows)
         self._places = self._places[rows].masked_fill(~kept[:, None], -1)
@@ -50,18 +63,33 @@ class HuggingFaceModel(nn.Module):
     """A causal language model with a value head, as the trainer uses :class:`TinyTransformer`.
 
     Args:
-        model: a path or a name, as ``AutoModelForCausalLM.from_pretrained`` takes it.
+        model: a folder, or a name of the Hugging Face hub.
         context: the largest number of tokens of a row.
+        precision: of the weights: ``float32`` or ``bfloat16``.
+        lora: the rank of adapters, which then learn in place of the weights; 0 for none.
+
+    Raises:
+        ArgumentError: if the model cannot be loaded.
+        MissingPluginError: if adapters are wanted and peft is not installed.
     """
 
-    def __init__(self, model: str, context: int) -> None:
+    def __init__(self, model: str, context: int, *, precision: str = "float32", lora: int = 0) -> None:
         super().__init__()
-        self.model = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+        self.model: Any = _loaded(AutoModelForCausalLM, model, dtype=getattr(torch, precision))
+        self.adapted: Any = None
+        """The model with its adapters, as peft has it; None without."""
+        if lora:
+            self.adapted = _with_adapters(self.model, lora)
+        layers = set(getattr(self.model.config, "layer_types", None) or ["full_attention"])
+        # Other layers than those of full attention go by the order of a sequence, and not by its mask.
+        self.shares_prompts = layers == {"full_attention"} and not getattr(self.model, "_is_stateful", False)
         self.model.eval()  # without dropout, or the ratios of new and old probabilities would begin off 1
         self.context = min(context, getattr(self.model.config, "max_position_embeddings", None) or context)
         self.value = nn.Linear(self.model.get_output_embeddings().weight.shape[1], 1)
         nn.init.zeros_(self.value.weight)
         nn.init.zeros_(self.value.bias)
+        accepted = inspect.signature(self.model.base_model.forward).parameters
+        self._cache_name = "cache" if "cache" in accepted else "past_key_values"  # the name in transformers before 5.24
 
     @property
     def device(self) -> torch.device:
@@ -72,67 +100,93 @@ class HuggingFaceModel(nn.Module):
         """Return an empty cache for so many rows."""
         return HuggingFaceCache(rows, self.device)
 
-    def hidden(self, ids: Tensor) -> Tensor:
-        """Return the last hidden states of whole rows, ``(rows, length, width)``."""
-        result: Tensor = self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state
-        return result
+    def hidden(self, ids: Tensor, prompts: Sequence[int] | None = None) -> Tensor:
+        """Return the last hidden states of whole rows, ``(rows, length, width)``; see :class:`LanguageModel`."""
+        packed = pack(ids, prompts) if prompts is not None and self.shares_prompts else None
+        if packed is None:
+            return self._states(input_ids=ids, use_cache=False)
+        states = self._states(
+            input_ids=packed.ids, position_ids=packed.places, attention_mask=packed.mask, use_cache=False
+        )
+        return states.flatten(0, 1)[packed.sources]
 
     def logits(self, states: Tensor) -> Tensor:
-        """Return the logits of the next token for hidden states ``(…, width)``."""
+        """Return the logits of the next token, as float32, for hidden states ``(…, width)``."""
         result: Tensor = self.model.get_output_embeddings()(states)
-        return result
+        return result.float()
 
     def values(self, states: Tensor) -> Tensor:
         """Return the value head's estimates, ``(…)``."""
-        result: Tensor = self.value(states).squeeze(-1)
+        result: Tensor = self.value(states.float()).squeeze(-1)
         return result
 
     def extend(self, ids: Tensor, places: Tensor, cache: HuggingFaceCache) -> Tensor:
         """Return the last hidden states of further tokens of rows; see :meth:`TinyTransformer.extend`."""
-        result: Tensor = self.model.base_model(
+        return self._states(
             input_ids=ids,
             position_ids=places,
             attention_mask=cache.mask(places),
-            past_key_values=cache.values,
             use_cache=True,
-        ).last_hidden_state
+            **{self._cache_name: cache.values},
+        )
+
+    def save_adapters(self, folder: Path) -> None:
+        """Write the adapters into a folder, as peft and transformers load them."""
+        self.adapted.save_pretrained(folder)
+
+    def _states(self, **inputs: Any) -> Tensor:
+        result: Tensor = self.model.base_model(**inputs).last_hidden_state
         return result
 
 
+class HuggingFaceConversation:
+    """The exact tokens of an episode in a model's chat template, by :class:`SampledPrompt`."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._prompt = SampledPrompt(tokenizer)
+        self._messages: list[dict[str, Any]] = []
+
+    def prompt(self, observation: str) -> list[int]:
+        """Return all tokens up to where the action begins."""
+        self._messages.append({"role": "user", "content": observation})
+        return self._prompt.extend(self._messages)
+
+    def note(self, sampled: Sequence[int]) -> None:
+        """Receive the tokens of the action."""
+        self._prompt.note(sampled)
+        said = str(self._tokenizer.decode(list(sampled), skip_special_tokens=True))
+        self._messages.append({"role": "assistant", "content": said})
+
+
 class HuggingFaceTokenizer:
-    """The tokenizer of a model, with what its chat template puts around observations and actions.
+    """The tokenizer of a model, with its chat template.
 
     Without a template, an observation ends with a line break, and an action with the model's end of text.
 
     Args:
-        model: a path or a name, as ``AutoTokenizer.from_pretrained`` takes it.
+        model: a folder, or a name of the Hugging Face hub.
 
     Raises:
-        ArgumentError: if the tokenizer has no token that ends a text.
+        ArgumentError: if it cannot be loaded, or has no token that ends a text.
     """
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._tokenizer: Any = AutoTokenizer.from_pretrained(model)
+        self._tokenizer: Any = _loaded(AutoTokenizer, model)
         if self._tokenizer.eos_token_id is None:
             raise ArgumentError(f"the tokenizer of {model!r} has no end-of-text token, so no action could end")
-        self.end = int(self._tokenizer.eos_token_id)
-        self._first, self._between, self._after = "", "\n", "\n"
-        if getattr(self._tokenizer, "chat_template", None):
-            self._read_template()
+        if not getattr(self._tokenizer, "chat_template", None):
+            self._tokenizer.chat_template = _PLAIN_TEMPLATE
+        self.end = self._end_of_answer()
 
-    def prompt(self, observation: str, first: bool) -> list[int]:
-        """Return the tokens of an observation up to where the action begins.
-
-        Args:
-            observation: its text.
-            first: whether it begins a row; otherwise it follows an action and its end.
-        """
-        return self._ids((self._first if first else self._between) + observation + self._after)
+    def conversation(self) -> HuggingFaceConversation:
+        """Return the token book of a new episode."""
+        return HuggingFaceConversation(self._tokenizer)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a bare text."""
-        return self._ids(text)
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
 
     def decode(self, ids: list[int]) -> str:
         """Return the text of ids without special tokens."""
@@ -142,20 +196,43 @@ class HuggingFaceTokenizer:
         """Return how to open the tokenizer again."""
         return json.dumps({"model": self._model})
 
-    def _ids(self, text: str) -> list[int]:
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+    def _end_of_answer(self) -> int:
+        """Return the special token that the template puts after an answer, or that of the end of a text."""
+        messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": _MARK}]
+        after = self.encode(render_chat(self._tokenizer, messages, {}, opened=False).rpartition(_MARK)[2])
+        found = after[0] if after and after[0] in self._tokenizer.all_special_ids else self._tokenizer.eos_token_id
+        return int(found)
 
-    def _read_template(self) -> None:
-        def render(*turns: tuple[str, str]) -> str:
-            messages = [{"role": role, "content": content} for role, content in turns]
-            return str(self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
 
-        whole = render(("user", _SEEN), ("assistant", _DONE), ("user", _NEXT))
-        self._first = whole[: whole.index(_SEEN)]
-        self._after = render(("user", _SEEN)).split(_SEEN)[1]
-        between = whole[whole.index(_DONE) + len(_DONE) : whole.index(_NEXT)]
-        end = self._ids(between)[0]
-        marker = str(self._tokenizer.decode([end]))
-        if between.startswith(marker) and end in self._tokenizer.all_special_ids:
-            self.end, between = end, between[len(marker) :]
-        self._between = between
+def _loaded(kind: Any, model: str, **options: Any) -> Any:
+    """Return a part of a model as transformers loads it, without its progress bar.
+
+    Raises:
+        ArgumentError: if there is no such model, or it cannot be loaded.
+    """
+    if not Path(model).expanduser().is_dir() and model.startswith((".", "/", "~")):
+        raise ArgumentError(f"there is no folder {model!r} with a model; name one that transformers can load")
+    shows_bars = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        return kind.from_pretrained(model, **options)
+    except Exception as error:  # of many kinds: files, formats, names
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ArgumentError(f"the model {model!r} cannot be loaded: {reason[:300]}") from error
+    finally:
+        if shows_bars:
+            logging.enable_progress_bar()
+
+
+def _with_adapters(model: Any, rank: int) -> Any:
+    """Put adapters into all linear layers of a model but the last, and let them alone learn."""
+    try:
+        import peft
+    except ModuleNotFoundError as error:
+        raise MissingPluginError(
+            f"adapters (lora) need the library {error.name}; run: pip install 'gem-rl[lora]'"
+        ) from error
+    config = peft.LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # about what the one library calls of the other
+        return peft.get_peft_model(model, config)

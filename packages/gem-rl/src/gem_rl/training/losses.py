@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gem_rl.training.episode_rows import TrainingRow, by_length, padded
+from gem_rl.training.episode_rows import TextRow, TrainingRow, by_length, padded
 from gem_rl.training.language_model import LanguageModel
+from gem_rl.training.prompt_sharing import by_prompt
 from gem_rl.turn_batch import Floats
 
 __all__ = ["PolicyLoss", "PolicyObjective", "text_loss"]
@@ -18,11 +19,21 @@ __all__ = ["PolicyLoss", "PolicyObjective", "text_loss"]
 _IGNORED = -1
 
 
-def text_loss(model: LanguageModel, rows: Sequence[Sequence[int]]) -> Tensor:
-    """Return the summed cross-entropy of every token of the rows but the first, observations too."""
-    ids = padded(rows, _IGNORED, torch.long, model.device)
-    logits = model.logits(model.hidden(ids[:, :-1].clamp(min=0)))
-    targets = _spoken(ids[:, 1:], logits)
+def text_loss(model: LanguageModel, rows: Sequence[TextRow], *, actions: bool = False) -> Tensor:
+    """Return the summed cross-entropy of the tokens of rows.
+
+    Args:
+        model: what learns.
+        rows: whole episodes.
+        actions: whether the agent's tokens alone count; otherwise every token but the first, observations too.
+    """
+    ids = padded([row.ids for row in rows], _IGNORED, torch.long, model.device)
+    hidden, targets = model.hidden(ids[:, :-1].clamp(min=0)), ids[:, 1:]
+    if actions:
+        acted = padded([row.acted for row in rows], 0, torch.bool, model.device)[:, 1:]
+        hidden, targets = hidden[acted][None], targets[acted][None]
+    logits = model.logits(hidden)
+    targets = _spoken(targets, logits)
     return functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=_IGNORED, reduction="sum")
 
 
@@ -60,13 +71,17 @@ class PolicyObjective:
     def parts(self, model: LanguageModel, rows: Sequence[TrainingRow]) -> Iterator[PolicyLoss]:
         """Yield the losses of a minibatch, rows of similar lengths together; the loss of the minibatch is their sum.
 
-        Call ``backward`` on each before the next is computed: it needs the memory of one at a time.
+        Call ``backward`` on each before the next is computed: it needs the memory of one at a time. Rows without
+        advantage, such as those of a group of equal returns, are computed only where something else is learnt from
+        them; figures are means over the rows that are computed.
         """
+        if not (self.value_weight or self.entropy_bonus or self.world_model):
+            rows = [row for row in rows if row.advantages.any()]
         sampled = max(1, sum(int(row.tokens.sampled.sum()) for row in rows))
         responses = max(1.0, sum(float(row.first.sum()) for row in rows))
         observed = max(1, sum(int(row.tokens.observed.sum()) for row in rows))
         weight = max(1e-12, sum(float(row.weights.sum()) for row in rows))
-        for chunk in by_length(rows):
+        for chunk in by_prompt(rows) if model.shares_prompts else by_length(rows):
             yield self._loss(model, chunk, sampled, responses, observed, weight)
 
     def _loss(
@@ -80,7 +95,7 @@ class PolicyObjective:
     ) -> PolicyLoss:
         device = model.device
         ids = padded([row.tokens.token_ids for row in rows], 0, torch.long, device)
-        hidden = model.hidden(ids[:, :-1])
+        hidden = model.hidden(ids[:, :-1], [len(row.prompt) for row in rows])
         # Everything belongs to the token that a state predicts.
         targets = ids[:, 1:]
         mask = padded([row.tokens.sampled for row in rows], 0, torch.bool, device)[:, 1:]

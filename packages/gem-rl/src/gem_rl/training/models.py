@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gem.errors import MissingPluginError
+from gem.errors import ArgumentError, MissingPluginError
 from gem_rl.training.recipe import Recipe
 from gem_rl.training.tiny_tokenizer import TinyTokenizer
 from gem_rl.training.transformer import ModelSize, TinyTransformer
@@ -32,7 +32,11 @@ def saved_tokenizer(recipe: Recipe, text: str) -> Any:
 def new_model(recipe: Recipe, tokenizer: Any) -> Any:
     """Return the model for a tokenizer: with the weights it was published with, or new ones."""
     if recipe.model:
-        return _published().HuggingFaceModel(recipe.model, recipe.context)
+        return _published().HuggingFaceModel(recipe.model, recipe.context, precision=recipe.precision, lora=recipe.lora)
+    if recipe.lora:
+        raise ArgumentError(
+            "adapters (lora) need a pretrained model: name its folder with --model, or model in a recipe"
+        )
     size = ModelSize(len(tokenizer), recipe.width, recipe.layers, recipe.heads, recipe.context, spoken=tokenizer.spoken)
     return TinyTransformer(size)
 

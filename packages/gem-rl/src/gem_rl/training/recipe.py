@@ -21,6 +21,9 @@ __all__ = ["Algorithm", "Recipe", "recipes"]
 
 Algorithm = Literal["reinforce", "rebn", "grpo", "rloo", "ppo"]
 
+_FROM_0 = ("warm_steps", "sft_steps", "lora")
+_FROM_1 = ("group", "updates", "episodes", "epochs", "minibatches", "warm_episodes", "sft_tasks", "evaluated")
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -66,6 +69,16 @@ class Recipe:
     model: str = ""
     """A causal language model in the format of Hugging Face's transformers, by path or name; by default a small
     transformer of the sizes below learns from scratch."""
+    lora: int = 0
+    """The rank of low-rank adapters on all linear layers of the model, which then learn in place of its weights; their
+    α is twice the rank. 0 to train the weights themselves. Source: Hu et al., arXiv 2106.09685."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """Of the model's weights; adapters and the value head are float32."""
+    sft_steps: int = 0
+    """Steps of supervised learning on the actions of the reference policy, 16 episodes each, before everything else."""
+    sft_tasks: int = 128
+    """Episodes of the reference policy to learn from."""
+    sft_learning_rate: float = 5e-4
     letters: bool = False
     """Whether the small tokenizer keeps single capital letters apart, as it does numbers; for games of letters."""
     width: int = 64
@@ -79,6 +92,8 @@ class Recipe:
     """Whether the model sees the whole episode, or the latest observation alone."""
     budgets: tuple[int, ...] = ()
     """A curriculum of turn limits (ScalingInter), each for an equal part of the updates; none by default."""
+    evaluated: int = 100
+    """Unseen tasks of an evaluation."""
     target: float = 0.9
     """The success that the page of results counts the way to."""
 
@@ -87,12 +102,18 @@ class Recipe:
             raise ArgumentError(f"algorithm must be one of {', '.join(get_args(Algorithm))}, got {self.algorithm!r}")
         if not self.environments or min(self.environments.values()) <= 0:
             raise ArgumentError(f"environments need positive shares, got {dict(self.environments)}")
-        for name in ("group", "updates", "episodes", "epochs", "minibatches", "warm_episodes", "warm_steps"):
-            least = 0 if name == "warm_steps" else 1
+        for name in (*_FROM_0, *_FROM_1):
+            least = 0 if name in _FROM_0 else 1
             if type(getattr(self, name)) is not int or getattr(self, name) < least:
                 raise ArgumentError(f"{name} must be an integer ≥ {least}, got {getattr(self, name)!r}")
         if self.episodes % self.group:
             raise ArgumentError(f"episodes must be a multiple of group, got {self.episodes} and {self.group}")
+        if self.precision not in ("float32", "bfloat16"):
+            raise ArgumentError(f"precision must be float32 or bfloat16, got {self.precision!r}")
+        if self.precision == "bfloat16" and not self.lora:
+            raise ArgumentError(
+                "bfloat16 has too few digits for the small steps of training; train adapters: set lora, such as 16"
+            )
         if self.algorithm in ("grpo", "rloo") and self.group < 2:
             raise ArgumentError(f"{self.algorithm} compares rollouts of one initial state: set group to 2 or more")
 

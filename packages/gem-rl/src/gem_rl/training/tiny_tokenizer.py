@@ -12,7 +12,7 @@ from tokenizers.pre_tokenizers import ByteLevel, Split
 from tokenizers.pre_tokenizers import Sequence as InOrder
 from tokenizers.trainers import BpeTrainer
 
-__all__ = ["TinyTokenizer"]
+__all__ = ["TinyConversation", "TinyTokenizer"]
 
 _SPECIAL = ("<pad>", "<act>", "<end>")
 
@@ -84,9 +84,9 @@ class TinyTokenizer:
         """Return the number of tokens."""
         return int(self._tokenizer.get_vocab_size())
 
-    def prompt(self, observation: str, first: bool) -> list[int]:
-        """Return the tokens of an observation up to where the action begins."""
-        return [*self.encode(observation), self.act]
+    def conversation(self) -> TinyConversation:
+        """Return the token book of a new episode."""
+        return TinyConversation(self)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, which has no special tokens; lone surrogates become U+FFFD."""
@@ -96,3 +96,20 @@ class TinyTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids; special tokens are left out."""
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
+
+
+class TinyConversation:
+    """Observations and actions in turn, with ``act`` between them."""
+
+    def __init__(self, tokenizer: TinyTokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._ids: list[int] = []
+
+    def prompt(self, observation: str) -> list[int]:
+        """Return all tokens up to where the action begins."""
+        self._ids += [*self._tokenizer.encode(observation), self._tokenizer.act]
+        return list(self._ids)
+
+    def note(self, sampled: Sequence[int]) -> None:
+        """Receive the tokens of the action."""
+        self._ids += sampled

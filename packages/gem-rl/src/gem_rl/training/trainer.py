@@ -1,4 +1,6 @@
-"""The training loop: a warm start on random play, then reinforcement learning through the rollout engine.
+"""The training loop: a warm start, then reinforcement learning through the rollout engine.
+
+A small model of its own begins with random play, a pretrained one, if wanted, with answers of the reference policy.
 
 Copy this file to change what it does; everything that it imports stays as it is. A run is a function of its recipe, its
 seed and the number of torch's threads: a trainer that is killed at any moment resumes to the same weights, bit for bit.
@@ -20,6 +22,7 @@ import torch
 
 import gem
 from gem.env_spec import EnvSpec
+from gem.errors import ArgumentError
 from gem.policies import RandomPolicy
 from gem_rl.advantages.batch_wide import rebn, reinforce
 from gem_rl.advantages.group_wide import grpo, rloo
@@ -28,7 +31,7 @@ from gem_rl.curricula import ScalingInteraction
 from gem_rl.diagnostics import BatchDiagnostics, CollapseMonitor, diagnose
 from gem_rl.token_weights import loss_weights
 from gem_rl.training.agents import BatchSampler
-from gem_rl.training.episode_rows import by_length, rows_of_texts, training_rows
+from gem_rl.training.episode_rows import TextRow, by_length, rows_of_texts, training_rows
 from gem_rl.training.folder import TrainingFolder
 from gem_rl.training.losses import PolicyObjective, text_loss
 from gem_rl.training.models import new_model, new_tokenizer, saved_tokenizer
@@ -44,16 +47,19 @@ Report = Callable[[dict[str, Any]], None]
 _EVALUATION_SEED = 2**61
 """The first seed of evaluations; those of training begin at 0, so the two never meet."""
 _WARM_SEED = 2**60
+_REFERENCE_SEED = 3 * 2**59
 _RECORDED = 4
 """Episodes of each update that are recorded."""
 _WARM_ROWS = 32
 """Rows of each step of the warm start."""
+_REFERENCE_ROWS = 16
+"""Rows of each step of supervised learning."""
 _SEEDS = 2**32
 """Seeds of episodes that each run has for itself."""
 
 
 class Trainer:
-    """Trains a small model on GEM environments.
+    """Trains a small model, or a pretrained one, on GEM environments.
 
     Args:
         recipe: the settings.
@@ -73,7 +79,7 @@ class Trainer:
         self.update = 0
         """Updates that are done."""
         self.warm_seconds = 0.0
-        """CPU seconds of the warm start."""
+        """CPU seconds of the warm start and of supervised learning."""
         specs = {name: gem.spec(name).with_kwargs(dict(recipe.kwargs)) for name in recipe.environments}
         self.specs: dict[str, EnvSpec] = specs
         torch.manual_seed(seed)
@@ -86,6 +92,7 @@ class Trainer:
             warm = [] if recipe.model and not recipe.warm_steps else self._random_play()
             self._build(new_tokenizer(recipe, [] if recipe.model else self._texts(warm)))
             self._warm_up(warm)
+            self._imitate()
             self.warm_seconds = time.process_time() - began
             self.folder.begin(recipe, seed, specs)
             self.save()
@@ -134,10 +141,24 @@ class Trainer:
         self.folder.record(figures, episodes[:: max(1, len(episodes) // _RECORDED)])
         return figures, monitor.record(diagnostics)
 
-    def evaluate(self, episodes: int = 100, *, temperature: float = 0.0) -> list[Trajectory]:
-        """Return episodes of seeds that training never plays, greedy by default; what is trained does not change."""
+    def evaluate(self, episodes: int | None = None, *, temperature: float = 0.0) -> list[Trajectory]:
+        """Return episodes of seeds that training never plays, the same for all runs; greedy by default.
+
+        What is trained does not change.
+
+        Args:
+            episodes: their number; the recipe's by default.
+            temperature: of the samples.
+        """
         samples = torch.Generator().manual_seed(self.seed)
-        return self.play(self._requests(episodes, _EVALUATION_SEED), temperature=temperature, samples=samples)
+        requests = self._requests(episodes or self.recipe.evaluated, _EVALUATION_SEED, group=1)
+        return self.play(requests, temperature=temperature, samples=samples)
+
+    def assess(self) -> list[Trajectory]:
+        """Return the episodes of a greedy evaluation, and note which tasks were achieved in ``evaluations.jsonl``."""
+        episodes = self.evaluate()
+        self.folder.record_evaluation(self.update, [one.success for one in episodes])
+        return episodes
 
     def play(
         self,
@@ -233,15 +254,18 @@ class Trainer:
         for place, episode in enumerate(episodes):
             last = episode.transitions[-1] if episode.transitions else None
             if last is not None and not last.terminated:
-                before = [*(last.prompt_token_ids or ()), *(last.token_ids or ())] if self.recipe.history else []
-                seen = self.tokenizer.prompt(str(episode.final_observation), not before)
-                ids = torch.tensor([[*before, *seen][-self.model.context :]], device=self.model.device)
+                conversation = self.tokenizer.conversation()
+                for turn in episode.transitions if self.recipe.history else ():
+                    conversation.prompt(str(turn.observation))
+                    conversation.note(turn.token_ids or ())
+                seen = conversation.prompt(str(episode.final_observation))
+                ids = torch.tensor([seen[-self.model.context :]], device=self.model.device)
                 values[place] = float(self.model.values(self.model.hidden(ids)[0, -1]))
         return values
 
-    def _requests(self, episodes: int, seed: int) -> list[EpisodeRequest]:
-        """Return the first episodes of the mixture of environments whose seeds begin here."""
-        plan = mixture(self.recipe.environments, group=self.recipe.group, seed=seed, specs=self.specs)
+    def _requests(self, episodes: int, seed: int, *, group: int | None = None) -> list[EpisodeRequest]:
+        """Return the first episodes of the mixture of environments whose seeds begin here, in the recipe's groups."""
+        plan = mixture(self.recipe.environments, group=group or self.recipe.group, seed=seed, specs=self.specs)
         return list(islice(plan, episodes))
 
     def _limits(self) -> EpisodeLimits | None:
@@ -260,7 +284,7 @@ class Trainer:
 
     def _descend(self) -> float:
         """Take a step along the gradients, clear them, and return their norm."""
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.gradient_norm)
+        norm = torch.nn.utils.clip_grad_norm_(self._learning().values(), self.recipe.gradient_norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return float(norm)
@@ -271,16 +295,27 @@ class Trainer:
         self.tokenizer = tokenizer
         self.model = new_model(recipe, tokenizer)
         self.model.to(self.device)
-        self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
-        )
+        self.optimizer = self._new_optimizer()
+
+    def _new_optimizer(self) -> torch.optim.Optimizer:
+        """Return the optimizer, without moments."""
+        parameters = list(self._learning().values())
+        return torch.optim.AdamW(parameters, lr=self.recipe.learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
+
+    def _learning(self) -> dict[str, torch.nn.Parameter]:
+        """Return the parameters that learn, by name: all, or the adapters and the value head."""
+        return {name: one for name, one in self.model.named_parameters() if one.requires_grad}
 
     def _random_play(self) -> list[Trajectory]:
         """Return episodes of the random policy."""
         requests = self._requests(self.recipe.warm_episodes, _WARM_SEED + self.seed * _SEEDS)
+        return self._played_by(RandomPolicy, requests)
+
+    def _played_by(self, make_policy: Callable[[Any], Any], requests: list[EpisodeRequest]) -> list[Trajectory]:
+        """Return episodes of another policy than the model."""
 
         async def playing() -> list[Trajectory]:
-            async with RolloutEngine(requests, RandomPolicy, concurrency=64, mode="sync") as engine:
+            async with RolloutEngine(requests, make_policy, concurrency=64, mode="sync") as engine:
                 return [episode async for episode in engine]
 
         return sorted(asyncio.run(playing()), key=lambda episode: episode.key)
@@ -299,19 +334,46 @@ class Trainer:
     def _warm_up(self, episodes: list[Trajectory]) -> None:
         """Learn to predict every token of random play."""
         recipe = self.recipe
-        rows = [row[: self.model.context] for row in rows_of_texts(episodes, self.tokenizer, recipe.history)]
+        rows = [row.up_to(self.model.context) for row in rows_of_texts(episodes, self.tokenizer, recipe.history)]
+        self._predict(rows, recipe.warm_steps, recipe.warm_learning_rate, _WARM_ROWS, actions=False)
+
+    def _imitate(self) -> None:
+        """Learn the actions of the reference policy.
+
+        Raises:
+            ArgumentError: if an environment has no reference policy, or none of its actions fits into the context.
+        """
+        recipe = self.recipe
+        if not recipe.sft_steps:
+            return
+        if missing := [name for name, spec in self.specs.items() if spec.reference_policy is None]:
+            raise ArgumentError(f"{missing[0]} declares no reference policy to learn from; set sft_steps to 0")
+        requests = self._requests(recipe.sft_tasks, _REFERENCE_SEED + self.seed * _SEEDS, group=1)
+        episodes = self._played_by(lambda env: gem.make_policy("reference", env), requests)
+        played = [one for one in episodes if one.error is None]
+        rows = [row.up_to(self.model.context) for row in rows_of_texts(played, self.tokenizer, recipe.history)]
+        rows = [row.up_to(row.last_act + 1) for row in rows if row.last_act >= 0]
+        if not rows:
+            raise ArgumentError(f"no action of the reference policy fits into context = {recipe.context} tokens")
+        self._predict(rows, recipe.sft_steps, recipe.sft_learning_rate, _REFERENCE_ROWS, actions=True)
+
+    def _predict(self, rows: list[TextRow], steps: int, learning_rate: float, size: int, *, actions: bool) -> None:
+        """Take steps of supervised learning with so many rows each."""
         for group in self.optimizer.param_groups:
-            group["lr"] = recipe.warm_learning_rate
-        for _ in range(recipe.warm_steps):
-            batch = self.shuffling.choices(rows, k=_WARM_ROWS)
-            tokens = sum(map(len, batch)) - len(batch)
+            group["lr"] = learning_rate
+        for _ in range(steps):
+            batch = self.shuffling.choices(rows, k=size)
+            tokens = sum(map(TextRow.acts if actions else TextRow.predicted, batch))
             for chunk in by_length(batch):
-                (text_loss(self.model, chunk) / tokens).backward()
+                (text_loss(self.model, chunk, actions=actions) / tokens).backward()
             self._descend()
-        # Moments of the warm start would point elsewhere than the rewards do.
-        self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
-        )
+        # Moments of these steps would point elsewhere than the rewards do.
+        self.optimizer = self._new_optimizer()
+
+    def save_adapters(self) -> None:
+        """Write the adapters of a pretrained model into ``adapter/``, as peft and transformers load them."""
+        if self.recipe.lora:
+            self.model.save_adapters(self.folder.path / "adapter")
 
     def save(self) -> None:
         """Write a checkpoint."""
@@ -321,7 +383,7 @@ class Trainer:
                 "update": self.update,
                 "warm_seconds": self.warm_seconds,
                 "tokenizer": self.tokenizer.to_json(),
-                "model": self.model.state_dict(),
+                "model": {name: one.detach() for name, one in self._learning().items()},
                 "optimizer": self.optimizer.state_dict(),
                 "sampling": self.sampling.get_state(),
                 "shuffling": self.shuffling.getstate(),
@@ -339,7 +401,9 @@ class Trainer:
 
     def _restore(self, found: dict[str, Any]) -> None:
         self.update, self.warm_seconds = found["update"], found["warm_seconds"]
-        self.model.load_state_dict(found["model"])
+        for name, parameter in self._learning().items():
+            with torch.no_grad():
+                parameter.copy_(found["model"][name])
         self.optimizer.load_state_dict(found["optimizer"])
         self.sampling.set_state(found["sampling"])
         self.shuffling.setstate(found["shuffling"])

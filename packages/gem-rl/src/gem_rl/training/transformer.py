@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -100,6 +101,7 @@ class TinyTransformer(nn.Module):
     """
 
     rotations: Tensor
+    shares_prompts = False
 
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
@@ -126,11 +128,12 @@ class TinyTransformer(nn.Module):
         """Return an empty cache for so many rows."""
         return KeyValueCache(self.size, rows, device=self.device)
 
-    def hidden(self, ids: Tensor) -> Tensor:
+    def hidden(self, ids: Tensor, prompts: Sequence[int] | None = None) -> Tensor:
         """Return the last hidden states of whole rows from their beginning.
 
         Args:
             ids: ``(rows, length)``; what follows a row's end may be anything.
+            prompts: makes no difference; prompts of a model so small cost less than to find the equal ones.
 
         Returns:
             ``(rows, length, width)``.

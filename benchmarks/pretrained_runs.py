@@ -1,0 +1,118 @@
+"""What runs of ``gem train --model`` have learnt: success on the same unseen tasks before and after, with the interval.
+
+Run with gem-rl[lora], gem-eval and the environment's package installed::
+
+    nice gem train needle --model FOLDER --seed 0 --out runs/a
+    python benchmarks/pretrained_runs.py keep runs/a --note "stopped by hand"   # evaluates it if it was stopped
+    python benchmarks/pretrained_runs.py table
+
+``keep`` writes recipe, seed, the figures of each update and which tasks were achieved into
+``docs/pretrained/runs.jsonl``, also of a run that learnt nothing, in place of an earlier line of the folder's name, and
+its curves beside it. ``table`` prints a row for each line, with Student's 95 % interval of the difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from gem_eval.statistics import compare_means
+
+KEPT = Path(__file__).parent.parent / "docs" / "pretrained" / "runs.jsonl"
+FIGURES = ("update", "success", "malformed", "entropy", "constant_groups", "rollout_cpu_seconds", "update_cpu_seconds")
+LAST = 6
+"""Updates that the column *last updates* averages."""
+
+
+def keep(folder: Path, note: str, evaluate: bool) -> None:
+    """Write a run into the file of runs, and its curves beside it; evaluate it where that was not done, if wanted."""
+    import torch
+
+    from gem_rl.training.recipe import Recipe
+    from gem_rl.training.trainer import Trainer
+
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    recipe = Recipe.from_dict(record["training"])
+    saved = torch.load(folder / "checkpoint.pt", weights_only=False)
+    torch.set_num_threads(saved["threads"])
+    trainer = Trainer(recipe, record["seed"], folder, device=saved["device"])
+    if evaluate and trainer.folder.achieved(trainer.update) is None:
+        trainer.assess()
+    line = {
+        "run": folder.name,
+        "note": note,
+        "seed": record["seed"],
+        "threads": saved["threads"],
+        "packages": record["packages"],
+        "recipe": {**recipe.to_dict(), "model": Path(recipe.model).name},
+        "warm_cpu_seconds": trainer.warm_seconds,
+        "before": trainer.folder.achieved(0),
+        "after": trainer.folder.achieved(trainer.update),
+        "updates": [{name: one[name] for name in FIGURES} for one in trainer.folder.metrics],
+    }
+    KEPT.parent.mkdir(exist_ok=True)
+    others = [one for one in kept() if one["run"] != folder.name]
+    lines = sorted([*others, line], key=lambda one: str(one["run"]))
+    KEPT.write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
+    (env_id,) = recipe.environments
+    picture = trainer.folder.draw(f"{env_id}, seed {record['seed']}")
+    (KEPT.parent / f"{folder.name}.svg").write_bytes(picture.read_bytes())
+
+
+def kept() -> list[dict[str, Any]]:
+    """Return the runs of the file."""
+    if not KEPT.exists():
+        return []
+    return [json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines()]
+
+
+def row(run: dict[str, Any]) -> list[str]:
+    """Return the cells of a run."""
+    (env_id,) = run["recipe"]["environments"]
+    first, last = run["updates"][0]["success"], [one["success"] for one in run["updates"][-LAST:]]
+    spent = sum(one["rollout_cpu_seconds"] + one["update_cpu_seconds"] for one in run["updates"])
+    tasks = [{task: [float(won)] for task, won in enumerate(run[name] or ())} for name in ("before", "after")]
+    compared = compare_means(*tasks, share=True)
+    evaluated = [f"{sum(run['before']) / len(run['before']):.3f} → not evaluated", ""]
+    if compared is not None:
+        evaluated = [
+            f"{compared.mean_a:.3f} → {compared.mean_b:.3f}",
+            f"{compared.difference:+.3f} ({compared.low:+.3f} to {compared.high:+.3f})",
+        ]
+    return [
+        f"`{run['run']}`",
+        f"`{env_id}`",
+        str(run["seed"]),
+        f"{run['recipe']['learning_rate']:g}",
+        f"{len(run['updates'])} of {run['recipe']['updates']}",
+        f"{first:.2f} → {sum(last) / len(last):.2f}",
+        *evaluated,
+        f"{(run['warm_cpu_seconds'] + spent) / 60:.0f}",
+        run["note"],
+    ]
+
+
+def main() -> None:
+    """Keep a run, or print the table."""
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers(dest="command", required=True)
+    keeping = commands.add_parser("keep")
+    keeping.add_argument("folder", type=Path)
+    keeping.add_argument("--note", default="")
+    keeping.add_argument("--unevaluated", action="store_true", help="do not play what a stopped run lacks")
+    commands.add_parser("table")
+    asked = parser.parse_args()
+    if asked.command == "keep":
+        keep(asked.folder, asked.note, not asked.unevaluated)
+        return
+    heads = ("run", "environment", "seed", "learning rate", "updates", "sampled", "greedy, unseen tasks", "difference")
+    print("| " + " | ".join((*heads, "CPU min", "note")) + " |")
+    print("|" + "---|" * (len(heads) + 2))
+    for run in kept():
+        print("| " + " | ".join(row(run)) + " |")
+
+
+if __name__ == "__main__":
+    main()
