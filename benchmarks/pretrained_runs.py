@@ -73,9 +73,12 @@ def row(run: dict[str, Any]) -> list[str]:
     (env_id,) = run["recipe"]["environments"]
     first, last = run["updates"][0]["success"], [one["success"] for one in run["updates"][-LAST:]]
     spent = sum(one["rollout_cpu_seconds"] + one["update_cpu_seconds"] for one in run["updates"])
-    tasks = [{task: [float(won)] for task, won in enumerate(run[name] or ())} for name in ("before", "after")]
+    tasks = [
+        {task: [float(won)] for task, won in enumerate(run[name] or ()) if won is not None}
+        for name in ("before", "after")
+    ]
     compared = compare_means(*tasks, share=True)
-    evaluated = [f"{sum(run['before']) / len(run['before']):.3f} → not evaluated", ""]
+    evaluated = [f"{sum(map(sum, tasks[0].values())) / len(tasks[0]):.3f} → not evaluated", ""]
     if compared is not None:
         evaluated = [
             f"{compared.mean_a:.3f} → {compared.mean_b:.3f}",
