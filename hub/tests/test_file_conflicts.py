@@ -81,6 +81,7 @@ def test_what_a_package_declares_from_the_hub_is_compared(
             installation.run(Installer("pip", ("surely-not-there",)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("file", "text", "taken"),
     [

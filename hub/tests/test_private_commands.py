@@ -41,10 +41,10 @@ def registry(tmp_path_factory: pytest.TempPathFactory, new_database: Callable[[]
         yield running
 
 
-@pytest.mark.slow(reason="a client for each command")
-@pytest.mark.sampled(3)
 @pytest.mark.usefixtures("own_folders")
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [name if name == "verify" else pytest.param(name, marks=pytest.mark.nightly) for name in COMMANDS]
+)
 def test_a_member_reads_and_no_stranger_does(
     registry: RunningRegistry, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
 ) -> None:

@@ -107,6 +107,7 @@ HUGE: dict[str, Any] = {"outcome": "unsuccessful", "cost": 1e9, "prompt_tokens":
 TINY: dict[str, Any] = {"outcome": "unsuccessful", "cost": 1e-300, "prompt_tokens": 1, "completion_tokens": 0}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("episode", [UNTOLD, LOST, HUGE, TINY], ids=["untold", "lost", "huge", "tiny"])
 def test_a_strangers_result_changes_nothing_about_the_reviewed_ones(
     episode: dict[str, Any], package: WheelPackage, tmp_path: Path

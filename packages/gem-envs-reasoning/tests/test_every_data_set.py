@@ -288,6 +288,7 @@ CONCLUSIONS: list[tuple[list[str], str, float]] = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("premises", "answer", "reward"), CONCLUSIONS)
 def test_a_conclusion_needs_more_than_a_copied_premise(premises: list[str], answer: str, reward: float) -> None:
     """Full marks are for what no single premise says, or for all that they say together."""
