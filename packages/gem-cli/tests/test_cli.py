@@ -227,6 +227,7 @@ def test_rollout_records_episodes_and_reports(tmp_path: Path) -> None:
         "errors": 0,
         "successes": 5,
         "judged": 5,
+        "unknown": 0,
     }
     recorded = list(read_trajectories(out))
     assert sorted(t.seed for t in recorded if t.seed is not None) == list(range(10))

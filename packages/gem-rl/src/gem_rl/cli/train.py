@@ -148,9 +148,15 @@ def _train(
 
 
 def _success_figures(
-    metrics: Sequence[Mapping[str, Any]], greedy: Sequence[Trajectory], start: Sequence[int | None] | None
+    metrics: Sequence[Mapping[str, Any]], greedy: Sequence[Trajectory], start: Sequence[int | None] | None = None
 ) -> dict[str, Any]:
-    """Return shares of successes among the episodes whose outcome is known; None where there are none."""
+    """Return shares of successes among the episodes whose outcome is known; None where there are none.
+
+    Args:
+        metrics: of the updates.
+        greedy: the evaluation at the end.
+        start: which tasks of the evaluation at the start were achieved, where there was one.
+    """
     known = [won for won in start or () if won is not None]
     sampled = [line["success"] for line in metrics[-_LAST_UPDATES:] if line["success"] is not None]
     solved = [one.success for one in greedy if one.success is not None]
