@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import resource
 import sys
@@ -367,6 +368,36 @@ def test_an_episode_of_one_turn_costs_no_write(tmp_path: Path) -> None:
     with TurnJournal(tmp_path / "unfinished.jsonl") as journal:
         assert len(played(journal, plan(counts(1), 4), Counter(), settles=False)) == 4
         assert journal.path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("orjson", [True, False])
+def test_probabilities_that_are_no_numbers_are_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, orjson: bool
+) -> None:
+    """With orjson and without it, a turn is written down as the trajectory writes it."""
+    if not orjson:
+        monkeypatch.setattr("gem_rollout.trajectory.encoding._fast_encoder", lambda: None)
+
+    class Odd(Remembers):
+        async def act(self, observation: Any, info: Info) -> Act:
+            act = await super().act(observation, info)
+            act.logprobs = [math.nan, math.inf, -math.inf]
+            return act
+
+    async def run(journal: TurnJournal) -> gem.Trajectory:
+        def make(env: Any) -> Odd:
+            return Odd(Counter(), None, asyncio.Event())
+
+        async with RolloutEngine(plan(counts(), 1), make, journal=journal) as engine:
+            return await anext(engine)
+
+    episodes = []
+    for known in (0, 4):
+        with TurnJournal(tmp_path / "unfinished.jsonl") as journal:
+            assert sum(journal.unfinished.values()) == known
+            episodes.append(shown(asyncio.run(run(journal))))
+    assert episodes[0] == episodes[1]
+    assert "NaN" in str(episodes[0]["transitions"][0]["logprobs"])
 
 
 def test_a_policy_that_cannot_recall_leaves_nothing(tmp_path: Path) -> None:

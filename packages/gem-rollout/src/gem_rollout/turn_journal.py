@@ -159,10 +159,8 @@ class EpisodeJournal:
             seconds: from the reset to the end of the turn.
         """
         edits, index, self._turns = track.observations.edits, self._turns, self._turns + 1
-        after = {"then": edits[index + 1], "seconds": seconds}
-        line = _line(self._number, {"index": index, "turn": edited_turn(turn, track, index, checked=False), **after})
-        if b"null" in line:  # which may stand for a number that JSON does not have
-            line = _line(self._number, {"index": index, "turn": edited_turn(turn, track, index), **after})
+        record = {"turn": edited_turn(turn, track, index), "then": edits[index + 1], "seconds": seconds}
+        line = _line(self._number, {"index": index, **record})
         if index == 0:
             line = _line(self._number, {"key": list(self._key), "then": edits[0]}) + line
         self._journal.write(self._number, line)
