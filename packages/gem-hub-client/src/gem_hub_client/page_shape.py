@@ -82,17 +82,9 @@ _RELEASE: dict[str, Check] = {
     **dict.fromkeys(("version", "mode"), _text),
     **dict.fromkeys(
         (
-            *(
-                "author",
-                "changelog",
-                "changelog_file",
-                "description",
-                "description_content_type",
-                "filename",
-                "licence",
-            ),
-            *("metadata_sha256", "published", "publisher", "requires_gem_core", "requires_python", "sha256", "source"),
-            *("summary", "url", "yanked"),
+            *("author", "changelog", "changelog_file", "description", "description_content_type", "filename"),
+            *("licence", "metadata_sha256", "published", "publisher", "requires_gem_core", "requires_python"),
+            *("sha256", "source", "summary", "url", "yanked"),
         ),
         _MAYBE_TEXT,
     ),
