@@ -116,15 +116,15 @@ class BatchSampler:
 
         Where nothing is cached, equal prompts, such as those of a group, are computed once.
         """
-        kept = self._select(agents)
-        first = {tuple(agent.ids): place for place, agent in reversed(list(enumerate(agents)))}
-        rows = [first[tuple(agent.ids)] for agent in agents]
-        if kept or len(first) == len(agents):
+        if self._select(agents):
             return self._extend(agents), self._cache
-        chosen = sorted(first.values())
-        self._cache = self.model.new_cache(len(chosen))
-        hidden = self._extend([agents[place] for place in chosen])
-        copies = torch.tensor([chosen.index(row) for row in rows])
+        prompts = [tuple(agent.ids) for agent in agents]
+        rows = {ids: row for row, ids in enumerate(dict.fromkeys(prompts))}
+        if len(rows) == len(agents):
+            return self._extend(agents), self._cache
+        self._cache = self.model.new_cache(len(rows))
+        hidden = self._extend([agents[prompts.index(ids)] for ids in rows])
+        copies = torch.tensor([rows[ids] for ids in prompts])
         self._cache.select(copies, torch.ones(len(agents), dtype=torch.bool))
         return hidden[copies.to(hidden.device)], self._cache
 
