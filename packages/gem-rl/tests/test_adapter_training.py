@@ -22,6 +22,7 @@ pytest.importorskip("peft", reason="gem-rl[lora] is not installed")
 from click.testing import CliRunner  # noqa: E402
 from hypothesis import given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
+from stopped_run import resumed_run  # noqa: E402
 from trainer_drivers.letter_hunt import LetterHunt  # noqa: E402
 from trainer_drivers.tiny_chat import save_model, tiny_tokenizer  # noqa: E402
 
@@ -156,15 +157,7 @@ def test_a_stopped_run_resumes_to_the_same_weights(small: Recipe, tmp_path: Path
     begun = {name: one.detach().clone() for name, one in adapters(whole).items()}
     whole.train()
 
-    class StoppedError(Exception):
-        pass
-
-    def stop(figures: dict[str, Any]) -> None:
-        raise StoppedError
-
-    with pytest.raises(StoppedError):
-        Trainer(recipe, 0, tmp_path / "stopped").train(stop)
-    resumed = Trainer(recipe, 0, tmp_path / "stopped")
+    resumed = resumed_run(recipe, tmp_path / "stopped")
     assert resumed.update == 1
     resumed.train()
     for name, one in adapters(whole).items():

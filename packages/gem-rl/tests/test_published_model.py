@@ -10,7 +10,6 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ torch = pytest.importorskip("torch", reason="gem-rl[train] is not installed")
 transformers = pytest.importorskip("transformers", reason="gem-rl[models] is not installed")
 
 from click.testing import CliRunner  # noqa: E402
+from stopped_run import resumed_run  # noqa: E402
 from trainer_drivers.letter_hunt import LetterHunt  # noqa: E402
 from trainer_drivers.tiny_chat import save_model, tiny_tokenizer  # noqa: E402
 
@@ -101,15 +101,7 @@ def test_a_resumed_run_of_a_published_model_has_the_same_weights(small: Recipe, 
     before = [parameter.detach().clone() for parameter in whole.model.parameters()]
     whole.train()
 
-    class StoppedError(Exception):
-        pass
-
-    def stop(figures: dict[str, Any]) -> None:
-        raise StoppedError
-
-    with pytest.raises(StoppedError):
-        Trainer(recipe, 0, tmp_path / "stopped").train(stop)
-    resumed = Trainer(recipe, 0, tmp_path / "stopped")
+    resumed = resumed_run(recipe, tmp_path / "stopped")
     assert resumed.update == 1
     resumed.train()
     pairs = list(zip(whole.model.parameters(), resumed.model.parameters(), strict=True))
