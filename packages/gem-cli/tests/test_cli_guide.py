@@ -47,7 +47,7 @@ ASKED = [
     (line.split(" | ", 1)[1], set(line.split(" | ", 1)[0].split()))
     for line in Path(__file__).with_name("questions.txt").read_text(encoding="utf-8").splitlines()
 ]
-"""Questions of people who had not read the documents, with the guides that answer; the ranking was not fitted to them."""
+"""Questions of people who had not read the documents, with the guides that answer; nothing was fitted to them."""
 
 
 @in_a_checkout
