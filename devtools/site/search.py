@@ -9,7 +9,7 @@ from typing import Any
 from devtools.site.navigation import page_of
 from gem_cli.guide import index_of, pages
 from gem_cli.guide_search import ABOUT_THE_PROJECT, BACKGROUND, MEANINGS, OF_MEANING, Weights
-from gem_hub_client.query_terms import MOST_WORDS, query_terms
+from gem_hub_client.query_terms import MOST_TEXT, MOST_TYPED, MOST_WORDS, STOP_WORDS
 from gem_hub_client.stem import stem
 from gem_hub_client.tokenize import tokenize
 
@@ -25,24 +25,20 @@ def search_script() -> str:
     number = {name: place for place, name in enumerate(index.names)}
     texts = (path.read_text(encoding="utf-8") for path in found.values())
     words = {word for text in texts for word in tokenize(text)} | set(MEANINGS)
-    stems = {word: stem(word) for word in sorted(words) if _tells(word)}
+    stems = {word: stem(word) for word in sorted(words)}
     known: dict[str, Any] = {
         "pages": [[_page(found[name]), title] for name, title in zip(index.names, index.titles, strict=True)],
         "sections": [[number[section.page], section.heading] for section in index.sections],
         "asked": [number[page] for page in index.asked],
         "counts": [BACKGROUND if name in ABOUT_THE_PROJECT else 1 for name in index.names],
-        "most": MOST_WORDS,
+        "limits": [MOST_TEXT, MOST_TYPED, MOST_WORDS],
+        "stop": sorted(STOP_WORDS),
         "meant": OF_MEANING,
         "stems": {word: root for word, root in stems.items() if word != root},
-        "words": [word for word, root in stems.items() if word == root],
         "meanings": {word: [stem(item) for item in meaning.split()] for word, meaning in MEANINGS.items()},
         "tables": [_table(table) for table in (index.by_page, index.by_section, index.by_question)],
     }
     return f"const GUIDES = {json.dumps(known, separators=(',', ':'), sort_keys=True)};\n"
-
-
-def _tells(word: str) -> bool:
-    return any(term.word == word for term in query_terms(f"{word} something"))
 
 
 def _page(path: Path) -> str:

@@ -2,7 +2,8 @@
 // The index is that of `gem guide QUESTION`; see gem_cli.guide_search.
 {
   const SHOWN = 5;
-  const known = new Set(GUIDES.words);
+  const stop = new Set(GUIDES.stop);
+  const [MOST_TEXT, MOST_TYPED, MOST_WORDS] = GUIDES.limits;
 
   // As gem_hub_client.tokenize: no accents, no capitals, CamelCase taken apart.
   const wordsOf = (text) =>
@@ -10,11 +11,17 @@
       .replace(/([a-z0-9])(?=[A-Z])|([A-Z])(?=[A-Z][a-z])|([A-Za-z]{2})(?=[0-9])/g, "$& ")
       .toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 
+  // A form that no guide has is stemmed by Sphinx, nearly as ours are.
+  const stemmer = new Stemmer();
+  const stemOf = (word) => GUIDES.stems[word] ?? (word in GUIDES.tables[0] ? word : stemmer.stemWord(word));
+
   const termsOf = (question) => {
-    const words = [...new Set(wordsOf(question))].filter((word) => known.has(word) || word in GUIDES.stems);
+    const typed = [...new Set(wordsOf(question.slice(0, MOST_TEXT)))].slice(0, MOST_TYPED);
+    const telling = typed.filter((word) => !stop.has(word));
+    const words = (telling.length ? telling : typed).slice(0, MOST_WORDS);
     const terms = new Map();
-    for (const word of words.slice(0, GUIDES.most)) terms.set(GUIDES.stems[word] ?? word, 1);
-    for (const word of words.slice(0, GUIDES.most))
+    for (const word of words) terms.set(stemOf(word), 1);
+    for (const word of words)
       for (const meaning of GUIDES.meanings[word] ?? [])
         if (!terms.has(meaning)) terms.set(meaning, GUIDES.meant);
     return terms;
