@@ -276,7 +276,7 @@ class RunFolder:
             raise RunFolderError(f"{path}: {error}") from error
 
     def _open_for_writing(self) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)  # as Windows needs it
         episodes = os.open(self.episodes_path, flags, 0o666)
         try:
             if not _lock_soon(episodes):
