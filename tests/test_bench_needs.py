@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from gem.env_spec import EnvSpec
 from gem.registry import spec
 from gem_rollout.cli.bench import bench_command
-from gem_rollout.needs import Measured, NeedsError, measure_needs, needs_of
+from gem_rollout.needs import MeasuredNeeds, NeedsError, measure_needs, needs_of
 
 ID = "game:GuessTheNumber-v0-easy"
 MANY = 8192
@@ -36,7 +36,7 @@ def test_the_memory_of_many_is_foreseen_from_fewer() -> None:
 
 def test_needs_grow_in_proportion() -> None:
     """Memory beside that of the process, CPU to begin, and CPU of a step of each."""
-    needs = needs_of(Measured("x", 100, 1000, 10.0, 0.5, 0.25), 65_536)
+    needs = needs_of(MeasuredNeeds("x", 100, 1000, 10.0, 0.5, 0.25), 65_536)
     assert (needs.memory_bytes, needs.start_cpu_seconds) == (1000 + 655_360, 32_768)
     assert (needs.round_cpu_seconds, needs.steps_per_cpu_second, needs.measured_over) == (16_384, 4, 100)
 

@@ -16,7 +16,7 @@ from gem.env_spec import EnvSpec
 from gem.errors import GemError
 from gem.registry import make
 
-__all__ = ["Measured", "Needs", "NeedsError", "measure_needs", "needs_of"]
+__all__ = ["MeasuredNeeds", "ExpectedNeeds", "NeedsError", "measure_needs", "needs_of"]
 
 _MOST = 1024
 _ENOUGH_BYTES = 64 << 20
@@ -34,7 +34,7 @@ class NeedsError(GemError, RuntimeError):
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredNeeds:
     """What was measured over ``count`` environments after the first :data:`_WARM`."""
 
     id: str
@@ -49,7 +49,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Needs:
+class ExpectedNeeds:
     """What ``num_envs`` of an environment need in one process on one core."""
 
     num_envs: int
@@ -62,9 +62,9 @@ class Needs:
     measured_over: int
 
 
-def needs_of(measured: Measured, num_envs: int) -> Needs:
+def needs_of(measured: MeasuredNeeds, num_envs: int) -> ExpectedNeeds:
     """Return what ``num_envs`` of an environment need; beyond those measured, in proportion."""
-    return Needs(
+    return ExpectedNeeds(
         num_envs,
         measured.base_bytes + measured.bytes_each * num_envs,
         measured.start_cpu_seconds_each * num_envs,
@@ -74,7 +74,7 @@ def needs_of(measured: Measured, num_envs: int) -> Needs:
     )
 
 
-def measure_needs(spec: EnvSpec, seed: int = 0) -> Measured:
+def measure_needs(spec: EnvSpec, seed: int = 0) -> MeasuredNeeds:
     """Measure in a process of its own, whose memory nothing else has touched.
 
     Raises:
@@ -91,10 +91,10 @@ def measure_needs(spec: EnvSpec, seed: int = 0) -> Measured:
     if done.returncode != 0:
         reason = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
         raise NeedsError(f"{spec.id}: its needs cannot be measured: {reason[0]}")
-    return Measured(**json.loads(done.stdout.splitlines()[-1]))
+    return MeasuredNeeds(**json.loads(done.stdout.splitlines()[-1]))
 
 
-def _measure(spec: EnvSpec, seed: int) -> Measured:
+def _measure(spec: EnvSpec, seed: int) -> MeasuredNeeds:
     envs: list[Any] = []
     step_seconds = start_seconds = 0.0
     steps = counted = 0
@@ -124,7 +124,7 @@ def _measure(spec: EnvSpec, seed: int) -> Measured:
     each = max(0.0, (_resident_bytes() - base) / counted)
     for env in envs:
         env.close()
-    return Measured(spec.id, counted, base, each, start_seconds / counted, max(step_seconds / max(steps, 1), 1e-9))
+    return MeasuredNeeds(spec.id, counted, base, each, start_seconds / counted, max(step_seconds / max(steps, 1), 1e-9))
 
 
 def _resident_bytes() -> int:

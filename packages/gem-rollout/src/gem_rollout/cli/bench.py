@@ -11,7 +11,7 @@ from gem_cli.completers import complete_ids
 from gem_cli.output import Table, json_option, print_json
 
 if TYPE_CHECKING:
-    from gem_rollout.needs import Needs
+    from gem_rollout.needs import ExpectedNeeds
     from gem_rollout.speed import VectorSpeed
 
 __all__ = ["bench_command"]
@@ -99,7 +99,7 @@ def _show_modes(measured: list[VectorSpeed]) -> None:
     rows.show()
 
 
-def _show_needs(needed: list[tuple[str, list[Needs]]]) -> None:
+def _show_needs(needed: list[tuple[str, list[ExpectedNeeds]]]) -> None:
     numbers = ("of it", "memory, MB", "to begin, CPU s", "a step of each, CPU s", "measured over")
     rows = Table(("environment", *numbers), right=numbers)
     for env_id, found in needed:
