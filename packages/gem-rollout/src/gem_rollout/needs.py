@@ -16,7 +16,7 @@ from gem.env_spec import EnvSpec
 from gem.errors import GemError
 from gem.registry import make
 
-__all__ = ["MeasuredNeeds", "ExpectedNeeds", "NeedsError", "measure_needs", "needs_of"]
+__all__ = ["ExpectedNeeds", "MeasuredNeeds", "NeedsError", "measure_needs", "needs_of"]
 
 _MOST = 1024
 _ENOUGH_BYTES = 64 << 20
