@@ -140,7 +140,7 @@ def test_adapters_learn_from_rewards(
     small: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: int, learns: bool
 ) -> None:
     """After a start on reference answers, beyond a bar that advantages of the wrong sign miss."""
-    monkeypatch.setattr("gem_rl.training.trainer.rloo", lambda batch: sign * rloo(batch))
+    monkeypatch.setattr("gem_rl.training.update_advantages.rloo", lambda batch: sign * rloo(batch))
     supervised = replace(small, sft_steps=30, sft_tasks=16, sft_learning_rate=2e-2)
     trainer = Trainer(replace(supervised, updates=16, episodes=32, learning_rate=2e-2), 0, tmp_path)
     trainer.train()

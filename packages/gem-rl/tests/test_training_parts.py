@@ -233,7 +233,7 @@ def test_what_follows_a_cut_has_the_value_of_the_state_after_it(
         given["expected"] = expected
         return training_rows(episodes, advantages, *rest)
 
-    monkeypatch.setattr("gem_rl.training.trainer.gae", noted_gae)
+    monkeypatch.setattr("gem_rl.training.update_advantages.gae", noted_gae)
     monkeypatch.setattr("gem_rl.training.trainer.training_rows", rows)
     trainer.step(CollapseMonitor())
     np.testing.assert_allclose(given["finals"], given["expected"], rtol=1e-4, atol=1e-5)
