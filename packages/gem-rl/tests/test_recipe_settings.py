@@ -195,7 +195,6 @@ WORKED: dict[str, tuple[dict[str, Any], dict[tuple[float, ...], tuple[float, ...
 }
 
 
-@pytest.mark.sampled(6)
 @pytest.mark.parametrize("case", WORKED)
 def test_advantages_of_an_update_are_those_worked_by_hand(tmp_path: Path, learnt: Learnt, case: str) -> None:
     """For each episode that is learnt from, turn by turn; the others are not among them."""

@@ -22,7 +22,7 @@ from gem.multiagent import MultiAgentEnv  # noqa: E402
 from gem_rl import TurnBatch  # noqa: E402
 from gem_rl.training import trainer as trainer_module  # noqa: E402
 from gem_rl.training.episode_rows import training_rows  # noqa: E402
-from gem_rl.training.recipe import Recipe  # noqa: E402
+from gem_rl.training.recipe import Recipe, recipes  # noqa: E402
 from gem_rl.training.self_play import OpponentPool  # noqa: E402
 from gem_rl.training.trainer import Trainer  # noqa: E402
 from gem_rl.training.weights import using_weights  # noqa: E402
@@ -120,7 +120,7 @@ def test_past_versions_play_the_other_agent(tmp_path: Path) -> None:
     trainer.train()
     (tmp_path / "episodes.jsonl").unlink()
     episodes = trainer.play(trainer._requests(32, 1000))
-    assert [one.update for one in trainer._player.pool.versions] == [2, 3]
+    assert [one.update for one in trainer.player.pool.versions] == [2, 3]
     trainer.update = 7  # the engine's version from here on
     episodes = trainer.play(trainer._requests(32, 2000))
     seen = Counter()
@@ -139,7 +139,7 @@ def test_the_turns_of_each_side_were_sampled_by_its_weights(tmp_path: Path) -> N
     """Their recorded log-probabilities are those of the version that the record names, and of no other."""
     trainer = Trainer(RECIPE, 0, tmp_path)
     trainer.train()
-    weights = {one.update: one.weights for one in trainer._player.pool.versions}
+    weights = {one.update: one.weights for one in trainer.player.pool.versions}
     weights = {**weights, 7: None}
     trainer.update = 7
     torch.nn.init.normal_(trainer.model.embedding.weight)  # the current weights are like no past ones
@@ -208,7 +208,7 @@ def test_a_resumed_run_has_the_same_opponents(tmp_path: Path) -> None:
     whole = Trainer(recipe, 0, tmp_path / "whole")
     whole.train()
     again = resumed_run(recipe, tmp_path / "again")
-    assert [one.update for one in again._player.pool.versions] == [0, 1]
+    assert [one.update for one in again.player.pool.versions] == [0, 1]
     again.train()
     for one, other in zip(again.model.parameters(), whole.model.parameters(), strict=True):
         assert torch.equal(one, other)
@@ -235,3 +235,15 @@ def test_agents_that_act_at_once_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="plays all agents at once; set sft_steps to 0"):
         Trainer(replace(RECIPE, sft_steps=1), 0, tmp_path / "taught")
     assert not list(tmp_path.glob("*/checkpoint.pt"))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("learning_rate", "learns"), [(1e-3, True), (0.0, False)])
+def test_a_small_policy_learns_nim_from_its_past_versions(tmp_path: Path, learning_rate: float, learns: bool) -> None:
+    """It beats random moves more often than after its warm start, which a learning rate of 0 does not change."""
+    pytest.importorskip("gem_envs_games", reason="gem-envs-games is not installed")
+    trainer = Trainer(replace(recipes()["nim"], learning_rate=learning_rate, updates=40), 0, tmp_path)
+    before = [bool(one.success) for one in trainer.evaluate(500, temperature=1.0)]
+    trainer.train()
+    after = [bool(one.success) for one in trainer.evaluate(500, temperature=1.0)]
+    assert (sum(after) - sum(before) > 50) is learns

@@ -81,7 +81,8 @@ class Trainer:
         """CPU seconds of the warm start and of supervised learning."""
         specs = {name: gem.spec(name).with_kwargs(dict(recipe.kwargs)) for name in recipe.environments}
         self.specs: dict[str, EnvSpec] = specs
-        self._player = EpisodePlayer(recipe, specs)
+        self.player = EpisodePlayer(recipe, specs)
+        """Plays the episodes, and has the past versions that play against the current one."""
         own = OwnAdvantage(recipe.advantage) if recipe.advantage else None
         self._own_digest = None if own is None else own.digest
         self._advantages = UpdateAdvantages(recipe, own, self._final_values)
@@ -99,7 +100,7 @@ class Trainer:
             self._warm_up(warm)
             self._imitate()
             self.reference = copied_weights(self.model) if recipe.kl_weight else None
-            self._player.pool.offer(0, lambda: copied_weights(self.model))
+            self.player.pool.offer(0, lambda: copied_weights(self.model))
             self.warm_seconds = time.process_time() - began
             self.folder.begin(recipe, seed, specs)
             self.save()
@@ -133,11 +134,11 @@ class Trainer:
         requests = self._requests(number, self.seed * _SEEDS, done=self.update * number)
         episodes = self.play(requests, limits=self._limits())
         played = time.process_time()
-        lived = self._player.of_learner(episodes, all_seats=not self.recipe.opponents)
+        lived = self.player.of_learner(episodes, all_seats=not self.recipe.opponents)
         diagnostics = diagnose(lived)
         losses = self._learn(lived)
         self.update += 1
-        self._player.pool.offer(self.update, lambda: copied_weights(self.model))
+        self.player.pool.offer(self.update, lambda: copied_weights(self.model))
         figures = {
             "update": self.update,
             **diagnostics.to_dict(),
@@ -161,8 +162,8 @@ class Trainer:
             temperature: of the samples.
         """
         requests = self._requests(episodes or self.recipe.evaluated, _EVALUATION_SEED, group=1)
-        return self._player.of_learner(
-            self._player.play(
+        return self.player.of_learner(
+            self.player.play(
                 requests,
                 self.model,
                 self.tokenizer,
@@ -181,9 +182,7 @@ class Trainer:
 
     def play(self, requests: Sequence[EpisodeRequest], *, limits: EpisodeLimits | None = None) -> list[Trajectory]:
         """Return the episodes of these requests, played by the model as in training, in the order of the requests."""
-        return self._player.play(
-            requests, self.model, self.tokenizer, self.sampling, version=self.update, limits=limits
-        )
+        return self.player.play(requests, self.model, self.tokenizer, self.sampling, version=self.update, limits=limits)
 
     def _learn(self, episodes: list[Trajectory]) -> dict[str, float]:
         """Change the weights by the episodes of an update; return the mean parts of the loss."""
@@ -219,7 +218,10 @@ class Trainer:
                     sums += [float(one) for one in parts_of_loss]
                 parts.append((*sums.tolist(), self._descend()))
         names = ("policy_loss", "value_loss", "policy_entropy", "clipped", "divergence", "gradient_norm")
-        return dict(zip(names, np.mean(parts, axis=0).tolist(), strict=True))
+        figures: dict[str, float] = dict(zip(names, np.mean(parts, axis=0).tolist(), strict=True))
+        if self.reference is None:
+            del figures["divergence"]  # not 0, but from nothing
+        return figures
 
     @torch.inference_mode()
     def _final_values(self, episodes: Sequence[Trajectory]) -> Floats:
@@ -286,7 +288,7 @@ class Trainer:
     def _random_play(self) -> list[Trajectory]:
         """Return episodes of the random policy."""
         requests = self._requests(self.recipe.warm_episodes, _WARM_SEED + self.seed * _SEEDS)
-        return self._player.played_by(partial(make_policy, "random"), requests)
+        return self.player.played_by(partial(make_policy, "random"), requests)
 
     def _texts(self, episodes: list[Trajectory]) -> list[str]:
         """Return the text of episodes and the answers to malformed actions, which random play never meets."""
@@ -316,12 +318,12 @@ class Trainer:
         recipe = self.recipe
         if not recipe.sft_steps:
             return
-        if several := [name for name, agents in self._player.agents.items() if agents]:
+        if several := [name for name, agents in self.player.agents.items() if agents]:
             raise ArgumentError(f"the reference policy of {several[0]} plays all agents at once; set sft_steps to 0")
         if missing := [name for name, spec in self.specs.items() if spec.reference_policy is None]:
             raise ArgumentError(f"{missing[0]} declares no reference policy to learn from; set sft_steps to 0")
         requests = self._requests(recipe.sft_tasks, _REFERENCE_SEED + self.seed * _SEEDS, group=1)
-        episodes = self._player.played_by(partial(make_policy, "reference"), requests)
+        episodes = self.player.played_by(partial(make_policy, "reference"), requests)
         played = [one for one in episodes if one.error is None]
         rows = [row.up_to(self.model.context) for row in rows_of_texts(played, self.tokenizer, recipe.history)]
         rows = [row.up_to(row.last_act + 1) for row in rows if row.last_act >= 0]
@@ -357,7 +359,7 @@ class Trainer:
                 "tokenizer": self.tokenizer.to_json(),
                 "model": {name: one.detach() for name, one in learning_parameters(self.model).items()},
                 "reference": self.reference,
-                "opponents": [(one.update, one.weights) for one in self._player.pool.versions],
+                "opponents": [(one.update, one.weights) for one in self.player.pool.versions],
                 "optimizer": self.optimizer.state_dict(),
                 "sampling": self.sampling.get_state(),
                 "shuffling": self.shuffling.getstate(),
@@ -378,7 +380,7 @@ class Trainer:
         self.update, self.warm_seconds = found["update"], found["warm_seconds"]
         load_weights(self.model, found["model"])
         self.reference = found.get("reference")
-        self._player.pool.versions = [PastVersion(*one) for one in found.get("opponents", ())]
+        self.player.pool.versions = [PastVersion(*one) for one in found.get("opponents", ())]
         self.optimizer.load_state_dict(found["optimizer"])
         self.sampling.set_state(found["sampling"])
         self.shuffling.setstate(found["shuffling"])
