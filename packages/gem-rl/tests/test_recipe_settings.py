@@ -176,6 +176,10 @@ WORKED: dict[str, tuple[dict[str, Any], dict[tuple[float, ...], tuple[float, ...
         {"keep_groups": "most-varied", "keep_share": 0.5},
         {(0, 0): (0, 0), (6, 2): (7, 2)},
     ),
+    "most-varied: any more of two groups is both": (
+        {"keep_groups": "most-varied", "keep_share": 0.6},
+        {(0, 2): (1, 2), (4, 0): (4, 0), (0, 0): (0, 0), (6, 2): (7, 2)},
+    ),
     "signal: 16 of 17 of the variance lie in one group": (
         {"keep_groups": "signal", "keep_share": 0.94},
         {(0, 0): (0, 0), (6, 2): (7, 2)},

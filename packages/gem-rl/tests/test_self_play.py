@@ -193,10 +193,20 @@ def test_a_batch_keeps_the_roles_of_a_seed_apart(tmp_path: Path) -> None:
     assert batch.groups.tolist() == batch.tasks.tolist() == [0, 0, 1, 1]
 
 
-def test_an_evaluation_is_played_against_random_moves(tmp_path: Path) -> None:
-    """By the current policy on either side, and returns what it lived."""
-    trainer = Trainer(RECIPE, 0, tmp_path)
+def test_an_evaluation_is_played_against_random_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the current policy on either side, and returns what it lived; no model sampled the other's turns."""
+    trainer, played = Trainer(RECIPE, 0, tmp_path), list[Trajectory]()
+
+    def noted(episodes: list[Trajectory]) -> list[Trajectory]:
+        played.extend(episodes)
+        return of_learner(episodes)
+
+    of_learner = trainer.player.of_learner
+    monkeypatch.setattr(trainer.player, "of_learner", noted)
     found = trainer.evaluate(8)
+    for episode, lived in zip(played, found, strict=True):
+        assert episode.agents == list(AGENTS)
+        assert all((turn.token_ids is None) is (turn.agent not in lived.agents) for turn in episode.transitions)
     assert [episode.agents for episode in found] == [["white"], ["black"]] * 4
     assert all(turn.token_ids for episode in found for turn in episode.transitions)
     assert {episode.success for episode in found} <= {True, False}
