@@ -66,6 +66,7 @@ class BatchSampler:
         """Tokens read and sampled so far."""
         self._generator = generator
         self._round: _Round = _Round(playing) if beside is None else beside._round
+        self._round.samplers.append(self)
         self._max_new_tokens = max_new_tokens
         self._temperature = temperature
         self._cache: Any = None
@@ -171,6 +172,8 @@ class _Round:
     """
 
     def __init__(self, playing: Callable[[], int]) -> None:
+        self.samplers: list[BatchSampler] = []
+        """In the order in which they answer, which decides the samples."""
         self._playing = playing
         self._waiting: list[tuple[BatchSampler, SampledAgent]] = []
         self._due = False
@@ -187,9 +190,9 @@ class _Round:
             return
         self._due = False
         waiting, self._waiting = self._waiting, []
-        samplers = {sampler.version: sampler for sampler, _ in waiting}
-        for version in sorted(samplers, key=lambda version: -1 if version is None else version):
-            samplers[version].answer([agent for sampler, agent in waiting if sampler is samplers[version]])
+        for sampler in self.samplers:
+            if agents := [agent for asked, agent in waiting if asked is sampler]:
+                sampler.answer(agents)
 
 
 def sample_tokens(logits: Tensor, temperature: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
