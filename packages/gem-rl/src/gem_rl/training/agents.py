@@ -1,7 +1,8 @@
 """A model in this process as a policy of the rollout engine: :class:`BatchSampler`.
 
-All episodes of an engine are answered in one batch, in the order of their keys. So the tokens that are sampled are a
-function of weights, generator and seeds, however the event loop orders its tasks.
+All episodes of an engine are answered in one batch, in the order of their keys; where several versions of the weights
+play, one version after the other. So the tokens that are sampled are a function of weights, generator and seeds,
+however the event loop orders its tasks.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from gem.errors import EpisodeLimitError
 from gem.policies import Act, Policy
 from gem_rl.training.episode_rows import padded
 from gem_rl.training.language_model import ActionTokenizer, LanguageModel
+from gem_rl.training.weights import Weights, using_weights
 
 __all__ = ["BatchSampler", "SampledAgent", "sample_tokens"]
 
@@ -35,6 +37,10 @@ class BatchSampler:
         max_new_tokens: the longest action in tokens.
         temperature: of the samples; 0 takes the most probable token.
         history: whether the model sees the whole episode, or the latest observation alone.
+        beside: another sampler of the same engine, of other weights of this model. Both answer once all episodes wait
+            for one of them, so in each episode one agent acts at a time.
+        weights: of the model, in place of its own.
+        version: of these weights, for the record; the engine's unless given.
     """
 
     def __init__(
@@ -47,21 +53,25 @@ class BatchSampler:
         max_new_tokens: int,
         temperature: float = 1.0,
         history: bool = True,
+        beside: BatchSampler | None = None,
+        weights: Weights | None = None,
+        version: int | None = None,
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.history = history
+        self.weights = weights
+        self.version = version
         self.tokens = 0
         """Tokens read and sampled so far."""
         self._generator = generator
-        self._playing = playing
+        self._round: _Round = _Round(playing) if beside is None else beside._round
+        self._round.samplers.append(self)
         self._max_new_tokens = max_new_tokens
         self._temperature = temperature
         self._cache: Any = None
         self._cached: list[SampledAgent] = []
         """The agents of the rows of the cache."""
-        self._waiting: list[SampledAgent] = []
-        self._due = False
 
     def agent(self, env: Env[Any, Any]) -> SampledAgent:
         """Return the policy for an environment."""
@@ -69,19 +79,14 @@ class BatchSampler:
 
     def ask(self, agent: SampledAgent) -> None:
         """Answer an agent together with all others that are playing."""
-        self._waiting.append(agent)
-        if not self._due:
-            self._due = True
-            asyncio.get_running_loop().call_soon(self._answer)
+        self._round.ask(self, agent)
 
-    def _answer(self) -> None:
-        if len(self._waiting) < self._playing():
-            asyncio.get_running_loop().call_later(_PAUSE, self._answer)
-            return
-        self._due = False
-        agents, self._waiting = sorted(self._waiting, key=lambda agent: agent.key), []
+    def answer(self, agents: list[SampledAgent]) -> None:
+        """Answer agents in the order of their keys."""
+        agents.sort(key=lambda agent: agent.key)
         try:
-            self._sample(agents)
+            with using_weights(self.model, self.weights):
+                self._sample(agents)
         except Exception as error:  # each episode then fails with it
             for agent in agents:
                 agent.fail(error)
@@ -159,6 +164,37 @@ class BatchSampler:
         return any(kept)
 
 
+class _Round:
+    """The agents that wait for an answer of one of the samplers of an engine.
+
+    Args:
+        playing: returns the number of episodes that are being played.
+    """
+
+    def __init__(self, playing: Callable[[], int]) -> None:
+        self.samplers: list[BatchSampler] = []
+        """In the order in which they answer, which decides the samples."""
+        self._playing = playing
+        self._waiting: list[tuple[BatchSampler, SampledAgent]] = []
+        self._due = False
+
+    def ask(self, sampler: BatchSampler, agent: SampledAgent) -> None:
+        self._waiting.append((sampler, agent))
+        if not self._due:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._answer)
+
+    def _answer(self) -> None:
+        if len(self._waiting) < self._playing():
+            asyncio.get_running_loop().call_later(_PAUSE, self._answer)
+            return
+        self._due = False
+        waiting, self._waiting = self._waiting, []
+        for sampler in self.samplers:
+            if agents := [agent for asked, agent in waiting if asked is sampler]:
+                sampler.answer(agents)
+
+
 def sample_tokens(logits: Tensor, temperature: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Return the next token of each row and its natural-log probability at temperature 1, ``(rows,)`` each.
 
@@ -228,6 +264,7 @@ class SampledAgent(Policy[Any, str]):
             logprobs=logprobs,
             finish_reason="stop" if ended else "length",
             metadata={"value": value},
+            version=self._sampler.version,
         )
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(act)

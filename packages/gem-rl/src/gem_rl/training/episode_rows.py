@@ -34,6 +34,8 @@ class TrainingRow:
     """1 at the first token of a response, before which the value head estimates the state; 0 elsewhere."""
     returns: Floats
     """The target of the value head there."""
+    reference: Floats | None = None
+    """The natural-log probability of a sampled token by the policy that the loss keeps to; None without one."""
 
     @property
     def prompt(self) -> tuple[int, ...]:
