@@ -27,8 +27,8 @@ from gem_eval.runs.run_config import RunConfig
 from gem_eval.runs.run_differences import differences
 from gem_eval.runs.scoring import EpisodeScorer
 from gem_eval.runs.trial import try_out
-from gem_eval.runs.workers.pool import WorkerPool
-from gem_eval.runs.workers.settings import check_importable, check_travels
+from gem_eval.runs.workers.pool import EvaluationWorkers
+from gem_eval.runs.workers.share import check_importable, check_travels
 from gem_eval.trackers.tracking import RunTracking
 from gem_rollout import RolloutEngine
 from gem_rollout.turn_journal import TurnJournal
@@ -105,10 +105,10 @@ async def evaluate(
             progress.continued = len(journal.unfinished)
             if observer is not None:
                 observer(progress)
-            engine: RolloutEngine | WorkerPool
+            engine: RolloutEngine | EvaluationWorkers
             if config.workers > 1:
                 left = [request for request in requests if request.key not in done]
-                engine = WorkerPool(config, run, left, folder, journal)
+                engine = EvaluationWorkers(config, run, left, folder, journal)
                 keep, waiting = engine.keep, engine.waiting
             else:
                 engine = RolloutEngine(

@@ -14,7 +14,7 @@ from gem_eval.runs.folder import RunFolder
 from gem_eval.runs.progress import EvaluationProgress
 from gem_eval.runs.resolution import plan
 from gem_eval.runs.run_config import RunConfig
-from gem_eval.runs.workers.pool import WorkerPool
+from gem_eval.runs.workers.pool import EvaluationWorkers
 from gem_rollout import RolloutEngine
 
 __all__ = ["Observer", "RunControls", "watch"]
@@ -31,7 +31,7 @@ class RunControls:
 
     def __init__(
         self,
-        engine: RolloutEngine | WorkerPool,
+        engine: RolloutEngine | EvaluationWorkers,
         folder: RunFolder,
         progress: EvaluationProgress,
         retries: int,
@@ -70,7 +70,7 @@ class RunControls:
         """Return what ``live.json`` says of it."""
         engine = self._engine
         said: dict[str, Any] = {"paused": engine.paused, "concurrency": engine.concurrency, "most": self._most}
-        if isinstance(engine, WorkerPool):
+        if isinstance(engine, EvaluationWorkers):
             said["workers"] = engine.pids
         return {**said, "retries": engine.retries, **({"problem": self._problem} if self._problem else {})}
 
@@ -83,7 +83,7 @@ class RunControls:
 
 
 async def watch(
-    engine: RolloutEngine | WorkerPool,
+    engine: RolloutEngine | EvaluationWorkers,
     waiting: Callable[[], Counter[str]],
     folder: RunFolder,
     progress: EvaluationProgress,
@@ -95,7 +95,7 @@ async def watch(
     while True:
         await asyncio.sleep(_TICK)
         now, running = time.monotonic(), engine.live
-        if isinstance(engine, WorkerPool):
+        if isinstance(engine, EvaluationWorkers):
             progress.lost_workers = engine.lost
         progress.in_flight, progress.waiting = len(running), waiting()
         if observer is not None:

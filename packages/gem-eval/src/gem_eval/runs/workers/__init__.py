@@ -6,9 +6,9 @@ not know of workers, and rewards and trackers are asked by one process.
 
 =============  =========================================================================
 ``pool``       the evaluation's side: gives episodes to the workers, and replaces dead ones
-``link``       the process of one worker, and the messages to and from it
+``worker``     the process of one worker, as the evaluation sees it
 ``main``       the worker's side
 ``messages``   the form of the messages
-``settings``   what a worker must know, and what cannot travel to one
+``share``      what a worker must know, and what cannot travel to one
 =============  =========================================================================
 """

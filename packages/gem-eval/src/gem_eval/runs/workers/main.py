@@ -16,7 +16,7 @@ from gem_eval.runs.episode_line import EpisodeLine, packed
 from gem_eval.runs.garbage import rare_collections
 from gem_eval.runs.resolution import episode_limits, wrapped_specs
 from gem_eval.runs.workers.messages import message, receive
-from gem_eval.runs.workers.settings import WorkerSettings
+from gem_eval.runs.workers.share import WorkerShare
 from gem_rollout import EpisodeRequest, RolloutEngine, TurnJournal
 from gem_rollout.trajectory import EpisodeKey
 from gem_rollout.trajectory.encoder import TrajectoryEncoder
@@ -56,7 +56,7 @@ async def _work(channel: socket.socket) -> None:
     first = await receive(reader)
     if first is None:
         return
-    settings = WorkerSettings.from_dict(first[0]["settings"])
+    settings = WorkerShare.from_dict(first[0]["settings"])
     try:
         agent = await open_agent(completed(settings.config))
     except Exception as error:  # also what the code of an agent raises as it is imported
@@ -86,7 +86,7 @@ async def _work(channel: socket.socket) -> None:
 class _Worker:
     def __init__(
         self,
-        settings: WorkerSettings,
+        settings: WorkerShare,
         engine: RolloutEngine,
         journal: TurnJournal,
         agent: EvaluatedAgent,

@@ -2,7 +2,7 @@
 
 ===========================  ======================================================================================
 to a worker
-``settings``                 once, at the beginning; see :class:`~gem_eval.runs.workers.settings.WorkerSettings`
+``settings``                 once, at the beginning; see :class:`~gem_eval.runs.workers.share.WorkerShare`
 ``play``                     keys of episodes to play; ``continue`` has those that go on after their last turn
 ``kept``                     keys of episodes that are written
 ``tune``                     ``concurrency`` and ``retries`` from now on; a concurrency of 0 begins no more episodes

@@ -1,4 +1,4 @@
-"""The evaluation's side of its workers: :class:`WorkerPool`."""
+"""All workers of an evaluation, as an engine: :class:`EvaluationWorkers`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gem_eval.runs.errors import WorkerError
 from gem_eval.runs.evaluation_config import EvaluationConfig
 from gem_eval.runs.folder import RunFolder
 from gem_eval.runs.run_config import RunConfig
-from gem_eval.runs.workers.link import WorkerLink
-from gem_eval.runs.workers.settings import WorkerSettings, divided
+from gem_eval.runs.workers.share import WorkerShare, divided
+from gem_eval.runs.workers.worker import EvaluationWorker
 from gem_rollout import EpisodeRequest, LiveEpisode, TurnJournal
 from gem_rollout.sharding import ShardedPlan
 from gem_rollout.trajectory import EpisodeKey
@@ -25,7 +25,7 @@ from gem_rollout.trajectory.encoder import TrajectoryEncoder
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["WorkerPool"]
+__all__ = ["EvaluationWorkers"]
 
 _TICK = 0.25
 """Seconds between two looks at the workers."""
@@ -44,7 +44,7 @@ _MOST_WAITING = 4096
 """Episodes that may wait to be written before no more are read."""
 
 
-class WorkerPool:
+class EvaluationWorkers:
     """Plays episodes in worker processes; to the evaluation it is an engine whose episodes are lines.
 
     Where a worker dies, or says nothing for two minutes, another process takes its place. Its episodes go on after the
@@ -68,11 +68,11 @@ class WorkerPool:
     ) -> None:
         self._config, self._run, self._folder, self._journal = config, run, folder, journal
         workers = min(config.workers, config.concurrency, max(1, len(requests)))
-        self._links: list[WorkerLink | None] = [None] * workers
+        self._links: list[EvaluationWorker | None] = [None] * workers
         self._plan = ShardedPlan(requests, workers)
         self._left = len(requests)
         self._ready: deque[EpisodeLine] = deque()
-        self._senders: dict[EpisodeKey, WorkerLink] = {}
+        self._senders: dict[EpisodeKey, EvaluationWorker] = {}
         self._news, self._room = asyncio.Event(), asyncio.Event()
         self._most = self._concurrency = config.concurrency
         self._retries = config.retries
@@ -222,18 +222,18 @@ class WorkerPool:
             if not self._stopped:
                 self._replace(link, how)
 
-    async def _start(self, place: int) -> WorkerLink | None:
+    async def _start(self, place: int) -> EvaluationWorker | None:
         """Start a worker; return None if it cannot play."""
         self._started += 1
         journal = self._folder.worker_journal(self._started)
         try:
-            link = await WorkerLink.start(journal)
+            link = await EvaluationWorker.start(journal)
         except OSError as error:
             self._problem = str(error)
             return None
         self._links[place] = link
         paths = {"unfinished": str(self._folder.unfinished_path.absolute()), "journal": str(journal.absolute())}
-        settings = WorkerSettings.share(place, len(self._links), self._config, self._run, **paths)
+        settings = WorkerShare.share(place, len(self._links), self._config, self._run, **paths)
         link.send({"settings": settings.to_dict()})
         first = await link.receive()
         if first is not None and "ready" in first[0]:
@@ -246,7 +246,7 @@ class WorkerPool:
         self._problem = str(first[0].get("refused")) if first is not None else f"it {how} while it started"
         return None
 
-    async def _listen(self, link: WorkerLink) -> None:
+    async def _listen(self, link: EvaluationWorker) -> None:
         """Take what a worker delivers, until it has ended."""
         while (received := await link.receive()) is not None:
             header, body = received
@@ -262,7 +262,7 @@ class WorkerPool:
                 await self._room.wait()
             link.is_read = True
 
-    def _replace(self, link: WorkerLink, how: str) -> None:
+    def _replace(self, link: EvaluationWorker, how: str) -> None:
         """Give away the episodes of a worker that was lost."""
         self.lost.append(how)
         encoder = TrajectoryEncoder()
@@ -272,7 +272,7 @@ class WorkerPool:
         self._news.set()
         self._feed()
 
-    def _take_over(self, link: WorkerLink) -> None:
+    def _take_over(self, link: EvaluationWorker) -> None:
         """Take the turns of a worker that has ended into the journal of the run."""
         unwritten = [key for key, sender in self._senders.items() if sender is link]
         with suppress(OSError):  # then its episodes begin anew

@@ -1,4 +1,4 @@
-"""What a worker must know: :class:`WorkerSettings`, and the checks for what cannot travel to one."""
+"""What a worker must know: :class:`WorkerShare`, and the checks for what cannot travel to one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gem_eval.runs.evaluation_config import EvaluationConfig, EvaluationEnvironm
 from gem_eval.runs.resolution import wrapped_specs
 from gem_eval.runs.run_config import RunConfig
 
-__all__ = ["WorkerSettings", "check_importable", "check_travels", "divided"]
+__all__ = ["WorkerShare", "check_importable", "check_travels", "divided"]
 
 _OF_THE_EVALUATION: dict[str, Any] = {"rewards": (), "judge": {}, "track": (), "prices": None, "workers": 1}
 """Settings that concern the process that writes the run."""
@@ -23,7 +23,7 @@ _RATES = ("requests_per_minute", "tokens_per_minute")
 
 
 @dataclass(frozen=True)
-class WorkerSettings:
+class WorkerShare:
     """The part of an evaluation that is one worker's."""
 
     config: EvaluationConfig
@@ -35,7 +35,7 @@ class WorkerSettings:
     """The worker's own."""
 
     @classmethod
-    def share(cls, number: int, workers: int, config: EvaluationConfig, run: RunConfig, **paths: str) -> WorkerSettings:
+    def share(cls, number: int, workers: int, config: EvaluationConfig, run: RunConfig, **paths: str) -> WorkerShare:
         """Return the settings of one worker.
 
         Args:
@@ -65,7 +65,7 @@ class WorkerSettings:
         return {"config": config, "run": self.run.to_dict(), "unfinished": self.unfinished, "journal": self.journal}
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> WorkerSettings:
+    def from_dict(cls, record: Mapping[str, Any]) -> WorkerShare:
         """Undo :meth:`to_dict`."""
         values = dict(record["config"])
         values["environments"] = tuple(EvaluationEnvironment(**item) for item in values["environments"])

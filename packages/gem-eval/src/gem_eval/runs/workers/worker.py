@@ -1,4 +1,4 @@
-"""One worker as the evaluation sees it: :class:`WorkerLink`."""
+"""One worker as the evaluation sees it: :class:`EvaluationWorker`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from gem_rollout.trajectory import EpisodeKey
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["WorkerLink"]
+__all__ = ["EvaluationWorker"]
 
 _LOOK = 0.02  # seconds between two looks at a process that ends
 _ENDS_IN = 5.0  # seconds that a killed process may need
 
 
-class WorkerLink:
+class EvaluationWorker:
     """The process of a worker, the channel to it, and the episodes that it has.
 
     It is in a session of its own: Ctrl-C at a terminal reaches the evaluation alone, and one signal ends the worker
