@@ -339,9 +339,9 @@ NUMBER = "game:GuessTheNumber-v0"
 @pytest.mark.nightly
 def test_the_episodes_of_a_model_go_on_in_another_worker(tmp_path: Path) -> None:
     """Killed workers and a cancelled evaluation cost no answer that was there, and the episodes are those of one."""
-    with FakeModelThread(FakeModel(NUMBER, latency=Latency(0.1))) as server:
+    with FakeModelThread(FakeModel(NUMBER, latency=Latency(0.5))) as server:
         settings = config(
-            NUMBER, base_url=server.url, episodes=24, concurrency=6, sampling={"logprobs": True, "seed": 5}
+            NUMBER, base_url=server.url, episodes=48, concurrency=6, sampling={"logprobs": True, "seed": 5}
         )
         expected = whole(settings, tmp_path / "one")
         folder = tmp_path / "two"
@@ -360,7 +360,7 @@ def test_the_episodes_of_a_model_go_on_in_another_worker(tmp_path: Path) -> None
         assert left == ["unfinished.jsonl"]
         run = evaluate_sync(settings, out=folder, resume=True)
     assert list(canonical_lines(run)) == expected
-    assert len(run.rows(attempts=True)) == 24
+    assert len(run.rows(attempts=True)) == 48
     records = [json.loads(line) for line in (folder / "episodes.jsonl").read_text().splitlines()]
     assert sum("recalled_turns" in record.get("metadata", {}) for record in records) > 1
     assert not list(folder.glob("unfinished*"))

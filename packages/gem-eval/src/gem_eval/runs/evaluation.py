@@ -18,7 +18,6 @@ from gem_eval.runs.control import RunControl
 from gem_eval.runs.errors import ConfigChangedError, RunFolderError
 from gem_eval.runs.evaluation_config import EvaluationConfig
 from gem_eval.runs.folder import RunFolder
-from gem_eval.runs.garbage import rare_collections
 from gem_eval.runs.live_run import Observer, RunControls, watch
 from gem_eval.runs.progress import EvaluationProgress
 from gem_eval.runs.recorder import EpisodeRecorder
@@ -31,6 +30,7 @@ from gem_eval.runs.workers.pool import EvaluationWorkers
 from gem_eval.runs.workers.share import check_importable, check_travels
 from gem_eval.trackers.tracking import RunTracking
 from gem_rollout import RolloutEngine
+from gem_rollout.garbage import rare_collections
 from gem_rollout.turn_journal import TurnJournal
 
 if TYPE_CHECKING:

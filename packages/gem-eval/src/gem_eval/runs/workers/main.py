@@ -13,7 +13,6 @@ from contextlib import suppress
 
 from gem_eval.runs.agents import EvaluatedAgent, completed, open_agent
 from gem_eval.runs.episode_line import EpisodeLine, packed
-from gem_eval.runs.garbage import rare_collections
 from gem_eval.runs.resolution import episode_limits, wrapped_specs
 from gem_eval.runs.workers.messages import message, receive
 from gem_eval.runs.workers.share import WorkerShare
@@ -65,7 +64,7 @@ async def _work(channel: socket.socket) -> None:
             await writer.drain()
         return
     try:
-        with TurnJournal(settings.journal) as journal, rare_collections():
+        with TurnJournal(settings.journal) as journal:
             config = settings.config
             engine = RolloutEngine(
                 [],

@@ -216,7 +216,8 @@ class EvaluationWorkers:
                 continue
             failures = 0
             await self._listen(link)
-            how = await link.end(0.0 if not self._stopped else _PATIENCE)
+            link.is_ready = False  # it gets nothing more
+            how = await link.end(_PATIENCE)
             self._links[place] = None
             self._take_over(link)
             if not self._stopped:
@@ -241,7 +242,7 @@ class EvaluationWorkers:
             self._tune()
             self._feed()
             return link
-        how = await link.end(0.0 if first is None else _PATIENCE)
+        how = await link.end(_PATIENCE)
         self._links[place] = None
         self._problem = str(first[0].get("refused")) if first is not None else f"it {how} while it started"
         return None
@@ -294,14 +295,13 @@ class EvaluationWorkers:
         """Give each worker what it can play next."""
         if self._stopped:
             return
-        unfinished = self._journal.unfinished
         for link, share in zip(self._links, self._shares(), strict=True):
             if link is None or not link.is_ready or not share:
                 continue
             portion = self._plan.portion(link.playing, share)
             if portion:
                 link.playing.update((request.key, request) for request in portion)
-                keys = [request.key for request in portion]
+                keys, unfinished = [request.key for request in portion], self._journal.unfinished
                 link.send({"play": keys, "continue": [key for key in keys if key in unfinished]})
             elif link.kept:
                 link.send({})
