@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gem.counts import counted
 from gem_cli.completers import complete_ids
 from gem_cli.output import Table, json_option, print_json, print_prose
 from gem_cli.progress import progress
@@ -144,6 +145,12 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
         click.echo(
             f"{count} interrupted episode{'s' * (count != 1)} began again, since the environment answered otherwise "
             f"than before; {first}",
+            err=True,
+        )
+    if last.lost_workers:
+        click.echo(
+            f"{counted(len(last.lost_workers), 'worker process', 'worker processes')} ended and had to be replaced; "
+            f"what they were playing was taken over. The last one {last.lost_workers[-1]}.",
             err=True,
         )
     if last.failed:

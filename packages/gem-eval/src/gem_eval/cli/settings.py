@@ -54,6 +54,9 @@ _OPTIONS = [
     click.option("--seed", type=_NATURAL, help="First seed  [0]"),
     click.option("--concurrency", "-c", type=_POSITIVE, help="Most episodes at a time  [64]"),
     click.option(
+        "--workers", "-w", type=_POSITIVE, help="Processes that play, which share the episodes and --concurrency  [1]"
+    ),
+    click.option(
         "--wrappers",
         help="Names joined by commas, from the inside out  [messages, for a model]",
         shell_complete=complete_wrappers,
@@ -170,6 +173,7 @@ _PLAIN = (
         "group",
         "seed",
         "concurrency",
+        "workers",
         "tools",
         "exact_tokens",
         "retries",

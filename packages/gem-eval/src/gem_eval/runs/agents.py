@@ -25,7 +25,7 @@ from gem_eval.runs.run_config import RunEnvironment
 if TYPE_CHECKING:
     from gem_eval.clients import ModelClient
 
-__all__ = ["EvaluatedAgent", "check_reference", "completed", "open_agent"]
+__all__ = ["EvaluatedAgent", "check_reference", "completed", "in_this_process", "open_agent"]
 
 _AGENTS = ("reference", "random", "null")
 _HARNESSES = (
@@ -265,6 +265,11 @@ def _key_variable(config: EvaluationConfig) -> str:
     return key_variable(config.client.get("protocol", "chat")) if config.api_key_env == usual else config.api_key_env
 
 
+def in_this_process(base_url: str | None) -> bool:
+    """Return whether an address names a model that this process loads, and no server."""
+    return base_url is not None and _SCHEME.match(base_url) is not None and not base_url.lower().startswith("http")
+
+
 async def _connected(config: EvaluationConfig, base_url: str) -> tuple[ModelClient, str | None]:
     """Return a client of the server, and the model as the server names it.
 
@@ -273,7 +278,7 @@ async def _connected(config: EvaluationConfig, base_url: str) -> tuple[ModelClie
     from gem_eval.clients import EndpointClient, ModelError, open_client
 
     options = dict(config.client)
-    if _SCHEME.match(base_url) is not None and not base_url.lower().startswith("http"):
+    if in_this_process(base_url):
         client = open_client(base_url, config.model, **options)
         return client, str(client.model) or None
     options = {"api_key": os.environ.get(_key_variable(config)), "concurrency": config.concurrency, **options}

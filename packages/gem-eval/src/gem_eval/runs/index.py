@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 
 from gem_eval.runs.episode_row import EpisodeRow, Prices
-from gem_eval.runs.garbage import without_collections
 from gem_eval.runs.lines import end_of_lines, parse_line, row_of_line, scan
+from gem_rollout.garbage import without_collections
 
 __all__ = ["EpisodeIndex"]
 
