@@ -36,6 +36,8 @@ class ChartLevel(NamedTuple):
     """Steps from one line, and from one number, to the next on the axis."""
     slices: int
     pie_steps: int
+    pie_turned: bool
+    """Whether the first slice begins anywhere, not at the top."""
     kinds: tuple[str, ...]
     pie_kinds: tuple[str, ...]
 
@@ -189,9 +191,13 @@ class ChartsEnv(AnswerEnv[Chart]):
     """
 
     levels: ClassVar[Mapping[str, ChartLevel]] = {
-        "easy": ChartLevel(4, 1, 9, 1, 1, 4, 10, ("value", "rank"), ("value", "rank")),
-        "medium": ChartLevel(5, 2, 12, 1, 2, 5, 20, ("value", "rank", "difference", "gap"), ("rank", "difference")),
-        "hard": ChartLevel(6, 3, 18, 2, 4, 5, 20, ("rank", "difference", "total", "gap"), ("difference", "total")),
+        "easy": ChartLevel(4, 1, 9, 1, 1, 4, 10, False, ("value", "rank"), ("value", "rank")),
+        "medium": ChartLevel(
+            5, 2, 12, 1, 2, 5, 20, False, ("value", "rank", "difference", "gap"), ("rank", "difference")
+        ),
+        "hard": ChartLevel(
+            6, 3, 18, 2, 4, 5, 20, True, ("rank", "difference", "total", "gap"), ("difference", "total")
+        ),
     }
 
     def _drawn(self, rng: random.Random) -> Chart:
@@ -209,7 +215,7 @@ class ChartsEnv(AnswerEnv[Chart]):
             if any(len(set(column)) < len(column) for column in zip(*values, strict=True)):
                 continue  # one line would hide another
             scale = rng.choice(_SCALES)
-            turned = rng.randrange(level.pie_steps) if kind == "pie" and level is self.levels["hard"] else 0
+            turned = rng.randrange(level.pie_steps) if kind == "pie" and level.pie_turned else 0
             asked = _asked(rng, rng.choice(level.pie_kinds if kind == "pie" else level.kinds), categories, series)
             chart = Chart(kind, level, scale, categories, series, values, turned, asked)
             if chart.answer:
