@@ -26,15 +26,15 @@ TASKS = ("Charts", "Tables", "Gauges", "Jigsaw", "OddOneOut", "Routes", "Circuit
 LEVELS = ("-easy", "", "-hard")
 
 DIGESTS = {
-    "Charts": "d3420257bec690d7",
-    "Tables": "bbceddb0d58e4404",
-    "Gauges": "e93284875fc3ea70",
-    "Jigsaw": "b73ff98ef0e7d448",
-    "OddOneOut": "9081d03912fe1547",
-    "Routes": "57a729c848a59e63",
+    "Charts": "71213b36f1b93d5b",
+    "Tables": "b8316b25885a6c1d",
+    "Gauges": "5670ddde6f72fb37",
+    "Jigsaw": "6eb07ced11898a59",
+    "OddOneOut": "82c292c26dc6e283",
+    "Routes": "dd03c3eb6a06cf82",
     "Circuits": "4f73633a8cccb669",
     "Northcott": "16321b9334e2b471",
-    "Form": "3a056fa93cdb36a9",
+    "Form": "b90bd9cb91df4da3",
 }
 """Of the bytes of three pictures, seed 0 at each level."""
 
@@ -157,8 +157,8 @@ def test_a_file_says_nothing_but_its_pixels(task: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("task", TASKS)
 def test_no_file_of_many_says_more_than_its_pixels(task: str, level: str) -> None:
-    """The same holds for 100 tasks of each level."""
-    check_that_files_say_nothing(task, level, 100)
+    """The same holds for 50 tasks of each level."""
+    check_that_files_say_nothing(task, level, 50)
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections import Counter, defaultdict
@@ -16,7 +17,7 @@ import gem
 from gem_envs_visual.circuits import Circuit, Parallel, Part, Resistor, Series, Switch
 from gem_envs_visual.env import SPLITS, AnswerEnv, split_of
 from gem_envs_visual.jigsaw import Jigsaw
-from gem_envs_visual.odd_one_out import Field, any_turn, mirrored
+from gem_envs_visual.odd_one_out import FigureField, any_turn, mirrored
 from gem_envs_visual.routes import RouteMap
 
 QUESTIONS = ("Charts", "Tables", "Gauges", "Jigsaw", "OddOneOut", "Routes", "Circuits")
@@ -59,8 +60,8 @@ def test_the_picture_says_enough(task: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("task", QUESTIONS)
 def test_every_picture_of_many_says_enough(task: str, level: str) -> None:
-    """The same holds for 150 questions of each level."""
-    assert share_that_the_reference_gets_right(task, level, 150) == 1.0
+    """The same holds for 100 questions of each level."""
+    assert share_that_the_reference_gets_right(task, level, 100) == 1.0
 
 
 def blind_shares(task: str, level: str, count: int) -> dict[str, float]:
@@ -131,7 +132,7 @@ def test_there_are_a_hundred_thousand_tasks_but_for_names(task: str) -> None:
     seen = set()
     for number in range(110_000):
         env._begin(task=number)
-        seen.add(hash(repr(env._task.structure())))
+        seen.add(hash(json.dumps(env._task.structure())))
     assert len(seen) >= 100_000
 
 
@@ -190,7 +191,7 @@ def test_a_jigsaw_has_one_solution(level: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_one_figure_is_odd(level: str) -> None:
     """All others have one shape under turning, and at the hard level the odd one is its mirror image."""
-    for field in cast("list[Field]", questions_of(env_of("OddOneOut", level), 20)):
+    for field in cast("list[FigureField]", questions_of(env_of("OddOneOut", level), 20)):
         shapes = [any_turn(figure.shape) for figure in field.figures]
         features = shapes if len(set(shapes)) == 2 else [figure.colour for figure in field.figures]
         odd = features.pop(field.odd)

@@ -18,7 +18,7 @@ __all__ = [
     "SWITCH",
     "WIDTH",
     "Circuit",
-    "CircuitsEnv",
+    "CircuitPlansEnv",
     "Parallel",
     "Part",
     "Resistor",
@@ -67,7 +67,7 @@ class Parallel(NamedTuple):
 Part = Resistor | Switch | Series | Parallel
 
 
-class CircuitLevel(NamedTuple):
+class CircuitPlanLevel(NamedTuple):
     """How large the circuits of a level are."""
 
     resistors: int
@@ -88,6 +88,16 @@ def resistance(part: Part) -> Fraction | None:
     if not carrying or 0 in carrying:
         return Fraction(0) if carrying else None
     return 1 / sum((1 / value for value in carrying), Fraction(0))
+
+
+def in_signs(part: Part) -> str:
+    """Return a part such as ``(30+(40|/))``: 30 ohms before 40 ohms beside an open switch; a closed one is ``=``."""
+    if isinstance(part, Resistor):
+        return str(part.ohms)
+    if isinstance(part, Switch):
+        return "=" if part.closed else "/"
+    sign, inner = ("+", part.parts) if isinstance(part, Series) else ("|", part.branches)
+    return f"({sign.join(map(in_signs, inner))})"
 
 
 def size(part: Part) -> tuple[int, int]:
@@ -118,8 +128,8 @@ class Circuit:
         return str(resistance(self.whole))
 
     def structure(self) -> object:
-        """Return the circuit."""
-        return self.whole
+        """Return the circuit in signs."""
+        return in_signs(self.whole)
 
     def guess(self, rng: random.Random) -> str:
         """Return a possible number."""
@@ -175,20 +185,20 @@ def _draw(canvas: Canvas, part: Part, x: int, y: int, width: int) -> None:
             canvas.ring((contact, y), 4, "ink")
 
 
-class CircuitsEnv(AnswerEnv[Circuit]):
+class CircuitPlansEnv(AnswerEnv[Circuit]):
     """Work out the resistance of a circuit.
 
     The arguments are those of :class:`gem_envs_visual.env.AnswerEnv`.
     """
 
-    levels: ClassVar[Mapping[str, CircuitLevel]] = {
-        "easy": CircuitLevel(3, 0),
-        "medium": CircuitLevel(5, 1),
-        "hard": CircuitLevel(8, 3),
+    levels: ClassVar[Mapping[str, CircuitPlanLevel]] = {
+        "easy": CircuitPlanLevel(3, 0),
+        "medium": CircuitPlanLevel(5, 1),
+        "hard": CircuitPlanLevel(8, 3),
     }
 
     def _drawn(self, rng: random.Random) -> Circuit:
-        level: CircuitLevel = self._level
+        level: CircuitPlanLevel = self._level
         while True:
             whole = _drawn_part(rng, rng.randint(4, 80), level.resistors, None)
             if whole is None:

@@ -20,7 +20,7 @@ from gem_envs_visual.circuits import (
 )
 from gem_envs_visual.reading import Picture, look
 
-__all__ = ["CircuitsPolicy"]
+__all__ = ["CircuitPlansPolicy"]
 
 _TERMINAL = 6
 """Pixels from the middle of a terminal to the first that is free of it."""
@@ -30,7 +30,7 @@ _ASIDE = 5
 """Pixels beside a rail at which its branches are told from its thickness and its dot."""
 
 
-class CircuitsPolicy(Policy[Observation, str]):
+class CircuitPlansPolicy(Policy[Observation, str]):
     """Follows the wires from A to B, branch by branch, and works the resistance out."""
 
     def act(self, observation: Observation, info: Info) -> str:

@@ -2,6 +2,7 @@ r"""What the tasks share: an observation of a picture and a text, levels, splits
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import zlib
@@ -31,7 +32,7 @@ class PictureTask(Protocol):
     """A task that was drawn from its number."""
 
     def structure(self) -> object:
-        """Return what the task is but for names: its ``repr`` decides the split."""
+        """Return what the task is but for names, as values that JSON has: its text decides the split."""
 
 
 class PictureQuestion(PictureTask, Protocol):
@@ -58,7 +59,7 @@ QuestionT = TypeVar("QuestionT", bound=PictureQuestion)
 
 def split_of(task: PictureTask) -> str:
     """Return the split that a task belongs to, whatever its things are called."""
-    return SPLITS[zlib.crc32(repr(task.structure()).encode()) % _TEST_SHARE == 0]
+    return SPLITS[zlib.crc32(json.dumps(task.structure()).encode()) % _TEST_SHARE == 0]
 
 
 class PictureEnv(NumberedTaskEnv[MoveT], ABC, Generic[MoveT, TaskT]):

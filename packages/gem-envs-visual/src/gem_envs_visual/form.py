@@ -22,9 +22,9 @@ __all__ = [
     "DIALOG",
     "NOTE",
     "OPTION_WIDTH",
-    "Field",
-    "FormEnv",
-    "FormTask",
+    "ScreenField",
+    "ScreenFormEnv",
+    "ScreenFormTask",
     "control_at",
 ]
 
@@ -47,7 +47,7 @@ _LONGEST = 14
 _KINDS = ("text", "choice", "tick")
 
 
-class FormLevel(NamedTuple):
+class ScreenFormLevel(NamedTuple):
     """What a form of a level has."""
 
     texts: int
@@ -60,7 +60,7 @@ class FormLevel(NamedTuple):
     turns: int
 
 
-class Field(NamedTuple):
+class ScreenField(NamedTuple):
     """A field of the form."""
 
     kind: str
@@ -75,10 +75,10 @@ class Field(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FormTask:
+class ScreenFormTask:
     """A form and a note."""
 
-    fields: tuple[Field, ...]
+    fields: tuple[ScreenField, ...]
     note: tuple[int, ...]
     """The order in which the note has the fields."""
     buttons: tuple[str, ...]
@@ -106,7 +106,7 @@ class FormTask:
         return _TOP + self.spread * number
 
 
-class FormEnv(PictureEnv[re.Match[str], FormTask]):
+class ScreenFormEnv(PictureEnv[re.Match[str], ScreenFormTask]):
     r"""Fill a form with ``\boxed{click 120 84}`` and ``\boxed{type MAP}``.
 
     A click goes to a pixel of the picture; what is typed replaces the content of the field with the cursor. Rewards:
@@ -118,10 +118,10 @@ class FormEnv(PictureEnv[re.Match[str], FormTask]):
         max_turns: turns that the instructions announce; None: by the level.
     """
 
-    levels: ClassVar[Mapping[str, FormLevel]] = {
-        "easy": FormLevel(1, 1, 1, False, False, 10),
-        "medium": FormLevel(2, 2, 2, False, False, 16),
-        "hard": FormLevel(3, 3, 2, True, True, 24),
+    levels: ClassVar[Mapping[str, ScreenFormLevel]] = {
+        "easy": ScreenFormLevel(1, 1, 1, False, False, 10),
+        "medium": ScreenFormLevel(2, 2, 2, False, False, 16),
+        "hard": ScreenFormLevel(3, 3, 2, True, True, 24),
     }
     form = LenientForm(BoxedPattern(rf"(?:click (\d{{1,4}}) (\d{{1,4}})|type ([a-z0-9]{{1,{_LONGEST}}}))"))
     saved = StateFields(task=int, values=tuple[str, ...], cursor=int, dialog=bool)
@@ -135,8 +135,8 @@ class FormEnv(PictureEnv[re.Match[str], FormTask]):
     def __init__(self, level: str = "medium", split: str = "train", max_turns: int | None = None) -> None:
         super().__init__(level, split, max_turns)
 
-    def _drawn(self, rng: random.Random) -> FormTask:
-        level: FormLevel = self._level
+    def _drawn(self, rng: random.Random) -> ScreenFormTask:
+        level: ScreenFormLevel = self._level
         kinds = ["text"] * level.texts + ["choice"] * level.choices + ["tick"] * level.ticks
         rng.shuffle(kinds)
         labels = names(rng, len(kinds))
@@ -148,7 +148,7 @@ class FormEnv(PictureEnv[re.Match[str], FormTask]):
             pair = names(rng, 2)
             dialog = (rng.choice(pair), *pair)
         spread = rng.randint(34, 36) if len(fields) > 6 else rng.randint(36, 48)
-        return FormTask(fields, note, buttons, dialog, spread, rng.randint(1, 6))
+        return ScreenFormTask(fields, note, buttons, dialog, spread, rng.randint(1, 6))
 
     def _start(self) -> None:
         self.values = tuple(one.first for one in self._task.fields)
@@ -195,7 +195,7 @@ class FormEnv(PictureEnv[re.Match[str], FormTask]):
                 _draw_button(canvas, _dialog_button(number), name)
         return canvas
 
-    def _draw_field(self, canvas: Canvas, number: int, one: Field, value: str) -> None:
+    def _draw_field(self, canvas: Canvas, number: int, one: ScreenField, value: str) -> None:
         y = self._task.field_y(number)
         canvas.text(24, y, one.label)
         if one.kind == "text":
@@ -282,7 +282,7 @@ class FormEnv(PictureEnv[re.Match[str], FormTask]):
         return f"\\boxed{{click {rng.randrange(WINDOW)} {rng.randrange(HEIGHT)}}}"
 
 
-def control_at(one: Field, x: int, below: int) -> int | None:
+def control_at(one: ScreenField, x: int, below: int) -> int | None:
     """Return which part of a field lies at a pixel, given its distance below the middle; None for none."""
     if one.kind == "text":
         return 0 if 0 <= x - CONTROL < _BOX[0] and abs(below) <= _BOX[1] // 2 else None
@@ -292,16 +292,16 @@ def control_at(one: Field, x: int, below: int) -> int | None:
     return place if 0 <= place < len(one.options) and across < OPTION_WIDTH - 8 and abs(below) <= 10 else None
 
 
-def _drawn_field(rng: random.Random, kind: str, label: str, level: FormLevel) -> Field:
+def _drawn_field(rng: random.Random, kind: str, label: str, level: ScreenFormLevel) -> ScreenField:
     if kind == "tick":
         wanted = rng.choice(("YES", "NO"))
-        return Field(kind, label, (), wanted, rng.choice(("YES", "NO")) if level.filled else "NO")
+        return ScreenField(kind, label, (), wanted, rng.choice(("YES", "NO")) if level.filled else "NO")
     if kind == "choice":
         options = tuple(names(rng, 3))
         wanted, other = rng.sample(options, 2)
-        return Field(kind, label, options, wanted, other if level.filled else "")
+        return ScreenField(kind, label, options, wanted, other if level.filled else "")
     wanted, other = (name_like(rng) + name_like(rng) for _ in range(2))
-    return Field(kind, label, (), wanted, other if level.filled else "")
+    return ScreenField(kind, label, (), wanted, other if level.filled else "")
 
 
 def _draw_button(canvas: Canvas, centre: Point, name: str) -> None:

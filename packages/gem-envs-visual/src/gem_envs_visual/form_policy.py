@@ -8,10 +8,10 @@ from gem_envs_visual.canvas import colour
 from gem_envs_visual.form import BUTTONS, CONTROL, DIALOG, NOTE, OPTION_WIDTH
 from gem_envs_visual.reading import Picture, SeenText, look
 
-__all__ = ["FormPolicy"]
+__all__ = ["ScreenFormPolicy"]
 
 
-class FormPolicy(Policy[Observation, str]):
+class ScreenFormPolicy(Policy[Observation, str]):
     """Reads note and form anew each turn, and mends the first field that differs."""
 
     def act(self, observation: Observation, info: Info) -> str:

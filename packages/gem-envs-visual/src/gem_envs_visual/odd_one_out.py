@@ -15,7 +15,7 @@ from gem_envs_visual.env import AnswerEnv
 from gem_envs_visual.names import name_like, names
 from gem_envs_visual.reading import Picture, look
 
-__all__ = ["Field", "Figure", "OddOneOutEnv", "OddOneOutPolicy"]
+__all__ = ["ColouredShape", "FigureField", "OddOneOutEnv", "OddOneOutPolicy"]
 
 WIDTH, HEIGHT = 480, 430
 _COLOURS = ("orange", "sky", "green", "blue", "red", "pink")
@@ -42,7 +42,7 @@ class OddLevel(NamedTuple):
         return 2 * self.square + 18
 
 
-class Figure(NamedTuple):
+class ColouredShape(NamedTuple):
     """A figure of squares of one colour."""
 
     shape: Shape
@@ -50,11 +50,11 @@ class Figure(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Field:
+class FigureField:
     """Figures, row by row, and the odd one among them."""
 
     level: OddLevel
-    figures: tuple[Figure, ...]
+    figures: tuple[ColouredShape, ...]
     labels: tuple[str, ...]
     odd: int
 
@@ -122,7 +122,7 @@ def any_turn(shape: Shape) -> Shape:
     return min(turns)
 
 
-class OddOneOutEnv(AnswerEnv[Field]):
+class OddOneOutEnv(AnswerEnv[FigureField]):
     """Find the figure that differs: in colour or shape, in shape under turning, or as a mirror image.
 
     The arguments are those of :class:`gem_envs_visual.env.AnswerEnv`.
@@ -134,24 +134,24 @@ class OddOneOutEnv(AnswerEnv[Field]):
         "hard": OddLevel(5, 11, True, "mirrored"),
     }
 
-    def _drawn(self, rng: random.Random) -> Field:
+    def _drawn(self, rng: random.Random) -> FigureField:
         level: OddLevel = self._level
         shape = _drawn_shape(rng)
         while any_turn(shape) == any_turn(mirrored(shape)):
             shape = _drawn_shape(rng)
         usual, other = rng.sample(_COLOURS, 2)
         if level.odd == "mirrored":
-            odd = Figure(mirrored(shape), other)
+            odd = ColouredShape(mirrored(shape), other)
         elif level.odd == "any" and rng.random() < 0.5:
-            odd = Figure(shape, other)
+            odd = ColouredShape(shape, other)
         else:
-            odd = Figure(_another(rng, shape), usual)
+            odd = ColouredShape(_another(rng, shape), usual)
         count = level.side**2
         place = rng.randrange(count)
-        figures = [odd if number == place else Figure(shape, usual) for number in range(count)]
+        figures = [odd if number == place else ColouredShape(shape, usual) for number in range(count)]
         if level.turned:
-            figures = [Figure(_turned_by(one.shape, rng.randrange(4)), rng.choice(_COLOURS)) for one in figures]
-        return Field(level, tuple(figures), tuple(names(rng, count)), place)
+            figures = [ColouredShape(_turned_by(one.shape, rng.randrange(4)), rng.choice(_COLOURS)) for one in figures]
+        return FigureField(level, tuple(figures), tuple(names(rng, count)), place)
 
 
 def _drawn_shape(rng: random.Random) -> Shape:

@@ -14,7 +14,7 @@ from gem_envs_visual.env import AnswerEnv
 from gem_envs_visual.names import name_like, names
 from gem_envs_visual.reading import look
 
-__all__ = ["Table", "TablesEnv", "TablesPolicy"]
+__all__ = ["NumberTable", "TablesEnv", "TablesPolicy"]
 
 WIDTH, HEIGHT = 480, 340
 LEFT, TOP, COLUMN, ROW = 10, 10, 78, 28
@@ -34,7 +34,7 @@ class TableLevel(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
+class NumberTable:
     """A table, and a question about it."""
 
     rows: tuple[str, ...]
@@ -118,7 +118,7 @@ def _ranked(rows: Sequence[str], numbers: Sequence[int], rank: str) -> str:
     return order[place] if place < len(order) and len(order) > 2 and len(set(numbers)) == len(numbers) else ""
 
 
-class TablesEnv(AnswerEnv[Table]):
+class TablesEnv(AnswerEnv[NumberTable]):
     """Look up, compare, filter and add the numbers of a table.
 
     The arguments are those of :class:`gem_envs_visual.env.AnswerEnv`.
@@ -130,14 +130,14 @@ class TablesEnv(AnswerEnv[Table]):
         "hard": TableLevel(10, 5, ("difference", "rank", "filtered", "filtered", "sum")),
     }
 
-    def _drawn(self, rng: random.Random) -> Table:
+    def _drawn(self, rng: random.Random) -> NumberTable:
         level: TableLevel = self._level
         while True:
             found = names(rng, level.rows + level.columns)
             rows, columns = tuple(found[: level.rows]), tuple(found[level.rows :])
             drawn = [rng.sample(range(_LOWEST, _HIGHEST + 1), level.rows) for _ in columns]
             asked = _asked(rng, rng.choice(level.kinds), rows, columns)
-            table = Table(rows, columns, tuple(zip(*drawn, strict=True)), asked)
+            table = NumberTable(rows, columns, tuple(zip(*drawn, strict=True)), asked)
             if table.answer:
                 return table
 
@@ -164,7 +164,7 @@ class TablesPolicy(Policy[Observation, str]):
         lines = [[one.text for one in texts if one.y == name.y] for name in texts[len(columns) :] if name.x < COLUMN]
         rows = tuple(line[0] for line in lines)
         cells = tuple(tuple(map(int, line[1:])) for line in lines)
-        return f"\\boxed{{{Table(rows, columns, cells, _heard(text, rows, columns)).answer}}}"
+        return f"\\boxed{{{NumberTable(rows, columns, cells, _heard(text, rows, columns)).answer}}}"
 
 
 def _heard(text: str, rows: tuple[str, ...], columns: tuple[str, ...]) -> tuple[str, ...]:
