@@ -280,6 +280,19 @@ def ways(found: RouteMap, most: int) -> dict[tuple[int, int], int]:
     return far
 
 
+def walked(found: RouteMap) -> tuple[int, int]:
+    """Return where the described way ends, with complex numbers as headings."""
+    joined = {frozenset((a, b)) for a, b, _ in found.roads}
+    heading = {"north": -1j, "east": 1, "south": 1j, "west": -1}[found.heading]
+    node = found.begin
+    for turn in ("straight on", *found.turns):
+        heading *= {"straight on": 1, "left": -1j, "right": 1j}[turn]
+        following = (node[0] + int(heading.real), node[1] + int(heading.imag))
+        assert frozenset((node, following)) in joined
+        node = following
+    return node
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_route_is_the_shortest(level: str) -> None:
     """Another algorithm finds the same length and the same nearest place, and both are clear."""
@@ -290,3 +303,5 @@ def test_a_route_is_the_shortest(level: str) -> None:
             assert found.answer == str(far[found.end])
         elif found.kind == "nearest":
             assert [node for node in found.marked if far[node] <= far[found.end]] == [found.end]
+        else:
+            assert found.answer == found.name(walked(found))
