@@ -15,7 +15,7 @@ from gem.env_spec import EnvSpec
 from gem_envs_visual.glimpses import GlimpsePolicy
 from gem_testing.scores import scores_of
 
-EPISODES = 100
+EPISODES = 50
 TASKS = ("Charts", "Tables", "Gauges", "Jigsaw", "OddOneOut", "Routes", "Circuits", "Northcott", "Form")
 IDS = tuple(f"visual:{task}-v0{level}" for task in TASKS for level in ("-easy", "", "-hard"))
 TABLE = ScoreTable(

@@ -44,7 +44,6 @@ _BUTTON = (84, 28)
 DIALOG = (60, 130, 220, 96)
 """Left, top, width and height of a dialog."""
 _LONGEST = 14
-_KINDS = ("text", "choice", "tick")
 
 
 class ScreenFormLevel(NamedTuple):
@@ -91,15 +90,8 @@ class ScreenFormTask:
 
     def structure(self) -> object:
         """Return the form without names."""
-        kinds = [
-            (
-                one.kind,
-                one.options.index(one.wanted) if one.options else one.wanted in ("YES", one.first),
-                one.first == "",
-            )
-            for one in self.fields
-        ]
-        return kinds, self.note, self.buttons, self.dialog[1:2] == self.dialog[:1], self.spread, self.comes
+        fields = [(one.kind, _without_names(one, one.wanted), _without_names(one, one.first)) for one in self.fields]
+        return fields, self.note, self.buttons, self.dialog[1:2] == self.dialog[:1], self.spread, self.comes
 
     def field_y(self, number: int) -> int:
         """Return the height of the middle of a field, in pixels."""
@@ -290,6 +282,13 @@ def control_at(one: ScreenField, x: int, below: int) -> int | None:
         return 0 if 0 <= x - CONTROL < 20 and abs(below) <= 10 else None
     place, across = divmod(x - CONTROL, OPTION_WIDTH)
     return place if 0 <= place < len(one.options) and across < OPTION_WIDTH - 8 and abs(below) <= 10 else None
+
+
+def _without_names(one: ScreenField, value: str) -> object:
+    """Return the place of an option, whether there is a tick, or whether a text is there at all."""
+    if one.kind == "choice":
+        return one.options.index(value) if value else None
+    return value == "YES" if one.kind == "tick" else value != ""
 
 
 def _drawn_field(rng: random.Random, kind: str, label: str, level: ScreenFormLevel) -> ScreenField:

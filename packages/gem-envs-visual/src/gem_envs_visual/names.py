@@ -7,11 +7,11 @@ import random
 __all__ = ["name_like", "names"]
 
 _CONSONANTS = "CDFHJKLMNPRTVWXY"
-_VOWELS = "AEU"
+_VOWELS = "AE"
 
 
 def names(rng: random.Random, count: int) -> list[str]:
-    """Return different names of the 768 that there are."""
+    """Return different names of the 512 that there are."""
     found: dict[str, None] = {}
     while len(found) < count:
         found[name_like(rng)] = None
