@@ -29,8 +29,8 @@ __all__ = ["EvaluatedAgent", "check_reference", "completed", "open_agent"]
 
 _AGENTS = ("reference", "random", "null")
 _HARNESSES = (
-    *("claude-agent-sdk", "claude-code", "codex", "command", "langgraph", "mini-swe-agent", "openai-agents"),
-    *("opencode", "pi", "pydantic-ai", "python", "qwen-code", "smolagents"),
+    *("claude-agent-sdk", "claude-code", "codex", "command", "gemini-cli", "langgraph", "mini-swe-agent"),
+    *("openai-agents", "opencode", "pi", "pydantic-ai", "python", "qwen-code", "smolagents"),
 )
 """Those of gem-gateway, for the line that installs it."""
 _OWN = ("agent", "model", "base_url", "system", "harness", "exact_tokens")

@@ -74,9 +74,9 @@ def gateway_command(
 ) -> None:
     """Take the model calls of agent programs, and have a model answer them.
 
-    A program is pointed at the printed address, in OpenAI's chat completions, completions or Responses, or in
-    Anthropic's Messages, and given the printed key. With KEY.NAME in place of KEY, its calls are a session of that
-    name, with a budget and a record of its own.
+    A program is pointed at the printed address, in OpenAI's chat completions, completions or Responses, in
+    Anthropic's Messages or in Google's Gemini, and given the printed key. With KEY.NAME in place of KEY, its calls
+    are a session of that name, with a budget and a record of its own.
 
     The key, of at least 16 characters, is taken from the variable GEM_GATEWAY_KEY, or made.
 
@@ -165,7 +165,11 @@ async def _serve(
 
 def _announce(gateway: Gateway, key: str, model: str, as_json: bool) -> None:
     if as_json:
-        urls = {"openai_base_url": f"{gateway.origin}/v1", "anthropic_base_url": gateway.origin}
+        urls = {
+            "openai_base_url": f"{gateway.origin}/v1",
+            "anthropic_base_url": gateway.origin,
+            "gemini_base_url": gateway.origin,
+        }
         socket = None if gateway.socket_path is None else str(gateway.socket_path)
         click.echo(json.dumps({**urls, "socket": socket, "api_key": key, "model": model}))
         return
@@ -173,6 +177,7 @@ def _announce(gateway: Gateway, key: str, model: str, as_json: bool) -> None:
         click.echo(f"Listening on {gateway.socket_path}; below, what base URLs look like to a program behind it.")
     click.echo(f"OPENAI_BASE_URL={gateway.origin}/v1")
     click.echo(f"ANTHROPIC_BASE_URL={gateway.origin}")
+    click.echo(f"GOOGLE_GEMINI_BASE_URL={gateway.origin}")
     click.echo(f"key: {key}   (KEY.NAME for a session of its own)")
     click.echo(f"model: {model}; Ctrl-C ends it")
 
