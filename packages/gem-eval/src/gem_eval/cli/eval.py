@@ -12,6 +12,7 @@ from gem_cli.output import Table, json_option, print_json, print_prose
 from gem_cli.progress import progress
 from gem_cli.terminal_text import printable
 from gem_eval.cli.settings import build_config, evaluation_options
+from gem_rollout.cli.failures import print_failures
 
 if TYPE_CHECKING:
     from gem_eval.runs.evaluation_config import EvaluationConfig
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["eval_command"]
 
-_SHOWN_ERRORS = 3
 _SHOWN_ERROR_LENGTH = 300  # characters
 
 
@@ -148,12 +148,9 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
         )
     if last.failed:
         share = "every episode" if all_failed else f"{last.failed} episodes"
-        click.secho(f"Warning: {share} failed and counts in no mean. The first of each kind:", fg="yellow", err=True)
-        if all_failed and last.failed < last.total and folder is not None:
-            click.echo(f"  Gave up after {last.failed} of {last.total} episodes (--give-up-after).", err=True)
-        for kind, count in last.failures.most_common(_SHOWN_ERRORS):
-            message = printable(last.messages.get(kind, ""))[:_SHOWN_ERROR_LENGTH]
-            click.echo(f"  {count} x {printable(kind)}: {message}", err=True)
+        gave_up = all_failed and last.failed < last.total and folder is not None
+        remark = f"Gave up after {last.failed} of {last.total} episodes (--give-up-after)." if gave_up else ""
+        print_failures(share, last.failures, last.messages, remark)
     if folder is None or last.failed or summary.missing:
         click.echo(f"Go on with: gem eval --resume {path}", err=True)
     if folder is None or last.stopped:
