@@ -51,6 +51,11 @@ _POSITIVE = click.IntRange(min=1)
 @click.option("--completion-tokens", type=_POSITIVE, help="Most sampled tokens of a session.")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="How long a session lasts.")
 @click.option(
+    "--cost", type=click.FloatRange(min=0, min_open=True), help="Highest price of a session's tokens, by the prices."
+)
+@click.option("--price-input", type=click.FloatRange(min=0), default=0.0, help="Price of a million prompt tokens.")
+@click.option("--price-output", type=click.FloatRange(min=0), default=0.0, help="Price of a million sampled tokens.")
+@click.option(
     "--server-tools",
     type=click.Choice(["drop", "refuse"]),
     default="drop",

@@ -38,6 +38,7 @@ _LAST_UPDATES = 6
 @click.option(
     "--model", metavar="FOLDER", help="A pretrained model, as transformers loads it, in place of a small one."
 )
+@click.option("--harness", metavar="NAME", help="Agent program that plays with the model, as in gem eval.")
 @click.option("--lora", type=click.IntRange(0), metavar="RANK", help="Train adapters of this rank alone; 0 for none.")
 @click.option("--bf16", is_flag=True, help="Keep the model's weights in bfloat16; with adapters.")
 @click.option("--sft-steps", type=click.IntRange(0), help="Steps on reference answers before everything else.")
@@ -55,6 +56,7 @@ def train_command(
     config: Path | None,
     changes: tuple[str, ...],
     model: str | None,
+    harness: str | None,
     lora: int | None,
     bf16: bool,
     sft_steps: int | None,
@@ -79,6 +81,7 @@ def train_command(
       gem train --config mine.toml
       gem train needle --model models/SmolLM2-135M-Instruct --threads 2
       gem train --config mine.toml --model models/Qwen3-0.6B --lora 32 --bf16 --device cuda
+      gem train --config mine.toml --model models/SmolLM2-135M-Instruct --harness python:my_agent:play
       gem train --copy my_trainer.py
     """
     if target is not None:
@@ -87,7 +90,7 @@ def train_command(
     if lists:
         _list(as_json)
         return
-    options = {"model": model, "lora": lora, "sft_steps": sft_steps, "sft_tasks": sft_tasks}
+    options = {"model": model, "harness": harness, "lora": lora, "sft_steps": sft_steps, "sft_tasks": sft_tasks}
     named = {name: value for name, value in options.items() if value is not None}
     name, chosen = _chosen(recipe, config, changes, {**named, **({"precision": "bfloat16"} if bf16 else {})})
     folder = out or Path("runs") / f"{name}-{seed}"

@@ -22,7 +22,17 @@ __all__ = ["Algorithm", "Recipe", "recipes"]
 Algorithm = Literal["reinforce", "rebn", "grpo", "rloo", "ppo"]
 
 _FROM_0 = ("warm_steps", "sft_steps", "lora")
-_FROM_1 = ("group", "updates", "episodes", "epochs", "minibatches", "warm_episodes", "sft_tasks", "evaluated")
+_FROM_1 = (
+    "group",
+    "updates",
+    "episodes",
+    "epochs",
+    "minibatches",
+    "warm_episodes",
+    "sft_tasks",
+    "evaluated",
+    "programs",
+)
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,11 @@ class Recipe:
     """The longest row in tokens."""
     max_new_tokens: int = 12
     """The longest action in tokens."""
+    harness: str = ""
+    """The agent program that plays with the model, as ``gem eval --harness`` names it; by default the model plays
+    alone. It needs a published model, whose chat template makes the program's prompts."""
+    programs: int = 8
+    """Episodes of agent programs at a time."""
     history: bool = True
     """Whether the model sees the whole episode, or the latest observation alone."""
     budgets: tuple[int, ...] = ()
@@ -114,6 +129,10 @@ class Recipe:
             raise ArgumentError(
                 "bfloat16 has too few digits for the small steps of training; train adapters: set lora, such as 16"
             )
+        if self.harness and not self.model:
+            raise ArgumentError("a harness needs a published model, which has a chat template: set model")
+        if self.harness and self.algorithm == "ppo":
+            raise ArgumentError("ppo needs the values of states, which calls of a program do not have; set algorithm")
         if self.algorithm in ("grpo", "rloo") and self.group < 2:
             raise ArgumentError(f"{self.algorithm} compares rollouts of one initial state: set group to 2 or more")
 

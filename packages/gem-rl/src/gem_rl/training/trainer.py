@@ -4,6 +4,7 @@ A small model of its own begins with random play, a pretrained one, if wanted, w
 
 Copy this file to change what it does; everything that it imports stays as it is. A run is a function of its recipe, its
 seed and the number of torch's threads: a trainer that is killed at any moment resumes to the same weights, bit for bit.
+Where an agent program plays, its calls come as they come, and a resumed run goes on with other samples.
 """
 
 from __future__ import annotations
@@ -31,13 +32,15 @@ from gem_rl.curricula import ScalingInteraction
 from gem_rl.diagnostics import BatchDiagnostics, CollapseMonitor, diagnose
 from gem_rl.token_weights import loss_weights
 from gem_rl.training.agents import BatchSampler
-from gem_rl.training.episode_rows import TextRow, by_length, rows_of_texts, training_rows
+from gem_rl.training.episode_rows import TextRow, by_length, rows_of_texts, sampled_counts, training_rows
 from gem_rl.training.folder import TrainingFolder
 from gem_rl.training.losses import PolicyObjective, text_loss
 from gem_rl.training.models import new_model, new_tokenizer, saved_tokenizer
+from gem_rl.training.program_model import ProgramModel
 from gem_rl.training.recipe import Recipe
 from gem_rl.turn_batch import Floats, TurnBatch
 from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine, mixture
+from gem_rollout.model_agents import harness_maker
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["Trainer"]
@@ -183,19 +186,30 @@ class Trainer:
                 self.model,
                 self.tokenizer,
                 self.sampling if samples is None else samples,
-                lambda: engine.counts.running,
+                # The calls of programs come at any time.
+                (lambda: 1) if recipe.harness else (lambda: engine.counts.running),
                 max_new_tokens=recipe.max_new_tokens,
                 temperature=recipe.temperature if temperature is None else temperature,
                 history=recipe.history,
             )
             engine = RolloutEngine(
-                requests, sampler.agent, concurrency=len(requests), mode="sync", limits=limits, version=self.update
+                requests,
+                self._program(sampler) if recipe.harness else sampler.agent,
+                concurrency=min(recipe.programs, len(requests)) if recipe.harness else len(requests),
+                mode="sync",
+                limits=limits,
+                version=self.update,
             )
             async with engine:
                 return [episode async for episode in engine]
 
         found = {episode.key: episode for episode in asyncio.run(playing())}
         return [found[request.key] for request in requests]
+
+    def _program(self, sampler: BatchSampler) -> Any:
+        """Return the maker of policies of the recipe's agent program, whose model is the sampler's."""
+        model = ProgramModel(sampler)
+        return harness_maker(self.recipe.harness, model, None, {"tokenizer": self.tokenizer.codec})
 
     def _learn(self, episodes: list[Trajectory]) -> dict[str, float]:
         """Change the weights by the episodes of an update; return the mean parts of the loss."""
@@ -204,8 +218,7 @@ class Trainer:
         advantages, returns = self._advantages(batch, episodes)
         if not advantages.any():
             return {"constant_batch": 1.0}
-        counts = [len(turn.token_ids or ()) for one in episodes for turn in one.transitions]
-        weights = loss_weights(batch, counts) * recipe.minibatches
+        weights = loss_weights(batch, sampled_counts(episodes)) * recipe.minibatches
         rows = training_rows(episodes, advantages, weights, returns)
         objective = PolicyObjective(
             recipe.clip,
