@@ -66,6 +66,11 @@ def eval_command(
     if resume is not None and out is not None:
         raise click.UsageError("--resume goes on in its own folder; leave out --out")
     config = build_config(_base(config_file, resume), env_ids, options)
+    if resume is not None and config.agent is None and config.base_url is None:
+        raise click.UsageError(
+            f"the run in {resume} was begun from Python with a client of its own, which no command can open again; "
+            "go on with evaluate(…, client=…, out=…, resume=True), or name the model's server with --base-url"
+        )
     if dry_run:
         _show_plan(config, as_json)
         return

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gem_cli.output import Table, json_option
+from gem_cli.terminal_text import printable
 from gem_eval.cli.interruption import run_interruptibly
 
 if TYPE_CHECKING:
@@ -152,12 +153,16 @@ async def _serve(
     from gem_gateway.gateway import Gateway
     from gem_gateway.keyed_sessions import KeyedSessions
     from gem_gateway.sessions import checked_key
+    from gem_rollout.model_agents import model_scheme, reached_model
 
     key = checked_key(os.environ.get(_KEY_VARIABLE) or f"gem-{secrets.token_urlsafe(24)}")
+    if model_scheme(base_url) in ("http", "https"):  # a wrong address or model is found now, not by a program
+        model, served = await reached_model(base_url, model, **options)
+        if served not in (None, model):
+            note = f"Warning: the server lists no model {model!r}, but {served!r}; calls ask for the first all the same"
+            click.secho(printable(note), fg="yellow", err=True)
     client = open_client(base_url, model, **options)
     try:
-        if hasattr(client, "prepare"):
-            await client.prepare()  # so that a wrong address is found now, not by a program
         host, port, socket = address
         async with Gateway(host, port, socket_path=socket) as gateway:
             KeyedSessions(gateway, key, partial(sessions.open, gateway, client))
