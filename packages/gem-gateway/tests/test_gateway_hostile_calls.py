@@ -170,6 +170,7 @@ def test_remote_tools_and_fields_of_the_server_are_left_out(play) -> None:
             for endpoint in ("/v1/chat/completions", "/v1/messages"):
                 assert (await post(playing, endpoint, {**QUESTION, **fields, "max_tokens": 9}))[0] == 200
                 assert playing.client.asked[-1]["sampling"].extra == {"top_k": 5}
+            assert any("web_search_options" in note for note in playing.session.calls.notes)
 
     asyncio.run(run())
 
