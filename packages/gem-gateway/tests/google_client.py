@@ -79,7 +79,29 @@ def play(client: genai.Client) -> dict[str, Any]:
     return seen
 
 
+def check_types(bodies: list[dict[str, Any]]) -> int:
+    """Raise pydantic's error for the first body that Google's types do not take; return how many there are."""
+    kinds = {
+        "systemInstruction": types.Content,
+        "toolConfig": types.ToolConfig,
+        "generationConfig": types.GenerationConfig,
+    }
+    for body in bodies:
+        for content in body["contents"]:
+            types.Content.model_validate(content)
+        for tool in body.get("tools", ()):
+            types.Tool.model_validate(tool)
+        for name, kind in kinds.items():
+            if name in body:
+                kind.model_validate(body[name])
+        assert set(body) <= {"contents", "tools", *kinds}
+    return len(bodies)
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "check_types":
+        print(check_types(json.load(sys.stdin)))
+        sys.exit()
     what, url, key = sys.argv[1:]
     google = genai.Client(api_key=key, http_options=types.HttpOptions(base_url=url))
     print(json.dumps({"play": play, "stream_twice": stream_twice}[what](google)))

@@ -14,12 +14,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from raw_calls import post
-from test_gateway_foreign_clients import LONG, PICTURE, calling, saying
+from test_gateway_foreign_clients import LONG, PICTURE, WEATHER, calling, saying
+from test_gateway_own_dialects import conversations, samplings
 
-from gem_eval.clients import ContextOverflow, ModelError, ScriptedClient
+from gem_eval.clients import ContextOverflow, ModelError, Sampling, ScriptedClient
+from gem_eval.clients.gemini_dialect import gemini_request
 from gem_gateway import CallBudget, Gateway
 from gem_gateway.call_errors import ModelCallError
 from gem_gateway.dialects.base import CallSettings
@@ -127,6 +129,30 @@ def test_a_call_reaches_the_model_whole_and_its_answer_the_program(play) -> None
             assert [part for event in (*before, last) for part in event["candidates"][0]["content"]["parts"]] == parts
             assert last["usageMetadata"] == usage
             assert "finishReason" not in str(before)
+
+    asyncio.run(run())
+
+
+def test_the_end_of_an_answer_has_its_reason(play) -> None:
+    """The limit of tokens and a filter, in the interface's words; a schema and JSON without one reach the model."""
+
+    async def run() -> None:
+        answers = [saying("cut", finish="length"), saying("no", finish="content_filter"), saying("{}")]
+        forms = [
+            {"responseMimeType": "application/json"},
+            {"responseSchema": CITY},
+            {"responseMimeType": "text/x.enum"},
+        ]
+        async with play(answers) as playing:
+            reasons = []
+            for form in forms:
+                _, _, answer = await post(playing, PLAIN, {**ASKED, "generationConfig": form})
+                reasons.append(json.loads(answer)["candidates"][0]["finishReason"])
+            assert reasons == ["MAX_TOKENS", "SAFETY", "STOP"]
+            plain, schema, none = [asked["response_format"] for asked in playing.client.asked]
+            assert (plain, none) == ({"type": "json_object"}, None)
+            assert schema["json_schema"]["schema"]["properties"]["city"]["type"] == "string"
+            assert any("text/x.enum" in note for note in playing.session.calls.notes)
 
     asyncio.run(run())
 
@@ -375,6 +401,24 @@ def test_google_s_client_waits_for_a_slow_model(play, google_python: str, monkey
             assert seen == {"streamed": LONG, "error": [502, "UNAVAILABLE"]}
 
     asyncio.run(run())
+
+
+@pytest.mark.nightly
+def test_requests_have_google_s_types(google_python: str) -> None:
+    """Whatever a conversation holds, the bodies for a server of the interface fit the types that Google publishes."""
+    bodies = []
+
+    @settings(max_examples=200)
+    @given(conversations, st.booleans(), samplings)
+    def make(messages: list[dict[str, Any]], tools: bool, sampling: Sampling) -> None:
+        offered = [{"type": "function", "function": {"name": "weather", "parameters": WEATHER}}] if tools else None
+        bodies.append(gemini_request("m", messages, offered, sampling, None))
+
+    make()
+    command = [google_python, str(Path(__file__).with_name("google_client.py")), "check_types"]
+    checked = subprocess.run(command, input=json.dumps(bodies), capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stderr
+    assert int(checked.stdout) == len(bodies) > 100
 
 
 @pytest.mark.nightly

@@ -101,8 +101,8 @@ _OPTIONS = [
     ),
     click.option(
         "--protocol",
-        type=click.Choice(["chat", "completions", "generate", "messages", "responses"]),
-        help="What to call: messages is Anthropic's interface, responses OpenAI's  [chat]",
+        type=click.Choice(["chat", "completions", "gemini", "generate", "messages", "responses"]),
+        help="What to call: messages is Anthropic's interface, responses OpenAI's, gemini Google's  [chat]",
     ),
     click.option("--mode", help="Where environments run, as in gem.make_vec  [thread]"),
     click.option("--name", help="Title of the run."),

@@ -35,8 +35,8 @@ _POSITIVE = click.IntRange(min=1)
 @click.option("--api-key-env", metavar="NAME", help="Variable that holds the server's key  [OPENAI_API_KEY]")
 @click.option(
     "--protocol",
-    type=click.Choice(["chat", "messages", "responses"]),
-    help="What the server speaks: chat completions, Anthropic's Messages, OpenAI's Responses  [chat]",
+    type=click.Choice(["chat", "gemini", "messages", "responses"]),
+    help="What the server speaks: chat completions, Google's Gemini, Anthropic's Messages, OpenAI's Responses  [chat]",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 for any free port.")

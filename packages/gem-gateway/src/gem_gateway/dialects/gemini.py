@@ -18,7 +18,7 @@ from gem_gateway.calls import ModelCall
 from gem_gateway.dialects.base import AnswerHead, CallSettings, arguments_object, event, pieces, usage_of
 from gem_gateway.dialects.chat import stop_texts
 from gem_gateway.dialects.fields import objects, sampling, unusable, whole
-from gem_gateway.dialects.gemini_contents import read_contents, system_instruction
+from gem_gateway.dialects.gemini_contents import read_contents, signature, signatures_of, system_instruction
 from gem_gateway.dialects.gemini_schemas import json_schema, proto_field
 from gem_gateway.dialects.gemini_tools import read_choice, read_tools
 
@@ -29,6 +29,9 @@ _COUNT, _STREAM = "countTokens", "streamGenerateContent"
 
 _PENALTIES = {"frequencyPenalty": "frequency_penalty", "presencePenalty": "presence_penalty", "topK": "top_k"}
 """Fields of a generation config → names of chat completions."""
+
+_KEPT = ("labels", "safetySettings")
+_KEPT_CONFIG = ("mediaResolution", "thinkingConfig")
 
 _STATUSES = {
     "authentication": "UNAUTHENTICATED",
@@ -133,6 +136,7 @@ class GeminiDialect:
             self.model,
             self.method == _STREAM,
             metadata=metadata,
+            native=_native(body, config),
             notes=notes,
         )
 
@@ -155,6 +159,13 @@ class GeminiDialect:
     def error_event(self, error: ModelCallError) -> bytes:
         # Not as an event: Google's clients look for an error in a stream as JSON on a line of its own.
         return encoded(self.error(error)) + b"\n\n"
+
+
+def _native(body: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a server of the same interface gets as it is."""
+    kept = {name: value for name in _KEPT_CONFIG if (value := proto_field(config, name)) is not None}
+    native = {name: value for name in _KEPT if (value := proto_field(body, name)) is not None}
+    return {**native, "generationConfig": kept} if kept else native
 
 
 def _sampling(config: Mapping[str, Any], extra: dict[str, Any]) -> Any:
@@ -217,22 +228,25 @@ def _logprob(token: str, logprob: float) -> dict[str, Any]:
 
 def _parts(call: ModelCall, completion: Completion) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
+    signed = signatures_of(completion.message)
     if completion.reasoning and proto_field(call.metadata.get("thinkingConfig", {}), "includeThoughts") is True:
         parts.append({"text": completion.reasoning, "thought": True})
-    if completion.text or not completion.tool_calls:
-        parts.append({"text": completion.text})
+    if completion.text or not completion.tool_calls or None in signed:
+        parts.append({"text": completion.text, **signature(signed, None)})
     for made in completion.tool_calls:
         function = made["function"]
         called = {"id": made["id"], "name": function["name"], "args": arguments_object(function["arguments"])}
-        parts.append({"functionCall": called})
+        parts.append({"functionCall": called, **signature(signed, made["id"])})
     return parts
 
 
 def _pieces(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a part as a stream has it: a text in pieces, a call whole."""
     if part.get("text"):
-        for piece in pieces(part["text"]):
-            yield {**part, "text": piece}
+        *before, last = pieces(part["text"])
+        for piece in before:
+            yield {"text": piece, **({"thought": True} if part.get("thought") else {})}
+        yield {**part, "text": last}
     else:
         yield part
 

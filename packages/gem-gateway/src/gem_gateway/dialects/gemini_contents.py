@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from gem_eval.clients.base import Message
+from gem_eval.clients.gemini_dialect import SIGNATURE
 from gem_eval.clients.json_text import encoded
 from gem_gateway.dialects.base import CallSettings
 from gem_gateway.dialects.fields import objects, optional_text, picture, text, unusable
@@ -14,7 +15,7 @@ from gem_gateway.dialects.gemini_schemas import proto_field
 from gem_gateway.dialects.message_blocks import simplest_content
 from gem_gateway.dialects.server_tools import leave_out
 
-__all__ = ["read_contents", "system_instruction"]
+__all__ = ["read_contents", "signature", "signatures_of", "system_instruction"]
 
 _SERVER_PARTS = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
 """What tools of the server leave in a conversation."""
@@ -23,6 +24,21 @@ _RESULT_FIELDS = ("output", "result")
 """By Gemini's rule, the field of a function's response that is its result."""
 
 _URL_SAFE = str.maketrans("-_", "+/")
+
+
+def signatures_of(message: Message) -> dict[str | None, str]:
+    """Return the thought signatures of an answer from a server of the same interface.
+
+    Returns:
+        Call id → the signature of the call; under None, that of the text.
+    """
+    details = (one for one in message.get("reasoning_details") or () if isinstance(one, Mapping))
+    return {one.get("id"): one["data"] for one in details if one.get("type") == SIGNATURE and "data" in one}
+
+
+def signature(signed: Mapping[str | None, str], identifier: str | None) -> dict[str, str]:
+    """Return the field of a part with its signature; nothing if it has none."""
+    return {"thoughtSignature": signed[identifier]} if identifier in signed else {}
 
 
 def system_instruction(value: Any) -> str:
@@ -104,8 +120,10 @@ def _answer(
     said: list[str] = []
     thoughts: list[str] = []
     made = []
+    details: list[dict[str, Any]] = []
     for place, part in places:
         function = proto_field(part, "functionCall")
+        owner: dict[str, Any] = {}
         if part.get("text") is not None:
             (thoughts if part.get("thought") is True else said).append(text(part["text"], f"{place}.text"))
         elif function is not None:
@@ -116,11 +134,16 @@ def _answer(
             identifier = calls.begin(optional_text(function.get("id"), f"{place}.functionCall.id"), name)
             called = {"name": name, "arguments": encoded(arguments or {}).decode()}
             made.append({"id": identifier, "type": "function", "function": called})
+            owner = {"id": identifier}
         elif set(part) - {"thoughtSignature", "thought_signature", "thought"}:
             leave_out(_kind(part), place, settings, notes)
+        if isinstance(signed := proto_field(part, "thoughtSignature"), str):
+            details.append({"type": SIGNATURE, "data": signed, **owner})
     message: Message = {"role": "assistant", "content": "".join(said) or (None if made else "")}
     if thoughts:
         message["reasoning_content"] = "".join(thoughts)
+    if details:
+        message["reasoning_details"] = details
     if made:
         message["tool_calls"] = made
     return message
