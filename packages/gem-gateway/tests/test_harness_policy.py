@@ -336,3 +336,23 @@ def test_an_evaluation_of_a_program_with_exact_tokens(tmp_path: Path, monkeypatc
         assert (certificate.faults, certificate.open) == ([], {})
         assert certificate.prompts_proved == certificate.answers_proved == row.token_calls
     assert "continue the ids before them" in done.output
+
+
+def test_the_cost_of_an_episode_is_limited_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``gem eval --max-cost`` counts by the prices of the run and ends the episode; without prices it is refused."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("losing_model.py").write_text(
+        "call = {'id': 'c', 'type': 'function', 'function': {'name': 'act', 'arguments': '{\"action\": \"x\"}'}}\n"
+        "def answer(messages): return {'role': 'assistant', 'content': None, 'tool_calls': [call]}\n"
+    )
+    program = f"command:'{sys.executable}' -I -S '{PROGRAM}' plays -"
+    options = ("--harness", program, "-u", "scripted:losing_model:answer", "-n", "1", "--harness-box", "never")
+    limit = ("--max-cost", "0.5", "--price-output", "1000000", "--out", "run")
+    done = CliRunner().invoke(eval_command, [GAME, *options, *limit], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    (row,) = RunFolder("run").rows()
+    assert (row.outcome, row.stop_reason) == ("incomplete", "cost")
+    refused = CliRunner().invoke(eval_command, [GAME, *options, "--max-cost", "0.5", "--out", "other"])
+    assert refused.exit_code == 2
+    assert "--max-cost needs --price-input or --price-output" in refused.output

@@ -13,6 +13,7 @@ from gem_cli.output import Table, json_option, print_json, print_prose
 from gem_cli.progress import progress
 from gem_cli.terminal_text import printable
 from gem_eval.cli.settings import build_config, evaluation_options
+from gem_rollout.cli.failures import print_failures
 
 if TYPE_CHECKING:
     from gem_eval.runs.evaluation_config import EvaluationConfig
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["eval_command"]
 
-_SHOWN_ERRORS = 3
 _SHOWN_ERROR_LENGTH = 300  # characters
 
 
@@ -67,6 +67,11 @@ def eval_command(
     if resume is not None and out is not None:
         raise click.UsageError("--resume goes on in its own folder; leave out --out")
     config = build_config(_base(config_file, resume), env_ids, options)
+    if resume is not None and config.agent is None and config.base_url is None:
+        raise click.UsageError(
+            f"the run in {resume} was begun from Python with a client of its own, which no command can open again; "
+            "go on with evaluate(…, client=…, out=…, resume=True), or name the model's server with --base-url"
+        )
     if dry_run:
         _show_plan(config, as_json)
         return
@@ -155,12 +160,9 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
         )
     if last.failed:
         share = "every episode" if all_failed else f"{last.failed} episodes"
-        click.secho(f"Warning: {share} failed and counts in no mean. The first of each kind:", fg="yellow", err=True)
-        if all_failed and last.failed < last.total and folder is not None:
-            click.echo(f"  Gave up after {last.failed} of {last.total} episodes (--give-up-after).", err=True)
-        for kind, count in last.failures.most_common(_SHOWN_ERRORS):
-            message = printable(last.messages.get(kind, ""))[:_SHOWN_ERROR_LENGTH]
-            click.echo(f"  {count} x {printable(kind)}: {message}", err=True)
+        gave_up = all_failed and last.failed < last.total and folder is not None
+        remark = f"Gave up after {last.failed} of {last.total} episodes (--give-up-after)." if gave_up else ""
+        print_failures(share, last.failures, last.messages, remark)
     if folder is None or last.failed or summary.missing:
         click.echo(f"Go on with: gem eval --resume {path}", err=True)
     if folder is None or last.stopped:

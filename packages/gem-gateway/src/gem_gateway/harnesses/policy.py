@@ -190,6 +190,7 @@ class HarnessPolicy(Policy[Any, Any]):
                 model=session.model,
                 base_url=session.base_url(dialect),
                 anthropic_base_url=session.base_url("messages"),
+                gemini_base_url=session.base_url("gemini"),
                 api_key=session.api_key,
                 mcp_url=served.url,
                 mcp_key=served.key,

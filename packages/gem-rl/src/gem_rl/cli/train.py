@@ -42,6 +42,7 @@ _LAST_UPDATES = 6
 @click.option(
     "--model", metavar="FOLDER", help="A pretrained model, as transformers loads it, in place of a small one."
 )
+@click.option("--harness", metavar="NAME", help="Agent program that plays with the model, as in gem eval.")
 @click.option("--lora", type=click.IntRange(0), metavar="RANK", help="Train adapters of this rank alone; 0 for none.")
 @click.option("--bf16", is_flag=True, help="Keep the model's weights in bfloat16; with adapters.")
 @click.option("--sft-steps", type=click.IntRange(0), help="Steps on reference answers before everything else.")
@@ -63,6 +64,7 @@ def train_command(
     kl: float | None,
     opponents: int | None,
     model: str | None,
+    harness: str | None,
     lora: int | None,
     bf16: bool,
     sft_steps: int | None,
@@ -88,6 +90,7 @@ def train_command(
       gem train --config mine.toml
       gem train needle --model models/SmolLM2-135M-Instruct --threads 2
       gem train --config mine.toml --model models/Qwen3-0.6B --lora 32 --bf16 --device cuda
+      gem train --config mine.toml --model models/SmolLM2-135M-Instruct --harness python:my_agent:play
       gem train --copy my_trainer.py
     """
     if target is not None:
@@ -102,6 +105,7 @@ def train_command(
         "kl_weight": kl,
         "opponents": opponents,
         "model": model,
+        "harness": harness,
         "lora": lora,
         "sft_steps": sft_steps,
         "sft_tasks": sft_tasks,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -24,6 +24,23 @@ from gem_rl.training.weights import Weights, using_weights
 __all__ = ["BatchSampler", "SampledAgent", "sample_tokens"]
 
 _PAUSE = 0.0005  # seconds between two looks while environments are being made
+
+
+class SampledRow(Protocol):
+    """What a :class:`BatchSampler` continues: an agent of an episode, or a single prompt."""
+
+    key: tuple[str, int, int]
+    """Decides its place in a batch."""
+    ids: list[int]
+    """The tokens that are continued."""
+    cached: int
+    """How many of them the cache has."""
+
+    def take(self, tokens: list[int], logprobs: list[float], value: float) -> None:
+        """Receive the sampled tokens."""
+
+    def fail(self, error: Exception) -> None:
+        """Receive an error in place of tokens."""
 
 
 class BatchSampler:
@@ -70,18 +87,18 @@ class BatchSampler:
         self._max_new_tokens = max_new_tokens
         self._temperature = temperature
         self._cache: Any = None
-        self._cached: list[SampledAgent] = []
+        self._cached: list[SampledRow] = []
         """The agents of the rows of the cache."""
 
     def agent(self, env: Env[Any, Any]) -> SampledAgent:
         """Return the policy for an environment."""
         return SampledAgent(self, env.spec.id if env.spec else "")
 
-    def ask(self, agent: SampledAgent) -> None:
+    def ask(self, agent: SampledRow) -> None:
         """Answer an agent together with all others that are playing."""
         self._round.ask(self, agent)
 
-    def answer(self, agents: list[SampledAgent]) -> None:
+    def answer(self, agents: list[SampledRow]) -> None:
         """Answer agents in the order of their keys."""
         agents.sort(key=lambda agent: agent.key)
         try:
@@ -92,7 +109,7 @@ class BatchSampler:
                 agent.fail(error)
 
     @torch.inference_mode()
-    def _sample(self, agents: list[SampledAgent]) -> None:
+    def _sample(self, agents: list[SampledRow]) -> None:
         device = self.model.device
         lengths = torch.tensor([len(agent.ids) for agent in agents], device=device)
         longest = min(int(lengths.max()) + self._max_new_tokens, self.model.context)
@@ -116,7 +133,7 @@ class BatchSampler:
             count = tokens.index(self.tokenizer.end) + 1 if self.tokenizer.end in tokens else len(tokens)
             agent.take(tokens[:count], surprises[:count], value)
 
-    def _read(self, agents: list[SampledAgent]) -> tuple[Tensor, Any]:
+    def _read(self, agents: list[SampledRow]) -> tuple[Tensor, Any]:
         """Return the states of the agents' last tokens, ``(agents, width)``, and the cache of all tokens.
 
         Where nothing is cached, equal prompts, such as those of a group, are computed once.
@@ -133,7 +150,7 @@ class BatchSampler:
         self._cache.select(copies, torch.ones(len(agents), dtype=torch.bool))
         return hidden[copies.to(hidden.device)], self._cache
 
-    def _extend(self, agents: list[SampledAgent]) -> Tensor:
+    def _extend(self, agents: list[SampledRow]) -> Tensor:
         """Read the tokens that the cache lacks of the agents of its rows; return the states of the last ones."""
         device = self.model.device
         lengths = torch.tensor([len(agent.ids) for agent in agents], device=device)
@@ -147,7 +164,7 @@ class BatchSampler:
         last = lengths - cached - 1
         return self.model.extend(ids, places, self._cache)[torch.arange(len(agents), device=device), last]
 
-    def _select(self, agents: list[SampledAgent]) -> bool:
+    def _select(self, agents: list[SampledRow]) -> bool:
         """Make the cache one with a row for each agent; return whether any of them has something cached.
 
         Of an agent whose row is gone, nothing is cached.
@@ -175,10 +192,10 @@ class _Round:
         self.samplers: list[BatchSampler] = []
         """In the order in which they answer, which decides the samples."""
         self._playing = playing
-        self._waiting: list[tuple[BatchSampler, SampledAgent]] = []
+        self._waiting: list[tuple[BatchSampler, SampledRow]] = []
         self._due = False
 
-    def ask(self, sampler: BatchSampler, agent: SampledAgent) -> None:
+    def ask(self, sampler: BatchSampler, agent: SampledRow) -> None:
         self._waiting.append((sampler, agent))
         if not self._due:
             self._due = True

@@ -13,9 +13,11 @@ from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
 from gem.policies import make_policy
 from gem_rl.training.agents import BatchSampler
+from gem_rl.training.program_model import ProgramModel
 from gem_rl.training.recipe import Recipe
 from gem_rl.training.self_play import OpponentPool, SeatedPolicy, agents_in_turn, learner_of, views
 from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine
+from gem_rollout.model_agents import harness_maker
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["EpisodePlayer"]
@@ -77,7 +79,8 @@ class EpisodePlayer:
                     model,
                     tokenizer,
                     samples,
-                    lambda: engine.counts.running,
+                    # The calls of programs come at any time.
+                    (lambda: 1) if recipe.harness else (lambda: engine.counts.running),
                     max_new_tokens=recipe.max_new_tokens,
                     temperature=recipe.temperature if temperature is None else temperature,
                     history=recipe.history,
@@ -104,13 +107,23 @@ class EpisodePlayer:
                 return SeatedPolicy(seated)
 
             engine = RolloutEngine(
-                requests, policy, concurrency=len(requests), mode="sync", limits=limits, version=version
+                requests,
+                self._program(current) if recipe.harness else policy,
+                concurrency=min(recipe.programs, len(requests)) if recipe.harness else len(requests),
+                mode="sync",
+                limits=limits,
+                version=version,
             )
             async with engine:
                 return [episode async for episode in engine]
 
         found = {episode.key: episode for episode in asyncio.run(playing())}
         return [found[request.key] for request in requests]
+
+    def _program(self, sampler: BatchSampler) -> Any:
+        """Return the maker of policies of the recipe's agent program, whose model is the sampler's."""
+        tokenizer: Any = sampler.tokenizer  # of a published model, which alone a recipe with a harness has
+        return harness_maker(self.recipe.harness, ProgramModel(sampler), None, {"tokenizer": tokenizer.codec})
 
     def played_by(self, maker: Callable[..., Any], requests: Sequence[EpisodeRequest]) -> list[Trajectory]:
         """Return the episodes of another policy than the model, as each of their agents lived them.

@@ -117,6 +117,11 @@ class Recipe:
     """The longest row in tokens."""
     max_new_tokens: int = 12
     """The longest action in tokens."""
+    harness: str = ""
+    """The agent program that plays with the model, as ``gem eval --harness`` names it; by default the model plays
+    alone. It needs a published model, whose chat template makes the program's prompts."""
+    programs: int = 8
+    """Episodes of agent programs at a time."""
     history: bool = True
     """Whether the model sees the whole episode, or the latest observation alone."""
     budgets: tuple[int, ...] = ()
@@ -154,6 +159,12 @@ class Recipe:
             raise ArgumentError(
                 "bfloat16 has too few digits for the small steps of training; train adapters: set lora, such as 16"
             )
+        if self.harness and not self.model:
+            raise ArgumentError("a harness needs a published model, which has a chat template: set model")
+        if self.harness and self.algorithm == "ppo":
+            raise ArgumentError("ppo needs the values of states, which calls of a program do not have; set algorithm")
+        if self.harness and self.opponents:
+            raise ArgumentError("opponents play where the model does so itself; set opponents to 0, or no harness")
         for name, compares in (
             ("algorithm", not self.advantage and self.algorithm in _GROUPED),
             ("keep_groups", self.keep_groups != "all"),

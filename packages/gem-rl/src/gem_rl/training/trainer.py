@@ -4,6 +4,7 @@ A small model of its own begins with random play, a pretrained one, if wanted, w
 
 Copy this file to change what it does; everything that it imports stays as it is. A run is a function of its recipe, its
 seed and the number of torch's threads: a trainer that is killed at any moment resumes to the same weights, bit for bit.
+Where an agent program plays, its calls come as they come, and a resumed run goes on with other samples.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from gem.errors import ArgumentError
 from gem.policies import make_policy
 from gem_rl.diagnostics import BatchDiagnostics, CollapseMonitor, diagnose
 from gem_rl.token_weights import loss_weights
-from gem_rl.training.episode_rows import TextRow, by_length, rows_of_texts, training_rows
+from gem_rl.training.episode_rows import TextRow, by_length, rows_of_texts, sampled_counts, training_rows
 from gem_rl.training.folder import TrainingFolder
 from gem_rl.training.losses import PolicyObjective, text_loss, with_reference
 from gem_rl.training.models import new_model, new_tokenizer, saved_tokenizer
@@ -189,7 +190,7 @@ class Trainer:
         recipe = self.recipe
         episodes = kept_episodes(recipe, episodes)
         batch = TurnBatch.from_trajectories(episodes)
-        counts = [len(turn.token_ids or ()) for one in episodes for turn in one.transitions]
+        counts = sampled_counts(episodes)
         advantages, returns = self._advantages(batch, episodes, counts)
         if not advantages.any():
             return {"constant_batch": 1.0}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from gem.entry_points import load, source_digest
 from gem.errors import ArgumentError
@@ -92,9 +93,7 @@ class UpdateAdvantages:
         self._own = own
         self._final_values = final_values
 
-    def __call__(
-        self, batch: TurnBatch, episodes: Sequence[Trajectory], counts: Sequence[int]
-    ) -> tuple[Floats, Floats]:
+    def __call__(self, batch: TurnBatch, episodes: Sequence[Trajectory], counts: ArrayLike) -> tuple[Floats, Floats]:
         """Return advantages and targets of the value head, ``(N,)`` each.
 
         Args:
