@@ -317,7 +317,7 @@ def test_an_episode_that_kills_every_worker_fails_alone(agents: Path) -> None:
 @pytest.mark.nightly
 def test_a_frozen_worker_is_replaced(agents: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that says nothing any more, though its process is there."""
-    monkeypatch.setattr("gem_eval.runs.workers.pool._MOST_SILENT", 20)
+    monkeypatch.setattr("gem_eval.runs.workers.pool._MOST_SILENT", 60)
     folder = agents / "run"
 
     async def steps(task: asyncio.Future[Any]) -> None:
@@ -329,7 +329,7 @@ def test_a_frozen_worker_is_replaced(agents: Path, monkeypatch: pytest.MonkeyPat
         (agents / "gate").touch()
 
     run, progress = played(config(GUESS, agent="worker_agents:Gated"), folder, steps)
-    assert progress.lost_workers == ["was killed by SIGKILL"]
+    assert set(progress.lost_workers) == {"was killed by SIGKILL"}
     assert len(run.rows(attempts=True)) == len(run.rows()) == 30
 
 

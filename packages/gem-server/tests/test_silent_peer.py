@@ -24,7 +24,10 @@ from gem_server.errors import ServiceError
 if TYPE_CHECKING:
     from conftest import RunningServer
 
-pytestmark = pytest.mark.xdist_group("environment server silence")
+pytestmark = [
+    pytest.mark.slow(reason="they wait until a server counts as silent, without using a processor"),
+    pytest.mark.xdist_group("environment server silence"),
+]
 
 BOUND: dict[str, Any] = {"reconnect_timeout": 2.0}
 
