@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from gem_cli.output import Table, print_prose
 from gem_cli.terminal_text import printable
+from gem_rollout.trajectory.outcome import bounds_text, counted_text
 
 if TYPE_CHECKING:
     from gem_eval.statistics.estimates import Estimate
     from gem_eval.statistics.run_summary import Distribution, EnvironmentSummary, RunSummary
 
-__all__ = ["counted_text", "mean_text", "one_line", "print_run_summary", "print_runs_side_by_side", "share_text"]
+__all__ = ["mean_text", "one_line", "print_run_summary", "print_runs_side_by_side", "share_text"]
 
 
 _SHOWN_REASONS, _LONGEST_REASON = 10, 60  # servers and wrappers may invent any number of reasons, of any length
@@ -136,8 +137,15 @@ def _print_environment(item: EnvironmentSummary) -> None:
         "episodes": f"{_progress(item.episodes, item.planned)}{seeds}",
         "mean return": mean_text(item.mean_return),
         "success": _success(item),
-        **{f"pass@{k}": _share_of_seeds(estimate) for k, estimate in item.pass_at_k.items() if k > 1},
-        **{f"pass^{k}": _share_of_seeds(estimate) for k, estimate in item.pass_all_k.items() if k > 1},
+        **{
+            f"{name}{k}": _share_of_seeds(estimate, bounds.get(k), item.success_unknown)
+            for name, estimates, bounds in (
+                ("pass@", item.pass_at_k, item.pass_at_k_bounds),
+                ("pass^", item.pass_all_k, item.pass_all_k_bounds),
+            )
+            for k, estimate in estimates.items()
+            if k > 1
+        },
         **{one_line(name): mean_text(score) for name, score in item.scores.items()},
         "turns": _spread(item.turns),
         **_answers(item),
@@ -168,7 +176,7 @@ def _print_results(summary: RunSummary) -> None:
             _counted_success(item),
         )
     if summary.overall is not None:
-        figures = (str(summary.episodes), "", share_text(summary.overall), "")
+        figures = (str(summary.episodes), "", share_text(summary.overall), _counted_overall(summary))
         table.add_row("all, equal weights", *figures)
     table.show()
 
@@ -188,12 +196,19 @@ def _print_answers(summary: RunSummary) -> None:
 
 
 def _print_attempts(summary: RunSummary) -> None:
-    table = Table(("environment", "k", "pass@k", "pass^k", "seeds"), right=("k", "pass@k", "pass^k", "seeds"))
+    bounded = any(item.pass_at_k_bounds for item in summary.environments)
+    columns = ("k", "pass@k", *(("bounds",) if bounded else ()), "pass^k", *((" bounds",) if bounded else ()), "seeds")
+    table = Table(("environment", *columns), right=columns)
     for item in summary.environments:
         for k in item.pass_at_k:
             if k > 1:  # both are the success rate for one attempt
-                at, every = item.pass_at_k[k], item.pass_all_k[k]
-                table.add_row(one_line(item.env), str(k), share_text(at), share_text(every), str(at.groups))
+                cells = []
+                for estimate, bounds in (
+                    (item.pass_at_k[k], item.pass_at_k_bounds.get(k)),
+                    (item.pass_all_k[k], item.pass_all_k_bounds.get(k)),
+                ):
+                    cells += [share_text(estimate), *([bounds_text(bounds) if bounds else ""] if bounded else [])]
+                table.add_row(one_line(item.env), str(k), *cells, str(item.pass_at_k[k].groups))
     if table.rows:
         table.show()
 
@@ -330,13 +345,15 @@ def _counted_success(item: EnvironmentSummary) -> str:
     return "" if item.success is None else counted_text(item.success_count, item.success.episodes, item.success_unknown)
 
 
-def counted_text(solved: int, judged: int, unknown: int) -> str:
-    """Return a share as counts: ``24 of 49 + 11 unknown``."""
-    return f"{solved} of {judged}" + (f" + {unknown} unknown" if unknown else "")
+def _counted_overall(summary: RunSummary) -> str:
+    """Return the counts of all environments, and the bounds of the mean in which each environment weighs the same."""
+    counts = counted_text(*summary.success_counts).partition(":")[0]
+    return counts if summary.overall_bounds is None else f"{counts}: {bounds_text(summary.overall_bounds)}"
 
 
-def _share_of_seeds(estimate: Estimate) -> str:
-    return f"{share_text(estimate)}, {estimate.groups} seeds"
+def _share_of_seeds(estimate: Estimate, bounds: tuple[float, float] | None, unknown: int) -> str:
+    seeds = f"{share_text(estimate)}, {estimate.groups} seeds"
+    return seeds if bounds is None else f"{seeds} + {unknown} unknown: {bounds_text(bounds)}"
 
 
 def _answers(item: EnvironmentSummary) -> dict[str, str]:

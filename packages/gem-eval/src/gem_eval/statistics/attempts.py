@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from gem.arguments import integer
 from gem.errors import ArgumentError
 from gem_eval.statistics.estimates import CONFIDENCE, Estimate, estimate_share
 
-__all__ = ["estimate_pass_all_k", "estimate_pass_at_k", "pass_all_k", "pass_at_k"]
+__all__ = ["attempt_bounds", "estimate_pass_all_k", "estimate_pass_at_k", "pass_all_k", "pass_at_k"]
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -62,6 +62,30 @@ def estimate_pass_all_k(
 ) -> Estimate | None:
     """Estimate pass^k as the mean over groups of :func:`pass_all_k`; otherwise as :func:`estimate_pass_at_k`."""
     return _estimate(successes, k, pass_all_k, confidence)
+
+
+def attempt_bounds(
+    successes: Mapping[Any, Sequence[bool]],
+    unknown: Mapping[Any, int],
+    k: int,
+    of_group: Callable[[int, int, int], float],
+) -> tuple[float, float] | None:
+    """Return the mean over groups if no unknown attempt succeeded, and if each did; None where none is unknown.
+
+    Args:
+        successes: group → its attempts whose outcome is known.
+        unknown: group → how many of its attempts are unknown. With them, more groups may have k attempts.
+        k: at least 1.
+        of_group: :func:`pass_at_k` or :func:`pass_all_k`.
+    """
+    groups = successes.keys() | unknown.keys()
+    counts = [(len(successes.get(name, ())), sum(successes.get(name, ())), unknown.get(name, 0)) for name in groups]
+    whole = [(known + open_, solved, open_) for known, solved, open_ in counts if known + open_ >= k]
+    if not any(open_ for _, _, open_ in whole):
+        return None
+    worst = math.fsum(of_group(n, solved, k) for n, solved, _ in whole) / len(whole)
+    best = math.fsum(of_group(n, solved + open_, k) for n, solved, open_ in whole) / len(whole)
+    return worst, best
 
 
 def _estimate(successes: Mapping[Any, Sequence[bool]], k: int, of_group: Any, confidence: float) -> Estimate | None:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gem_eval.runs.episode_row import HARNESS_BOXES, settle
 from gem_eval.statistics.answer_health import AnswerHealth, Hint, examine_answers, give_hints, joined_hints
-from gem_eval.statistics.attempts import estimate_pass_all_k, estimate_pass_at_k
+from gem_eval.statistics.attempts import (
+    attempt_bounds,
+    estimate_pass_all_k,
+    estimate_pass_at_k,
+    pass_all_k,
+    pass_at_k,
+)
 from gem_eval.statistics.estimates import CONFIDENCE, Estimate, estimate_mean, estimate_share
 from gem_rollout.trajectory.outcome import success_bounds, unknown_outcomes
 
@@ -126,6 +132,10 @@ class EnvironmentSummary:
     """Model calls of the episodes that count whose token ids are recorded."""
     exact_calls: int = 0
     """Those of them whose prompt continues the recorded ids of an earlier call."""
+    pass_at_k_bounds: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """k → pass@k if every unknown episode failed, and if every one succeeded; empty where none is unknown."""
+    pass_all_k_bounds: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """The same of pass^k."""
 
     @property
     def missing(self) -> int:
@@ -144,6 +154,8 @@ class RunSummary:
     """Whether the run goes on."""
     overall: Estimate | None = None
     """The mean of the environments' success, each weighing the same; None with fewer than two."""
+    overall_bounds: tuple[float, float] | None = None
+    """The same mean if every unknown episode failed, and if every one succeeded; None where none is unknown."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -162,6 +174,15 @@ class RunSummary:
         counts = [item.planned for item in self.environments]
         known = [count for count in counts if count is not None]
         return sum(known) if known and len(known) == len(counts) else None
+
+    @property
+    def success_counts(self) -> tuple[int, int, int]:
+        """Episodes of all environments that succeeded, whose outcome is known, and whose outcome is unknown."""
+        return (
+            sum(item.success_count for item in self.environments),
+            sum(item.success.episodes for item in self.environments if item.success is not None),
+            sum(item.success_unknown for item in self.environments),
+        )
 
     @property
     def missing(self) -> int:
@@ -223,7 +244,7 @@ def summarize_run(
         for env, members in by_env.items()
     )
     agents = [row.agent for members in by_env.values() for row in members[:1]]
-    summary = RunSummary(name, environments, agent or next(iter(agents), ""), running, _overall(environments))
+    summary = RunSummary(name, environments, agent or next(iter(agents), ""), running, *_overall(environments))
     return replace(summary, notes=_run_notes(summary))
 
 
@@ -260,6 +281,9 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
     ks = _powers_of_two(max(map(len, successes.values()), default=0))
     flags = {seed: [bool(value) for value in group] for seed, group in successes.items()}
     attempts = {k: (estimate_pass_at_k(flags, k, confidence), estimate_pass_all_k(flags, k, confidence)) for k in ks}
+    unknown_of_seed = Counter(row.seed for row in rows if row.outcome == "unknown")
+    at_bounds = {k: attempt_bounds(flags, unknown_of_seed, k, pass_at_k) for k in ks}
+    all_bounds = {k: attempt_bounds(flags, unknown_of_seed, k, pass_all_k) for k in ks}
     names = dict.fromkeys(name for row in scored for name in row.scores)
     scores = {name: estimate_mean(by_seed(scored, _score(name)), confidence) for name in names}
     costs = [row.cost for row in rows if usable(row.cost)]
@@ -308,6 +332,8 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
         token_calls=sum(row.token_calls for row in scored),
         exact_calls=sum(row.exact_calls for row in scored),
         first_token=_distribution(seconds for row in scored for seconds in row.first_token_seconds),
+        pass_at_k_bounds={k: limits for k, limits in at_bounds.items() if limits is not None},
+        pass_all_k_bounds={k: limits for k, limits in all_bounds.items() if limits is not None},
     )
 
 
@@ -342,8 +368,10 @@ def _failures(rows: Iterable[EpisodeRow]) -> tuple[FailureCount, ...]:
     return tuple(FailureCount(source, kind, count) for (source, kind), count in counts.most_common())
 
 
-def _overall(environments: Sequence[EnvironmentSummary]) -> Estimate | None:
-    """Return the mean success over environments with its interval; None unless several say whether they succeeded.
+def _overall(
+    environments: Sequence[EnvironmentSummary],
+) -> tuple[Estimate | None, tuple[float, float] | None]:
+    """Return the mean success over environments and its bounds; None unless several say whether they succeeded.
 
     The environments are taken as they are; chance is in the seeds alone, which are independent between environments.
     So the mean's interval comes from those of the environments: each half of it is √(Σ hᵢ²) / E, with hᵢ the
@@ -352,12 +380,12 @@ def _overall(environments: Sequence[EnvironmentSummary]) -> Estimate | None:
     """
     known = [item.success for item in environments if item.success is not None]
     if len(known) < 2 or len(known) < len(environments):
-        return None
+        return None, None
     count = len(known)
     value = math.fsum(item.value for item in known) / count
     below = math.sqrt(math.fsum((item.value - item.low) ** 2 for item in known if item.low is not None)) / count
     above = math.sqrt(math.fsum((item.high - item.value) ** 2 for item in known if item.high is not None)) / count
-    return Estimate(
+    mean = Estimate(
         value,
         max(0.0, value - below),
         min(1.0, value + above),
@@ -367,6 +395,11 @@ def _overall(environments: Sequence[EnvironmentSummary]) -> Estimate | None:
         confidence=known[0].confidence,
         notes=(f"the mean over {count} environments, each weighing the same",),
     )
+    reached = [item.success_bounds or (item.success.value,) * 2 for item in environments if item.success is not None]
+    if all(item.success_bounds is None for item in environments):
+        return mean, None
+    low, high = (math.fsum(ends) / count for ends in zip(*reached, strict=True))
+    return mean, (low, high)
 
 
 def _run_notes(summary: RunSummary) -> tuple[str, ...]:

@@ -178,6 +178,8 @@ def _stopped_by_ctrl_c(played: EpisodeStream) -> Iterator[list[int]]:
 
 
 def _print_summary(summaries: list[dict[str, Any]]) -> None:
+    from gem_rollout.trajectory.outcome import success_text
+
     columns = ("episodes", "mean return", "std error", "success", "turns", "errors")
     rows = Table(("environment", *columns), right=columns)
     for item in summaries:
@@ -191,18 +193,6 @@ def _print_summary(summaries: list[dict[str, Any]]) -> None:
             str(item["errors"]) if item["errors"] else "",
         )
     rows.show()
-
-
-def success_text(solved: int, judged: int, unknown: int) -> str:
-    """Return a share of successes with its count, and with its bounds where the outcome of episodes is unknown.
-
-    ``33.3% of 39``, ``33.3% of 39 + 1 unknown: 32.5 … 35.0%``; empty where no outcome is known.
-    """
-    from gem_rollout.trajectory.outcome import success_bounds
-
-    share = f"{solved / judged:.1%} of {judged}" if judged else ""
-    bounds = success_bounds(solved, judged, unknown)
-    return share if bounds is None else f"{share} + {unknown} unknown: {100 * bounds[0]:.1f} … {bounds[1]:.1%}"
 
 
 def _without_nan(item: dict[str, Any]) -> dict[str, Any]:
