@@ -176,7 +176,7 @@ def _print_results(summary: RunSummary) -> None:
             _counted_success(item),
         )
     if summary.overall is not None:
-        figures = (str(summary.episodes), "", share_text(summary.overall), _counted_overall(summary))
+        figures = (str(summary.episodes), "", share_text(summary.overall), summary.together.counted)
         table.add_row("all, equal weights", *figures)
     table.show()
 
@@ -343,12 +343,6 @@ def _success(item: EnvironmentSummary) -> str:
 def _counted_success(item: EnvironmentSummary) -> str:
     """Return the successes, the episodes that they were counted over, and those whose outcome is unknown."""
     return "" if item.success is None else counted_text(item.success_count, item.success.episodes, item.success_unknown)
-
-
-def _counted_overall(summary: RunSummary) -> str:
-    """Return the counts of all environments, and the bounds of the mean in which each environment weighs the same."""
-    counts = counted_text(*summary.success_counts).partition(":")[0]
-    return counts if summary.overall_bounds is None else f"{counts}: {bounds_text(summary.overall_bounds)}"
 
 
 def _share_of_seeds(estimate: Estimate, bounds: tuple[float, float] | None, unknown: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2s
@@ -103,6 +104,15 @@ class EpisodeRow:
     exact_calls: int = 0
     """Those of them whose prompt is an earlier call's prompt, the ids sampled for it, and new ids: nothing was
     tokenized anew. The first call of an episode, or of a lineage of a program, is none of them."""
+    malformed_at: list[int] = field(default_factory=list)
+    """The turns that ``malformed`` counts, the first being 1."""
+    cut_at: list[int] = field(default_factory=list)
+    """The turns that ``cut`` counts."""
+    mean_logprob: float | None = None
+    """Mean log-probability of the sampled tokens of all turns; None unless each of them has a finite one."""
+    update: int | None = None
+    """The training step that the episode belongs to: ``update`` of its metadata, else the version of the weights where
+    that is a whole number."""
     harness_box: str | None = None
     """Where an agent program ran, a key of :data:`HARNESS_BOXES`; None for other agents, and for a program that ended
     before its first action."""
@@ -227,17 +237,21 @@ class EpisodeRow:
         prices: Prices | None,
         metadata: Any,
     ) -> EpisodeRow:
-        tool_calls = malformed = cut = empty = 0
+        tool_calls = empty = 0
+        malformed_at: list[int] = []
+        cut_at: list[int] = []
         total = act_seconds = step_seconds = 0.0
         usage: dict[str, int | None] = {"prompt_tokens": None, "completion_tokens": None}
         info = reset_info
-        for turn in turns:
+        for number, turn in enumerate(turns, start=1):
             total += turn["reward"]
             act_seconds += turn.get("act_seconds") or 0.0
             step_seconds += turn.get("step_seconds") or 0.0
             info = turn.get("info") or {}
-            malformed += info.get("action_status") == "malformed"
-            cut += turn.get("finish_reason") == "length"
+            if info.get("action_status") == "malformed":
+                malformed_at.append(number)
+            if turn.get("finish_reason") == "length":
+                cut_at.append(number)
             empty += _is_all_reasoning(turn)
             results = info.get("tool_results")  # of ToolEnvWrapper, which is where most calls are recorded
             tool_calls += len(turn.get("tool_calls") or (results if isinstance(results, list) else ()))
@@ -259,9 +273,13 @@ class EpisodeRow:
             step_seconds=step_seconds,
             tool_calls=tool_calls,
             failure=_failure(outcome, failure, info),
-            malformed=malformed,
-            cut=cut,
+            malformed=len(malformed_at),
+            cut=len(cut_at),
             empty=empty,
+            malformed_at=malformed_at,
+            cut_at=cut_at,
+            mean_logprob=_mean_logprob(turns),
+            update=_update(turns, metadata),
             answer=_digest(turns[-1].get("action")) if turns else None,
             grade=str(grade) if (grade := info.get("grade")) in VERDICTS else None,
             cost=prices.cost(prompt_tokens or 0, completion_tokens or 0) if known and prices else None,
@@ -293,6 +311,23 @@ def settle(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:
 def _harness_box(turns: Sequence[Mapping[str, Any]]) -> str | None:
     said = (turns[0].get("metadata") or {}).get("harness_box") if turns else None
     return said if said in HARNESS_BOXES else None
+
+
+def _mean_logprob(turns: Sequence[Mapping[str, Any]]) -> float | None:
+    known = [turn["logprobs"] for turn in turns if turn.get("logprobs")]
+    total, count = 0.0, 0
+    for logprobs in known:
+        if not all(type(one) is float for one in logprobs):  # records have text for infinities
+            return None
+        total += sum(logprobs)
+        count += len(logprobs)
+    return total / count if count and math.isfinite(total) else None
+
+
+def _update(turns: Sequence[Mapping[str, Any]], metadata: Any) -> int | None:
+    said = metadata.get("update") if isinstance(metadata, Mapping) else None
+    version = turns[-1].get("version") if turns else None
+    return next((one for one in (said, version) if type(one) is int and 0 <= one < 2**53), None)
 
 
 def _values(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:

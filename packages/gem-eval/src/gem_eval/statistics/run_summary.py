@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from gem_eval.statistics.attempts import (
     pass_at_k,
 )
 from gem_eval.statistics.estimates import CONFIDENCE, Estimate, estimate_mean, estimate_share
-from gem_rollout.trajectory.outcome import success_bounds, unknown_outcomes
+from gem_rollout.trajectory.outcome import bounds_text, counted_text, success_bounds, unknown_outcomes
 
 if TYPE_CHECKING:
     from gem_eval.runs.episode_row import EpisodeRow
@@ -30,9 +30,12 @@ __all__ = [
     "Distribution",
     "EnvironmentSummary",
     "FailureCount",
+    "GroupMean",
     "RunSummary",
     "by_seed",
     "latest_attempts",
+    "mean_over",
+    "summarize_environment",
     "summarize_run",
     "usable",
 ]
@@ -143,6 +146,23 @@ class EnvironmentSummary:
         return max(0, (self.planned or 0) - self.episodes) if self.planned is not None else 0
 
 
+class GroupMean(NamedTuple):
+    """The success of several environments, each weighing the same, with what it is counted over."""
+
+    estimate: Estimate | None
+    """None unless at least two say whether they succeeded."""
+    bounds: tuple[float, float] | None
+    """The same if every unknown episode failed, and if every one succeeded; None where none is unknown."""
+    counts: tuple[int, int, int]
+    """Episodes that succeeded, whose outcome is known, and whose outcome is unknown."""
+
+    @property
+    def counted(self) -> str:
+        """The counts, with the bounds of the mean, in which each environment weighs the same."""
+        counts = counted_text(*self.counts).partition(":")[0]
+        return counts if self.bounds is None else f"{counts}: {bounds_text(self.bounds)}"
+
+
 @dataclass(frozen=True)
 class RunSummary:
     """The figures of a run."""
@@ -176,13 +196,9 @@ class RunSummary:
         return sum(known) if known and len(known) == len(counts) else None
 
     @property
-    def success_counts(self) -> tuple[int, int, int]:
-        """Episodes of all environments that succeeded, whose outcome is known, and whose outcome is unknown."""
-        return (
-            sum(item.success_count for item in self.environments),
-            sum(item.success.episodes for item in self.environments if item.success is not None),
-            sum(item.success_unknown for item in self.environments),
-        )
+    def together(self) -> GroupMean:
+        """The success of all environments with its counts."""
+        return GroupMean(self.overall, self.overall_bounds, _success_counts(self.environments))
 
     @property
     def missing(self) -> int:
@@ -240,11 +256,11 @@ def summarize_run(
     for row in settle(latest_attempts(rows)):
         by_env.setdefault(row.env, []).append(row)
     environments = tuple(
-        _summarize(env, members, None if planned is None else planned.get(env), confidence)
+        summarize_environment(env, members, None if planned is None else planned.get(env), confidence)
         for env, members in by_env.items()
     )
     agents = [row.agent for members in by_env.values() for row in members[:1]]
-    summary = RunSummary(name, environments, agent or next(iter(agents), ""), running, *_overall(environments))
+    summary = RunSummary(name, environments, agent or next(iter(agents), ""), running, *mean_over(environments)[:2])
     return replace(summary, notes=_run_notes(summary))
 
 
@@ -269,7 +285,10 @@ def by_seed(rows: Iterable[EpisodeRow], value: Callable[[EpisodeRow], float | No
     return dict(groups)
 
 
-def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confidence: float) -> EnvironmentSummary:
+def summarize_environment(
+    env: str, rows: Sequence[EpisodeRow], planned: int | None = None, confidence: float = CONFIDENCE
+) -> EnvironmentSummary:
+    """Return the figures of the settled rows of one environment, one for each episode; they may be of several runs."""
     scored = [row for row in rows if row.counts]
     successes = by_seed(scored, lambda row: row.success)
     returns = by_seed(scored, lambda row: row.episode_return)
@@ -368,19 +387,18 @@ def _failures(rows: Iterable[EpisodeRow]) -> tuple[FailureCount, ...]:
     return tuple(FailureCount(source, kind, count) for (source, kind), count in counts.most_common())
 
 
-def _overall(
-    environments: Sequence[EnvironmentSummary],
-) -> tuple[Estimate | None, tuple[float, float] | None]:
-    """Return the mean success over environments and its bounds; None unless several say whether they succeeded.
+def mean_over(environments: Sequence[EnvironmentSummary]) -> GroupMean:
+    """Return the mean success over environments, of which several may be of one id.
 
     The environments are taken as they are; chance is in the seeds alone, which are independent between environments.
     So the mean's interval comes from those of the environments: each half of it is √(Σ hᵢ²) / E, with hᵢ the
     distance from an environment's share to that end of its own interval (MOVER: Zou and Donner, Statistics in Medicine
     27, 2008).
     """
+    counts = _success_counts(environments)
     known = [item.success for item in environments if item.success is not None]
     if len(known) < 2 or len(known) < len(environments):
-        return None, None
+        return GroupMean(None, None, counts)
     count = len(known)
     value = math.fsum(item.value for item in known) / count
     below = math.sqrt(math.fsum((item.value - item.low) ** 2 for item in known if item.low is not None)) / count
@@ -397,9 +415,17 @@ def _overall(
     )
     reached = [item.success_bounds or (item.success.value,) * 2 for item in environments if item.success is not None]
     if all(item.success_bounds is None for item in environments):
-        return mean, None
+        return GroupMean(mean, None, counts)
     low, high = (math.fsum(ends) / count for ends in zip(*reached, strict=True))
-    return mean, (low, high)
+    return GroupMean(mean, (low, high), counts)
+
+
+def _success_counts(environments: Sequence[EnvironmentSummary]) -> tuple[int, int, int]:
+    return (
+        sum(item.success_count for item in environments),
+        sum(item.success.episodes for item in environments if item.success is not None),
+        sum(item.success_unknown for item in environments),
+    )
 
 
 def _run_notes(summary: RunSummary) -> tuple[str, ...]:

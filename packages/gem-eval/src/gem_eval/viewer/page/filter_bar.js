@@ -16,7 +16,7 @@ export class FilterBar {
     this.onFilter = onFilter;
     this.search = el("input", {
       type: "search",
-      placeholder: "Search",
+      placeholder: "Search, or seed=0..3",
       "aria-label": "Search episodes",
       spellcheck: "false",
       autocomplete: "off",
@@ -45,7 +45,7 @@ export class FilterBar {
   update(run, filter, shown, all) {
     if (document.activeElement !== this.search) this.search.value = filter.text ?? "";
     for (const [name, select] of this.selects) this.fillSelect(run, name, select, filter[name] ?? "");
-    const set = [...Object.keys(RANGES), ...CHOICE_NAMES.filter((name) => !this.selects.has(name))].filter((name) => filter[name]);
+    const set = ["seed", ...Object.keys(RANGES), ...CHOICE_NAMES.filter((name) => !this.selects.has(name))].filter((name) => filter[name]);
     const chips = set.map((name) => this.chip(name, filter[name]));
     if (Object.keys(filter).length > 1) {
       chips.push(el("button", { type: "button", class: "plain", onclick: () => this.onFilter(null) }, "Clear all"));

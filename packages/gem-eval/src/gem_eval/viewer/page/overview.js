@@ -4,7 +4,7 @@ import { el, setContent } from "./dom.js";
 import { tooltips } from "./chart.js";
 import { failureName, filtered } from "./filter.js";
 import { FilterBar } from "./filter_bar.js";
-import { count, counted, date, duration, number, percent, whole } from "./format.js";
+import { count, counted, countedText, date, duration, number, percent, whole } from "./format.js";
 import { plots } from "./plots.js";
 import { outcomeBadge } from "./episode_view.js";
 import { known, mean, median, sum } from "./statistics.js";
@@ -138,13 +138,17 @@ export class Overview {
     const prompts = sum(column("cache_prompt_tokens"));
     const withIds = sum(column("token_calls"));
     const cost = known(rows.map((row) => run.cost[row]));
+    const { overall } = run;
+    const share = alone?.success
+      ? [percent(alone.success.value), `${interval(alone.success)}${alone.counted}`]
+      : wholeRun && overall
+        ? [percent(overall.value), `${interval(overall)}${overall.counted}; environments weigh the same`]
+        : verdicts.length
+          ? [percent(mean(verdicts)), `${countedText(sum(verdicts), verdicts.length, unknown)}${wholeRun ? ", environments pooled" : ", filtered"}`]
+          : null;
     const figures = [
       ["Episodes", whole(rows.length), failed ? `${whole(failed)} failed` : "none failed"],
-      alone?.success
-        ? ["Solved", percent(alone.success.value), `${interval(alone.success)}${countedShare(alone.solved, alone.judged, alone.unknown)}`]
-        : verdicts.length
-          ? ["Solved", percent(mean(verdicts)), `${countedShare(sum(verdicts), verdicts.length, unknown)}${wholeRun ? ", environments pooled" : ", filtered"}`]
-          : null,
+      share && ["Solved", ...share],
       fault("malformed", "Malformed"),
       fault("cut", "Cut off"),
       fault("empty", "Empty"),
@@ -161,7 +165,7 @@ export class Overview {
     ];
     setContent(
       this.figures,
-      figures.filter(Boolean).map(([name, value, remark]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("strong", {}, value), el("span", {}, remark)))),
+      figures.filter(Boolean).map(([name, value, remark]) => el("div", { class: name === "Solved" ? "wide" : null }, el("dt", {}, name), el("dd", {}, el("strong", {}, value), el("span", {}, remark)))),
     );
     setContent(this.parts, wholeRun && run.figures.length > 1 ? environmentTable(run.figures) : null, notes(run));
   }
@@ -178,7 +182,7 @@ export class Overview {
       if (attached) this.table.attach();
     }
     const column = this.columns.find(({ key }) => key === this.sort.key);
-    this.order = column ? sorted(rows, column, this.sort.down) : rows;
+    this.order = column ? sorted(rows, column, this.sort.down) : this.run.inOrder(rows);
     this.table.setRows(this.order, this.sort);
   }
 
@@ -187,14 +191,6 @@ export class Overview {
     const has = (values) => values.some((value) => value !== null);
     return JSON.stringify([[...run.scores.keys()], has(run.completion_tokens), has(run.cost), has(run.cache_hit_rate), has(run.first_token_p50), ...["malformed", "cut", "empty"].map((name) => has(run[name].map((turns) => turns || null))), has(run.tool_calls.map((calls) => calls || null)), run.repetition.some(Boolean)]);
   }
-}
-
-/** A share as counts, with what it would be if no unknown episode were solved, and if each were. */
-function countedShare(solved, judged, unknown) {
-  const counts = `${whole(solved)} of ${whole(judged)}`;
-  if (!unknown) return counts;
-  const total = judged + unknown;
-  return `${counts}, ${whole(unknown)} unknown: ${percent(solved / total)} … ${percent((solved + unknown) / total)}`;
 }
 
 function interval({ low, high }) {
@@ -211,7 +207,7 @@ function environmentTable(figures) {
     whole(item.episodes),
     item.success ? percent(item.success.value) : "–",
     item.success && item.success.low !== null ? `${percent(item.success.low)} … ${percent(item.success.high)}` : "–",
-    item.success ? countedShare(item.solved, item.judged, item.unknown) : "–",
+    item.success ? item.counted : "–",
     number(item.return?.value ?? null),
     ...answers.map((name) => answersOf(item)[name]?.map(whole).join(" of ") ?? "–"),
     ...(serving ? [percent(item.cache?.rate ?? null), duration(item.first_token?.p50 ?? null)] : []),

@@ -21,6 +21,8 @@ export class Run {
     this.generation = 0;
     /** The figures of each environment over all episodes of the run, as the command line prints them. */
     this.figures = [];
+    /** The mean success over the environments, each weighing the same; null with fewer than two. */
+    this.overall = null;
     /** What is wrong with many answers, and what to do. */
     this.hints = [];
     /** The rows whose conversation the source has; null for all. */
@@ -33,6 +35,7 @@ export class Run {
     const batch = await this.source.rows(this.number, this.count, this.generation);
     this.live = batch.live ?? null;
     this.figures = batch.figures ?? [];
+    this.overall = batch.overall ?? null;
     this.hints = batch.hints ?? [];
     this.held = batch.held ? new Set(batch.held) : null;
     const anew = batch.generation !== this.generation;
@@ -107,6 +110,15 @@ export class Run {
   /** The rows that count: of each key the latest. */
   rows() {
     return [...this.latest.values()];
+  }
+
+  /** Rows in the order of their seeds, and within a seed of environment and repetition. */
+  inOrder(rows) {
+    const seeds = this.seed.map(Number);
+    const places = new Map([...new Set(this.env)].sort().map((env, place) => [env, place]));
+    const env = this.env.map((name) => places.get(name));
+    const { repetition } = this;
+    return [...rows].sort((a, b) => seeds[a] - seeds[b] || env[a] - env[b] || repetition[a] - repetition[b] || a - b);
   }
 
   /** Share of solved episodes in the group of a row, or null. */
