@@ -11,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 from gem_cli.terminal_text import printable
-from gem_eval.figures.figure import Figure, Point, Series
+from gem_eval.figures.figure import FigurePoint, FigureSeries, RunFigure
 from gem_eval.figures.ticks import ticks
 
 __all__ = ["drawn", "to_svg"]
@@ -33,7 +33,7 @@ text { font: 12px "DejaVu Sans", "Liberation Sans", Arial, Helvetica, sans-serif
 """
 
 
-def drawn(figure: Figure) -> Node:
+def drawn(figure: RunFigure) -> Node:
     """Return the figure as a tree of SVG elements."""
     shown = [series for series in figure.series if series.points]
     height = _PLOT_HEIGHT + _LEGEND_LINE * len(shown) + (4 if shown else 0)
@@ -46,7 +46,7 @@ def drawn(figure: Figure) -> Node:
     return ("svg", attributes, children)
 
 
-def to_svg(figure: Figure) -> str:
+def to_svg(figure: RunFigure) -> str:
     """Return the figure as an SVG file, in the colours of print."""
     tag, attributes, children = drawn(figure)
     _, _, width, height = attributes["viewBox"].split()
@@ -77,7 +77,7 @@ def _append(parent: Xml.Element, node: Node) -> None:
 class _Plot:
     """Places values of a figure."""
 
-    def __init__(self, figure: Figure, shown: Sequence[Series]) -> None:
+    def __init__(self, figure: RunFigure, shown: Sequence[FigureSeries]) -> None:
         self._figure = figure
         points = [point for series in shown for point in series.points]
         xs = [point.x for point in points] or [0.0, 1.0]
@@ -102,7 +102,7 @@ class _Plot:
         turned = {"transform": f"rotate(-90 14 {(_TOP + bottom) / 2:g})", "class": "y-label"}
         yield _label(figure.y_label, 14, (_TOP + bottom) / 2, "middle", turned)
 
-    def series(self, number: int, series: Series) -> Iterator[Node]:
+    def series(self, number: int, series: FigureSeries) -> Iterator[Node]:
         """Yield the marks of a series: band and line, or bars, and a dot for each point."""
         marks: list[Any] = []
         if self._figure.joined:
@@ -135,9 +135,9 @@ class _Plot:
         return _PLOT_HEIGHT - _BOTTOM - (value - low) / (high - low) * (_PLOT_HEIGHT - _BOTTOM - _TOP)
 
 
-def _with_interval(points: Sequence[Point]) -> Iterator[list[Point]]:
+def _with_interval(points: Sequence[FigurePoint]) -> Iterator[list[FigurePoint]]:
     """Yield the stretches of points that have intervals."""
-    stretch: list[Point] = []
+    stretch: list[FigurePoint] = []
     for point in points:
         if point.low is not None and point.high is not None:
             stretch.append(point)
@@ -152,7 +152,7 @@ def _spread(low: float, high: float) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _legend(number: int, series: Series, y: float) -> Iterator[Node]:
+def _legend(number: int, series: FigureSeries, y: float) -> Iterator[Node]:
     middle = y + 8
     marks: list[Any] = [
         _line("line", _LEFT, middle, _LEFT + 24, middle, _dash(number)),

@@ -1,4 +1,4 @@
-"""What a figure shows, without how it is drawn: :class:`Figure`, and the same numbers as CSV."""
+"""What a figure shows, without how it is drawn: :class:`RunFigure`, and the same numbers as CSV."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from gem_eval.cli.episode_files import no_formula
 
-__all__ = ["Figure", "Point", "Series", "to_csv"]
+__all__ = ["FigurePoint", "FigureSeries", "RunFigure", "to_csv"]
 
 
 @dataclass(frozen=True)
-class Point:
+class FigurePoint:
     """One value with its 95 % interval."""
 
     x: float
@@ -31,15 +31,15 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Series:
+class FigureSeries:
     """The points of one name, in order of ``x``."""
 
     name: str
-    points: tuple[Point, ...]
+    points: tuple[FigurePoint, ...]
 
 
 @dataclass(frozen=True)
-class Figure:
+class RunFigure:
     """A diagram with one or more series."""
 
     kind: str
@@ -51,7 +51,7 @@ class Figure:
     y_label: str
     caption: str
     """What a reader must know: what a point pools, what the bands are, what is left out."""
-    series: tuple[Series, ...]
+    series: tuple[FigureSeries, ...]
     is_share: bool = True
     """Whether ``y`` lies between 0 and 1 and is shown in per cent."""
     joined: bool = True
@@ -65,7 +65,7 @@ class Figure:
         return f"{self.kind}-{re.sub(r'[^A-Za-z0-9]+', '-', self.env).strip('-')[:60]}".rstrip("-")
 
 
-def to_csv(figures: Iterable[Figure]) -> str:
+def to_csv(figures: Iterable[RunFigure]) -> str:
     """Return the points of figures as CSV, one a line; texts that a spreadsheet would run get an apostrophe."""
     file = io.StringIO()
     lines = csv.writer(file, lineterminator="\n")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gem_eval.figures.binning import Bin, bins_of
-from gem_eval.figures.figure import Figure, Point, Series
+from gem_eval.figures.figure import FigurePoint, FigureSeries, RunFigure
 from gem_eval.statistics.estimates import Estimate, estimate_mean, estimate_share
 from gem_eval.statistics.run_summary import by_seed, usable
 from gem_rollout.trajectory.outcome import counted_text
@@ -39,7 +39,7 @@ class RunRows:
     """Unix time in seconds."""
 
 
-def figures_of_runs(runs: Sequence[RunRows], envs: Sequence[str] | None = None) -> Iterator[Figure]:
+def figures_of_runs(runs: Sequence[RunRows], envs: Sequence[str] | None = None) -> Iterator[RunFigure]:
     """Yield the figures that the runs have data for, environment by environment.
 
     Args:
@@ -58,7 +58,7 @@ def figures_of_runs(runs: Sequence[RunRows], envs: Sequence[str] | None = None) 
                 yield figure
 
 
-def _figures_of_environment(env: str, runs: Sequence[RunRows]) -> Iterator[Figure]:
+def _figures_of_environment(env: str, runs: Sequence[RunRows]) -> Iterator[RunFigure]:
     knows = any(row.success is not None for run in runs for row in run.rows)
     score = "success" if knows else "mean return"
     if any(row.update is not None for run in runs for row in run.rows):
@@ -92,12 +92,12 @@ def _pooled(
     x_label: str,
     quantity: Callable[[RunRows, EpisodeRow], float | None],
     knows: bool,
-) -> Figure:
+) -> RunFigure:
     """Return success, or the mean return, of episodes pooled by a quantity."""
     series = []
     for run in runs:
         known = [(x, row) for row in run.rows if (x := quantity(run, row)) is not None and usable(x)]
-        series.append(Series(run.name, tuple(_points(bins_of(known, _MOST_POINTS), knows, x_label))))
+        series.append(FigureSeries(run.name, tuple(_points(bins_of(known, _MOST_POINTS), knows, x_label))))
     left_out = sum(len(run.rows) for run in runs) - sum(
         point.count + point.unknown for each in series for point in each.points
     )
@@ -108,10 +108,10 @@ def _pooled(
     if left_out:
         caption += f" Left out, without a value or with an episode that counts in no mean: {left_out} episodes."
     y_label = "success" if knows else "mean return"
-    return Figure(kind, f"{y_label.capitalize()} by {x_label}", env, x_label, y_label, caption, tuple(series), knows)
+    return RunFigure(kind, f"{y_label.capitalize()} by {x_label}", env, x_label, y_label, caption, tuple(series), knows)
 
 
-def _points(bins: Sequence[Bin], knows: bool, x_label: str) -> Iterator[Point]:
+def _points(bins: Sequence[Bin], knows: bool, x_label: str) -> Iterator[FigurePoint]:
     for one in bins:
         if knows:
             groups = by_seed(one.rows, lambda row: row.success)
@@ -128,10 +128,10 @@ def _points(bins: Sequence[Bin], knows: bool, x_label: str) -> Iterator[Point]:
             about = f"{where}: {100 * estimate.value:.1f} %, {counts}; {estimate.groups} seeds"
         else:
             about = f"{where}: {estimate.value:.4g} over {estimate.episodes} episodes"
-        yield Point(one.mean, estimate.value, estimate.low, estimate.high, estimate.episodes, unknown, about)
+        yield FigurePoint(one.mean, estimate.value, estimate.low, estimate.high, estimate.episodes, unknown, about)
 
 
-def _faults_by_turn(env: str, runs: Sequence[RunRows]) -> Iterator[Figure]:
+def _faults_by_turn(env: str, runs: Sequence[RunRows]) -> Iterator[RunFigure]:
     """Yield, for each fault that occurs, the share of the turns of a number that had it."""
     faults: dict[str, tuple[str, Callable[[EpisodeRow], Sequence[int]]]] = {
         "malformed": ("malformed turns", lambda row: row.malformed_at),
@@ -145,7 +145,7 @@ def _faults_by_turn(env: str, runs: Sequence[RunRows]) -> Iterator[Figure]:
         if not any(turns_of(row) for run in runs for row in run.rows):
             continue
         last = max(row.turns for run in runs for row in run.rows)
-        series = [Series(run.name, tuple(_by_turn(run.rows, turns_of, words))) for run in runs]
+        series = [FigureSeries(run.name, tuple(_by_turn(run.rows, turns_of, words))) for run in runs]
         caption = (
             "Of the episodes that had a turn of this number, the share in which it was so. "
             "Bands are 95 % intervals that count seeds."
@@ -153,12 +153,12 @@ def _faults_by_turn(env: str, runs: Sequence[RunRows]) -> Iterator[Figure]:
         if last > _MOST_TURNS:
             caption += f" Turns after the {_MOST_TURNS}th are left out; the longest episode has {last}."
         title = f"{words[0].upper()}{words[1:]}, by turn"
-        yield Figure(f"{name}-by-turn", title, env, "turn", f"share, {words}", caption, tuple(series))
+        yield RunFigure(f"{name}-by-turn", title, env, "turn", f"share, {words}", caption, tuple(series))
 
 
 def _by_turn(
     rows: Sequence[EpisodeRow], turns_of: Callable[[EpisodeRow], Sequence[int]], words: str
-) -> Iterator[Point]:
+) -> Iterator[FigurePoint]:
     scored = [row for row in rows if row.counts]
     faulty = {id(row): frozenset(turns_of(row)) for row in scored}
     for turn in range(1, min(_MOST_TURNS, max((row.turns for row in scored), default=0)) + 1):
@@ -169,10 +169,10 @@ def _by_turn(
             return
         count = int(sum(map(sum, groups.values())))
         about = f"turn {turn}: {count} of {estimate.episodes} {words}"
-        yield Point(turn, estimate.value, estimate.low, estimate.high, estimate.episodes, 0, about)
+        yield FigurePoint(turn, estimate.value, estimate.low, estimate.high, estimate.episodes, 0, about)
 
 
-def _calibration(env: str, runs: Sequence[RunRows]) -> Figure:
+def _calibration(env: str, runs: Sequence[RunRows]) -> RunFigure:
     series, errors = [], []
     for run in runs:
         known = [
@@ -181,7 +181,7 @@ def _calibration(env: str, runs: Sequence[RunRows]) -> Figure:
             if row.mean_logprob is not None and row.success is not None
         ]
         points = tuple(_points(bins_of(known, _MOST_POINTS), True, "probability of a token"))
-        series.append(Series(run.name, points))
+        series.append(FigureSeries(run.name, points))
         total = sum(point.count for point in points)
         if total:
             error = sum(point.count * abs(point.y - point.x) for point in points) / total
@@ -191,7 +191,7 @@ def _calibration(env: str, runs: Sequence[RunRows]) -> Figure:
         "server reports them. On the diagonal, confidence and success agree. Expected calibration error (the mean "
         f"distance from it, weighted by episodes): {'; '.join(errors)}."
     )
-    return Figure(
+    return RunFigure(
         "calibration",
         "Success by confidence",
         env,
