@@ -377,7 +377,8 @@ def test_an_episode_played_anew_replaces_the_failed_one(
     assert rows_shown(page) == 3
 
 
-VIEWS = ["#/0", "#/0/0", "#/compare/0/1", "#/compare/0/1/0/0"]
+VIEWS = ["#/0", "#/0/0", "#/compare/0/1", "#/compare/0/1/0/0", "#/runs", "#/figures"]
+DRAWN = "document.querySelector('.turn.drawn, .rows .row, .matrix td, svg.figure')"
 
 
 def model_calls() -> dict[str, Any]:
@@ -443,7 +444,7 @@ def test_all_text_is_readable_and_all_controls_have_names(make_run: MakeRun, vie
     page = view(one, make_run("other", episodes=12, salt=1))
     for address in VIEWS:
         page.evaluate(f"location.hash = {json.dumps(address)}")
-        page.wait_for("document.querySelector('.turn.drawn, .rows .row')")
+        page.wait_for(DRAWN)
         page.wait_for("!document.querySelector('.waiting')")
         page.evaluate("document.querySelectorAll('.model-call').forEach((e) => { e.open = true; })")
         for dark in (False, True):
@@ -471,7 +472,7 @@ def test_nothing_sticks_out_of_the_window(width: int, make_run: MakeRun, view: V
     page = view(one, make_run("other", env=env, episodes=12, salt=1), width=width)
     for address in VIEWS:
         page.evaluate(f"location.hash = {json.dumps(address)}")
-        page.wait_for("document.querySelector('.turn.drawn, .rows .row')")
+        page.wait_for(DRAWN)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
 
 

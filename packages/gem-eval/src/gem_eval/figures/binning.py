@@ -24,15 +24,15 @@ class Bin:
     rows: tuple[EpisodeRow, ...]
 
 
-def bins_of(known: Sequence[tuple[float, EpisodeRow]], most: int) -> list[Bin]:
+def bins_of(known: Sequence[tuple[float, EpisodeRow]], most: int, apart: int = 0) -> list[Bin]:
     """Return episodes in bins by their values, in order; equal values are never parted.
 
-    With at most ``most`` different values, each has its own bin. Otherwise a bin is closed as soon as it has its share
-    of the episodes.
+    With at most ``apart`` different values, each has its own bin. Otherwise there are at most ``most``, and one is
+    closed as soon as it has its share of the episodes.
     """
     ordered = sorted(known, key=lambda pair: pair[0])
     same = [list(group) for _, group in groupby(ordered, key=lambda pair: pair[0])]
-    if len(same) <= most:
+    if len(same) <= max(most, apart):
         return [_bin(group) for group in same]
     bins: list[Bin] = []
     open_: list[tuple[float, EpisodeRow]] = []

@@ -40,7 +40,8 @@ def drawn(figure: RunFigure) -> Node:
     plot = _Plot(figure, shown)
     children: list[Any] = list(plot.axes())
     for number, each in enumerate(shown):
-        children += [*plot.series(number, each), *_legend(number, each, _PLOT_HEIGHT + _LEGEND_LINE * number)]
+        children += plot.series(number, each)
+        children += _legend(number, each, figure.unit, _PLOT_HEIGHT + _LEGEND_LINE * number)
     name = _text(f"{figure.title}, {figure.env}")
     attributes = {"class": "figure", "viewBox": f"0 0 {_WIDTH:g} {height:g}", "role": "img", "aria-label": name}
     return ("svg", attributes, children)
@@ -152,7 +153,7 @@ def _spread(low: float, high: float) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _legend(number: int, series: FigureSeries, y: float) -> Iterator[Node]:
+def _legend(number: int, series: FigureSeries, unit: str, y: float) -> Iterator[Node]:
     middle = y + 8
     marks: list[Any] = [
         _line("line", _LEFT, middle, _LEFT + 24, middle, _dash(number)),
@@ -160,7 +161,7 @@ def _legend(number: int, series: FigureSeries, y: float) -> Iterator[Node]:
     ]
     yield ("g", {"class": f"s{number % len(_COLOURS)}"}, marks)
     total, unknown = (sum(getattr(point, name) for point in series.points) for name in ("count", "unknown"))
-    about = f"{total:,} episodes" + (f" + {unknown:,} unknown" if unknown else "")
+    about = f"{total:,} {unit}" + (f" + {unknown:,} unknown" if unknown else "")
     yield _label(f"{_text(series.name, _LONGEST_NAME)}  ({about})", _LEFT + 32, middle + 4, "start")
 
 

@@ -23,7 +23,7 @@ class FigurePoint:
     """None where the data give no interval, like ``high``."""
     high: float | None
     count: int
-    """Episodes that the value is over."""
+    """Episodes, or turns, that the value is over."""
     unknown: int = 0
     """Further ones whose outcome is unknown, and which are in no mean."""
     about: str = ""
@@ -56,6 +56,8 @@ class RunFigure:
     """Whether ``y`` lies between 0 and 1 and is shown in per cent."""
     joined: bool = True
     """Whether lines join the points, with bands for intervals; otherwise each point has a bar."""
+    unit: str = "episodes"
+    """What points count: ``episodes`` or ``turns``."""
     diagonal: bool = False
     """Whether the line x = y is drawn."""
 
@@ -69,10 +71,10 @@ def to_csv(figures: Iterable[RunFigure]) -> str:
     """Return the points of figures as CSV, one a line; texts that a spreadsheet would run get an apostrophe."""
     file = io.StringIO()
     lines = csv.writer(file, lineterminator="\n")
-    lines.writerow(["figure", "environment", "series", "x", "y", "low", "high", "episodes", "unknown"])
+    lines.writerow(["figure", "environment", "series", "x", "y", "low", "high", "count", "of", "unknown"])
     for figure in figures:
         for series in figure.series:
             for point in series.points:
-                values = (point.x, point.y, point.low, point.high, point.count, point.unknown)
+                values = (point.x, point.y, point.low, point.high, point.count, figure.unit, point.unknown)
                 lines.writerow([figure.kind, no_formula(figure.env), no_formula(series.name), *values])
     return file.getvalue()

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RunRows", "figures_of_runs"]
 
-_MOST_POINTS = 12
-"""Of a series, where its points pool episodes."""
+_MOST_POINTS, _FEWEST = 12, 15
+"""Points of a series, and about how many episodes each has at least where it pools several values."""
 
 _MOST_TURNS = 60
 """Turns of the figures by turn; later ones are left out, and the caption says so."""
@@ -64,7 +64,8 @@ def _figures_of_environment(env: str, runs: Sequence[RunRows]) -> Iterator[RunFi
     if any(row.update is not None for run in runs for row in run.rows):
         yield _pooled(env, runs, "learning-curve", "training step", lambda run, row: row.update, knows)
     elif any(run.started_at is not None for run in runs):
-        yield _pooled(env, runs, "over-time", "minutes since the run began", _minutes, knows)
+        name, seconds = _unit_of_time(runs)
+        yield _pooled(env, runs, "over-time", f"{name} since the run began", _since_start(seconds), knows)
     quantities: dict[str, tuple[str, Callable[[EpisodeRow], float | None]]] = {
         "turns": ("turns of the episode", lambda row: row.turns),
         "tokens": ("sampled tokens of the episode", lambda row: row.completion_tokens),
@@ -81,8 +82,20 @@ def _of_row(quantity: Callable[[EpisodeRow], float | None]) -> Callable[[RunRows
     return lambda run, row: quantity(row)
 
 
-def _minutes(run: RunRows, row: EpisodeRow) -> float | None:
-    return None if run.started_at is None or row.started_at is None else (row.started_at - run.started_at) / 60
+def _since_start(unit: float) -> Callable[[RunRows, EpisodeRow], float | None]:
+    return lambda run, row: (
+        None if run.started_at is None or row.started_at is None else (row.started_at - run.started_at) / unit
+    )
+
+
+def _unit_of_time(runs: Sequence[RunRows]) -> tuple[str, float]:
+    """Return the largest unit of which the longest run has at least five, and its seconds."""
+    seconds = _since_start(1.0)
+    longest = max((seconds(run, row) or 0.0 for run in runs for row in run.rows), default=0.0)
+    return next(
+        (unit for unit in (("hours", 3600.0), ("minutes", 60.0)) if longest >= 5 * unit[1]),
+        ("seconds", 1.0),
+    )
 
 
 def _pooled(
@@ -97,18 +110,23 @@ def _pooled(
     series = []
     for run in runs:
         known = [(x, row) for row in run.rows if (x := quantity(run, row)) is not None and usable(x)]
-        series.append(FigureSeries(run.name, tuple(_points(bins_of(known, _MOST_POINTS), knows, x_label))))
+        series.append(FigureSeries(run.name, tuple(_points(_bins(known), knows, x_label))))
     left_out = sum(len(run.rows) for run in runs) - sum(
         point.count + point.unknown for each in series for point in each.points
     )
     caption = (
-        f"Each point pools episodes of neighbouring values, at most {_MOST_POINTS} of about equal size to a series; "
-        "there is no other smoothing. Seeds weigh the same, and the bands are 95 % intervals that count seeds."
+        f"A point pools the episodes of one value or, beyond {_MOST_POINTS} values, of neighbouring ones in parts of "
+        "about equal size; there is no other smoothing. Seeds weigh the same, and the bands are 95 % intervals that "
+        "count seeds."
     )
     if left_out:
         caption += f" Left out, without a value or with an episode that counts in no mean: {left_out} episodes."
     y_label = "success" if knows else "mean return"
     return RunFigure(kind, f"{y_label.capitalize()} by {x_label}", env, x_label, y_label, caption, tuple(series), knows)
+
+
+def _bins(known: Sequence[tuple[float, EpisodeRow]]) -> list[Bin]:
+    return bins_of(known, max(3, min(_MOST_POINTS, len(known) // _FEWEST)), apart=_MOST_POINTS)
 
 
 def _points(bins: Sequence[Bin], knows: bool, x_label: str) -> Iterator[FigurePoint]:
@@ -147,13 +165,13 @@ def _faults_by_turn(env: str, runs: Sequence[RunRows]) -> Iterator[RunFigure]:
         last = max(row.turns for run in runs for row in run.rows)
         series = [FigureSeries(run.name, tuple(_by_turn(run.rows, turns_of, words))) for run in runs]
         caption = (
-            "Of the episodes that had a turn of this number, the share in which it was so. "
+            "Of the turns of this number, the share that was so; longer episodes alone have the later ones. "
             "Bands are 95 % intervals that count seeds."
         )
         if last > _MOST_TURNS:
             caption += f" Turns after the {_MOST_TURNS}th are left out; the longest episode has {last}."
         title = f"{words[0].upper()}{words[1:]}, by turn"
-        yield RunFigure(f"{name}-by-turn", title, env, "turn", f"share, {words}", caption, tuple(series))
+        yield RunFigure(f"{name}-by-turn", title, env, "turn", "share of turns", caption, tuple(series), unit="turns")
 
 
 def _by_turn(
@@ -180,7 +198,7 @@ def _calibration(env: str, runs: Sequence[RunRows]) -> RunFigure:
             for row in run.rows
             if row.mean_logprob is not None and row.success is not None
         ]
-        points = tuple(_points(bins_of(known, _MOST_POINTS), True, "probability of a token"))
+        points = tuple(_points(_bins(known), True, "probability of a token"))
         series.append(FigureSeries(run.name, points))
         total = sum(point.count for point in points)
         if total:

@@ -24,6 +24,7 @@ from gem_eval.viewer.columns import as_columns
 from gem_eval.viewer.page_bundle import script, served_page, style
 from gem_eval.viewer.page_files import CONTENT_SECURITY_POLICY, page_files
 from gem_eval.viewer.run_facts import facts_of, run_figures
+from gem_eval.viewer.side_by_side import counted_rows, figure_parts, group_parts
 from gem_eval.viewer.viewed_run import RunReadError, ViewedRun
 
 __all__ = ["serve_runs", "viewer_app"]
@@ -55,6 +56,8 @@ def viewer_app(runs: Sequence[ViewedRun], token: str) -> web.Application:
             web.get(f"/{token}/style.css", _style),
             web.get(f"/{token}/page/{{name}}", _page_file),
             web.get(f"/{token}/runs", view.runs),
+            web.get(f"/{token}/groups", view.groups),
+            web.get(f"/{token}/figures", view.figures),
             web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/rows", view.rows),
             web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/episodes/{{episode:\\d{{1,9}}}}", view.episode),
         ]
@@ -129,6 +132,18 @@ class _RunView:
 
     async def runs(self, request: web.Request) -> web.Response:
         return _json(await asyncio.to_thread(lambda: facts_of([run.folder for run in self._runs])))
+
+    async def groups(self, request: web.Request) -> web.Response:
+        folders = [run.folder for run in self._runs]
+        return _json(await asyncio.to_thread(lambda: group_parts(folders, self._counted())))
+
+    async def figures(self, request: web.Request) -> web.Response:
+        """Answer with the figures of the environment ``?env=…``."""
+        folders, env = [run.folder for run in self._runs], request.query.get("env")
+        return _json(await asyncio.to_thread(lambda: figure_parts(folders, self._counted(), env)))
+
+    def _counted(self) -> list[list[EpisodeRow]]:
+        return [counted_rows(run.rows) for run in self._runs]
 
     async def rows(self, request: web.Request) -> web.Response:
         """Answer with the rows from ``?from=N`` on; from 0 where ``?generation=G`` is not the present one."""

@@ -14,6 +14,16 @@ class ServerSource {
     return answer("runs");
   }
 
+  /** Models by environments over all runs. */
+  groups() {
+    return answer("groups");
+  }
+
+  /** The figures of an environment over all runs. */
+  figures(env) {
+    return answer(`figures?env=${encodeURIComponent(env)}`);
+  }
+
   rows(run, from, generation) {
     return answer(`runs/${run}/rows?from=${from}&generation=${generation}`);
   }
@@ -29,6 +39,15 @@ class EmbeddedSource {
 
   runs() {
     return part("runs");
+  }
+
+  groups() {
+    return part("groups");
+  }
+
+  async figures(env) {
+    this.allFigures ??= part("figures");
+    return (await this.allFigures).filter((figure) => figure.env === env);
   }
 
   rows(run) {
