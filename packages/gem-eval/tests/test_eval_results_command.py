@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 from gem.errors import GemError
 from gem_cli.main import cli
 from gem_eval.cli.episode_files import write_csv, write_parquet
-from gem_eval.cli.run_table import mean_text, one_line, share_text
+from gem_eval.cli.figure_text import mean_text, one_line, share_text
 from gem_eval.runs import Prices, RunConfig, RunFolder
 from gem_eval.statistics import Estimate
 from gem_rollout.trajectory import Trajectory

@@ -103,7 +103,7 @@ def _print(runs: Sequence[RunFolder]) -> None:
 
 
 def _print_by(run: RunFolder, by: str) -> None:
-    from gem_eval.cli.run_table import mean_text, one_line, share_text
+    from gem_eval.cli.figure_text import mean_text, one_line, share_text
     from gem_eval.statistics.estimates import estimate_mean, estimate_share
     from gem_eval.statistics.run_summary import by_seed
     from gem_rollout.trajectory.outcome import counted_text

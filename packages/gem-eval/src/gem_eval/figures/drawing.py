@@ -14,7 +14,7 @@ from gem_cli.terminal_text import printable
 from gem_eval.figures.figure import FigurePoint, FigureSeries, RunFigure
 from gem_eval.figures.ticks import ticks
 
-__all__ = ["drawn", "to_svg"]
+__all__ = ["drawn", "print_style", "to_svg"]
 
 Node = tuple[str, dict[str, str], list[Any]]
 """Tag, attributes, and children, which are nodes or text."""
@@ -47,17 +47,27 @@ def drawn(figure: RunFigure) -> Node:
     return ("svg", attributes, children)
 
 
-def to_svg(figure: RunFigure) -> str:
-    """Return the figure as an SVG file, in the colours of print."""
-    tag, attributes, children = drawn(figure)
-    _, _, width, height = attributes["viewBox"].split()
-    style = _STYLE + "".join(
+def print_style() -> str:
+    """Return the style sheet of a figure in the colours of print."""
+    return _STYLE + "".join(
         f".s{number} .line, .s{number} .bar {{ stroke: {colour} }}\n"
         f".s{number} .dot, .s{number} .band {{ fill: {colour} }}\n"
         for number, colour in enumerate(_COLOURS)
     )
+
+
+def to_svg(figure: RunFigure, *, alone: bool = True) -> str:
+    """Return the figure as an SVG file, in the colours of print.
+
+    Args:
+        figure: what to draw.
+        alone: whether the file has the style sheet, or the page that it becomes a part of.
+    """
+    tag, attributes, children = drawn(figure)
+    _, _, width, height = attributes["viewBox"].split()
     root = Xml.Element(tag, {**attributes, "xmlns": "http://www.w3.org/2000/svg", "width": width, "height": height})
-    Xml.SubElement(root, "style").text = style
+    if alone:
+        Xml.SubElement(root, "style").text = print_style()
     Xml.SubElement(root, "rect", {"width": width, "height": height, "fill": "#fff"})
     for child in children:
         _append(root, child)

@@ -212,7 +212,7 @@ function environmentTable(figures) {
     ...answers.map((name) => answersOf(item)[name]?.map(whole).join(" of ") ?? "–"),
     ...(serving ? [percent(item.cache?.rate ?? null), duration(item.first_token?.p50 ?? null)] : []),
   ]);
-  return el("table", { class: "by-environment" },
+  return el("table", { class: "by-environment", "aria-label": "Results by environment" },
     el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))),
     el("tbody", {}, rows.map(([name, ...cells]) => el("tr", {}, el("th", { scope: "row" }, visible(name)), cells.map((text) => el("td", {}, text))))));
 }

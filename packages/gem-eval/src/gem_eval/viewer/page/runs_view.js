@@ -91,7 +91,7 @@ export class RunsView {
       el("tr", { class: "group" }, el("th", { scope: "rowgroup" }, visible(plain(name, 80))), mean ? meanCells(mean) : el("td", { colspan: heads.length - 1 })),
       cells.filter(isMember).map(({ setup, item }) => cellRow(this.by === "environment" ? nameOf(setup) : this.by === "model" ? item.env : `${setup.model}, ${item.env}`, item, this.addressOf(setup, item.env))),
     ]);
-    return el("table", { class: "by-environment" },
+    return el("table", { class: "by-environment", "aria-label": `Results by ${GROUPS[this.by]}` },
       el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col" }, text || GROUPS[this.by])))),
       el("tbody", {}, body));
   }

@@ -80,7 +80,8 @@ export class VirtualTable {
     const top = this.body.getBoundingClientRect().top;
     const height = this.rowHeight();
     const first = Math.max(0, Math.floor(-top / height) - OVERSCAN);
-    const last = Math.min(this.order.length, Math.ceil((window.innerHeight - top) / height) + OVERSCAN);
+    // A few rows are always there: a table that begins below the window is not empty.
+    const last = Math.min(this.order.length, Math.max(first, Math.ceil((window.innerHeight - top) / height)) + OVERSCAN);
     const focused = document.activeElement?.closest?.(".row");
     for (const [index, row] of this.drawn) {
       if ((index < first || index >= last) && row !== focused) {
