@@ -55,7 +55,7 @@ def told(
     """Let an evaluation of 40 episodes go on for 10 minutes, half of it played before it was resumed."""
     screen, clock = StringIO(), Clock()
     console = Console(file=screen, force_terminal=True, width=200, no_color=True)
-    with Progress(TextColumn("{task.fields[note]}"), console=console, disable=not terminal) as bar:
+    with Progress(TextColumn("{task.fields[below]}", markup=False), console=console, disable=not terminal) as bar:
         narrator = EvaluationNarrator(bar, clock, lambda: NOON)
         current = EvaluationProgress(tmp_path, total=40, finished=20)
         narrator(current)

@@ -133,8 +133,10 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
             err=True,
         )
     if last.failed:
-        share = "every episode" if all_failed else f"{last.failed} episodes"
-        click.secho(f"Warning: {share} failed and counts in no mean. The first of each kind:", fg="yellow", err=True)
+        several = last.failed > 1
+        share = "every episode" if all_failed else f"{last.failed} episode{'s' * several}"
+        verb = "count" if several and not all_failed else "counts"
+        click.secho(f"Warning: {share} failed and {verb} in no mean. The first of each kind:", fg="yellow", err=True)
         if all_failed and last.failed < last.total and folder is not None:
             click.echo(f"  Gave up after {last.failed} of {last.total} episodes (--give-up-after).", err=True)
         for kind, count in last.failures.most_common(_SHOWN_ERRORS):

@@ -49,7 +49,7 @@ class EvaluationNarrator:
         """What was told last; None before the first call."""
         self._bar = bar
         self._clock, self._now = clock, now
-        self._task = bar.add_task("episodes", total=None, note="")
+        self._task = bar.add_task("episodes", total=None, note="", below="")
         self._began: tuple[float, int] | None = None
         self._spoke_at = clock()
         self._told: set[str] = set()
@@ -65,9 +65,7 @@ class EvaluationNarrator:
         line = printable(", ".join(part for part in (current.line(), "" if current.paused else pace) if part))
         self._tell_failures(current)
         if not self._bar.disable:
-            from rich.markup import escape
-
-            self._bar.update(self._task, total=current.total, completed=done, note=escape(line))
+            self._bar.update(self._task, total=current.total, completed=done, below=line)
         elif not self._told.issuperset(current.waiting):
             self._told.update(current.waiting)
             self._say(f"{done} of {current.total} episodes; {current.waiting_line()}")
