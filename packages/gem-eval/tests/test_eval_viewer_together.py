@@ -119,3 +119,17 @@ def test_names_of_models_and_environments_stay_text(
     assert page.evaluate("document.querySelectorAll('.overview img, .overview script').length") == 0
     (first, *_) = figures_of_runs([RunRows(hostile, RunFolder(tmp_path / "run").rows(), 1.0)])
     assert "<img" not in to_svg(first)
+
+
+def test_a_large_run_comes_in_parts(make_run: MakeRun, view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows come in several answers, its figures after them, and the page then says what it would of a small one."""
+    monkeypatch.setattr("gem_eval.viewer.server._MOST_ROWS", 5)
+    monkeypatch.setattr("gem_eval.viewer.server._ROWS_WITH_FIGURES", 3)
+    run = make_run("one", env=ENVS, episodes=7, failures=1)
+    page = view(run)
+    page.wait_for("document.querySelector('.result').textContent === '14 episodes'")
+    counted = summarize_run(run.rows()).together.counted
+    page.wait_for(f"document.querySelector('.figures').textContent.includes('{counted}; environments weigh the same')")
+    assert len(page.texts(".rows .row")) == 14
+    assert len(page.texts(".by-environment tbody tr")) == 2
+    page.wait_for("document.querySelector('.live').hidden")

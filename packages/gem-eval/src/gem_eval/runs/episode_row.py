@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2s
+from operator import attrgetter
 from typing import Any
 
 from gem.text import action_text, spoken_text
@@ -151,22 +152,26 @@ class EpisodeRow:
         return self.failure is None or self.failure["source"] == "agent"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-serialisable dict, as ``index.jsonl`` holds it."""
+        """Return a JSON-serialisable dict."""
         record = {name: getattr(self, name) for name in _NAMES}
         return {("return" if name == "episode_return" else name): value for name, value in record.items()}
 
+    def to_values(self) -> list[Any]:
+        """Return the version of the fields and their values in order, as ``index.jsonl`` holds them."""
+        return [_VERSION, *_values_of(self)]
+
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> EpisodeRow:
-        """Undo :meth:`to_dict`.
+    def from_values(cls, values: list[Any]) -> EpisodeRow:
+        """Undo :meth:`to_values`.
 
         Raises:
-            TypeError: if a field is missing or unknown, as in an index of another version.
+            TypeError: if they are those of other fields, as in an index of another version.
         """
-        values = dict(record)
-        if len(values) < len(_NAMES):  # those that have defaults, too
-            raise TypeError(f"a row has {len(_NAMES)} fields, got {len(values)}")
-        value = values.pop("return", None)
-        return cls(episode_return=float("nan") if value is None else value, **values)
+        if type(values) is not list or len(values) != len(_NAMES) + 1 or values[0] != _VERSION:
+            raise TypeError("a row of the index of another version")
+        if values[_RETURN] is None:
+            values[_RETURN] = math.nan
+        return cls(*values[1:])
 
     @classmethod
     def of_trajectory(
@@ -290,6 +295,9 @@ class EpisodeRow:
 
 
 _NAMES = tuple(item.name for item in fields(EpisodeRow))
+_values_of = attrgetter(*_NAMES)
+_VERSION = blake2s(",".join(_NAMES).encode(), digest_size=4).hexdigest()
+_RETURN = 1 + _NAMES.index("episode_return")
 
 
 def settle(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:

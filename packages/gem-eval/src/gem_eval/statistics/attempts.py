@@ -78,6 +78,8 @@ def attempt_bounds(
         k: at least 1.
         of_group: :func:`pass_at_k` or :func:`pass_all_k`.
     """
+    if not any(unknown.values()):
+        return None
     groups = successes.keys() | unknown.keys()
     counts = [(len(successes.get(name, ())), sum(successes.get(name, ())), unknown.get(name, 0)) for name in groups]
     whole = [(known + open_, solved, open_) for known, solved, open_ in counts if known + open_ >= k]
@@ -92,7 +94,9 @@ def _estimate(successes: Mapping[Any, Sequence[bool]], k: int, of_group: Any, co
     integer("k", k, minimum=1)
     groups = {name: group for name, group in successes.items() if len(group)}
     whole = {name: group for name, group in groups.items() if len(group) >= k}
-    values = {name: (of_group(len(group), sum(map(bool, group)), k),) for name, group in whole.items()}
+    counts = {name: (len(group), sum(map(bool, group))) for name, group in whole.items()}
+    known = {count: (of_group(*count, k),) for count in set(counts.values())}
+    values = {name: known[count] for name, count in counts.items()}
     estimate = estimate_share(values, confidence)
     if estimate is None:
         return None

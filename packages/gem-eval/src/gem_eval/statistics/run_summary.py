@@ -278,9 +278,9 @@ def by_seed(rows: Iterable[EpisodeRow], value: Callable[[EpisodeRow], float | No
     """Return seed → values of its episodes, without those that count in no mean or whose value is not usable."""
     groups: dict[int, list[float]] = defaultdict(list)
     for row in rows:
-        if row.counts:
+        if row.failure is None or row.counts:
             number = value(row)
-            if number is not None and usable(number):
+            if number is not None and -_LARGEST < number < _LARGEST:
                 groups[row.seed].append(float(number))
     return dict(groups)
 
@@ -373,7 +373,7 @@ def _powers_of_two(largest: int) -> list[int]:
 
 
 def _distribution(values: Iterable[float | None]) -> Distribution | None:
-    known = [float(value) for value in values if value is not None and usable(value)]
+    known = [float(value) for value in values if value is not None and -_LARGEST < value < _LARGEST]
     if not known:
         return None
     # The smallest value that at least this share of the episodes does not exceed, so that it is one that occurred.

@@ -14,6 +14,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from threading import Lock
 from typing import Any
 
 import orjson
@@ -42,6 +43,12 @@ _HEADERS = {
     "X-Frame-Options": "DENY",
 }
 
+_MOST_ROWS = 40_000
+"""Rows of one answer."""
+
+_ROWS_WITH_FIGURES = 20_000
+"""Rows that are sent with the figures of their run; of more, the page asks for the figures once it shows the rows."""
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -59,6 +66,7 @@ def viewer_app(runs: Sequence[ViewedRun], token: str) -> web.Application:
             web.get(f"/{token}/groups", view.groups),
             web.get(f"/{token}/figures", view.figures),
             web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/rows", view.rows),
+            web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/summary", view.summary),
             web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/episodes/{{episode:\\d{{1,9}}}}", view.episode),
         ]
     )
@@ -154,6 +162,10 @@ class _RunView:
             return web.Response(body=packed, content_type="application/json", headers={"Content-Encoding": "gzip"})
         return web.Response(body=gzip.decompress(packed), content_type="application/json")
 
+    async def summary(self, request: web.Request) -> web.Response:
+        """Answer with the figures of a run that are too many to come with its rows."""
+        return _json(await asyncio.to_thread(self._tables[self._run(request)].figures))
+
     async def episode(self, request: web.Request) -> web.Response:
         run = self._run(request)
         record = await asyncio.to_thread(run.record, int(request.match_info["episode"]))
@@ -173,9 +185,13 @@ class _PackedRows:
         self._run = run
         self._kept: tuple[Any, bytes] = (None, b"")
         self._figures: tuple[Any, dict[str, Any]] = (None, {})
+        self._lock = Lock()
 
     def packed(self, start: int, generation: int) -> bytes:
-        """Return the rows from a number on; all of them, if the caller's generation is not the present one."""
+        """Return the rows from a number on, or from the first if the caller's generation is not the present one.
+
+        There are at most so many that a page need not wait long; ``total`` says how many the run has.
+        """
         run = self._run
         run.refresh()
         if generation != run.generation:
@@ -186,19 +202,22 @@ class _PackedRows:
             answer = {
                 "generation": run.generation,
                 "from": start,
+                "total": len(run.rows),
                 "live": live,
-                **self._figures_of(run.rows),
-                **as_columns(run.rows[start:]),
+                **({} if len(run.rows) > _ROWS_WITH_FIGURES else self.figures()),
+                **as_columns(run.rows[start : start + _MOST_ROWS]),
             }
             self._kept = question, gzip.compress(_encoded(answer), 1)
         return self._kept[1]
 
-    def _figures_of(self, rows: list[EpisodeRow]) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         """Return the figures of the run, which are reckoned anew when it has gained rows and not each second."""
+        rows = self._run.rows
         state = (self._run.generation, len(rows))
-        if self._figures[0] != state:
-            self._figures = state, run_figures(rows)
-        return self._figures[1]
+        with self._lock:
+            if self._figures[0] != state:
+                self._figures = state, run_figures(rows)
+            return self._figures[1]
 
 
 def _natural(request: web.Request, name: str) -> int:

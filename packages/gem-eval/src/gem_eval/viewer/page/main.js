@@ -47,7 +47,9 @@ async function start() {
   window.addEventListener("hashchange", route);
   document.addEventListener("keydown", onKey);
   route();
+  for (const run of runs) run.onFigures = () => figuresCame(run);
   document.documentElement.dataset.ready = "true";
+  for (const run of runs) await readRest(run);
   if (source.grows) setTimeout(poll, LIVE_INTERVAL);
 }
 
@@ -248,6 +250,21 @@ async function poll() {
     route();
   }
   setTimeout(poll, isLive ? LIVE_INTERVAL : IDLE_INTERVAL);
+}
+
+/** Read the rows of a large run that did not come with the first answer. */
+async function readRest(run) {
+  while (run.isPartial() && (await run.refresh().catch(() => false))) {
+    if (shown?.table && !run.isPartial()) refreshTable();
+    else if (shown instanceof Overview) shown.drawLive();
+  }
+}
+
+function figuresCame(run) {
+  if (shown instanceof Overview && shown.run === run) {
+    shown.drawFigures();
+    shown.drawLive();
+  } else if (shown instanceof FiguresView) route();
 }
 
 /** Draw the table anew without taking the focus from a row. */

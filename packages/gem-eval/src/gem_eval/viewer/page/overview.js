@@ -58,7 +58,8 @@ export class Overview {
     const counted = JSON.stringify([filter, this.run.generation, this.run.count]);
     if (this.counted === counted) return;
     this.counted = counted;
-    this.drawFigures(rows);
+    this.rows = rows;
+    this.drawFigures();
     this.bar.update(this.run, filter, rows.length, this.run.latest.size);
     // Plots come after the table, which is what one waits for.
     cancelAnimationFrame(this.plotTimer);
@@ -104,8 +105,17 @@ export class Overview {
 
   drawLive() {
     const { live } = this.run;
-    this.live.hidden = !live;
-    if (!live) return;
+    const isPartial = this.run.isPartial();
+    this.live.hidden = !live && !isPartial && !this.run.asking;
+    if (isPartial) {
+      const { count: read, total } = this.run;
+      setContent(this.live, el("span", { class: "pulse", "aria-hidden": "true" }), el("span", {}, `Reading: ${whole(read)} of ${whole(total)} episodes so far; what stands here is of these`));
+      return;
+    }
+    if (!live) {
+      if (this.run.asking) setContent(this.live, el("span", { class: "pulse", "aria-hidden": "true" }), "The figures of each environment, with their intervals, are being reckoned");
+      return;
+    }
     const done = this.run.latest.size;
     const total = typeof live.total === "number" ? live.total : null;
     const running = Array.isArray(live.running) ? live.running : [];
@@ -119,8 +129,8 @@ export class Overview {
     );
   }
 
-  drawFigures(rows) {
-    const { run } = this;
+  drawFigures() {
+    const { run, rows } = this;
     const scored = rows.filter((row) => run.counts(row));
     const column = (name) => scored.map((row) => run[name][row]);
     const verdicts = known(rows.map((row) => run.success[row]));

@@ -28,6 +28,11 @@ class ServerSource {
     return answer(`runs/${run}/rows?from=${from}&generation=${generation}`);
   }
 
+  /** The figures of a run whose rows came without them. */
+  summary(run) {
+    return answer(`runs/${run}/summary`);
+  }
+
   episode(run, number) {
     return answer(`runs/${run}/episodes/${number}`);
   }

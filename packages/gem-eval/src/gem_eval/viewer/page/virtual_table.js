@@ -160,11 +160,12 @@ export class VirtualTable {
 
 /** Sort rows by a column; unknown values come last in either direction. */
 export function sorted(rows, column, down) {
-  const values = new Map(rows.map((row) => [row, column.value(row)]));
+  const values = [];
+  for (const row of rows) values[row] = column.value(row);
   const sign = down ? -1 : 1;
   return [...rows].sort((one, other) => {
-    const a = values.get(one);
-    const b = values.get(other);
+    const a = values[one];
+    const b = values[other];
     if (a === null || b === null) return (a === null) - (b === null) || one - other;
     if (a < b) return -sign;
     if (a > b) return sign;
