@@ -201,3 +201,20 @@ def test_the_agreement_of_rewards_is_that_of_their_calibration(make_trajectory: 
     assert pair.result.labelled == 6
     assert pair.result.agreement == pytest.approx(4 / 6)
     assert pair.result.kappa == pytest.approx((4 / 6 - 4 / 9) / (1 - 4 / 9))
+
+
+def test_runs_stand_against_what_they_cost(make_trajectory: MakeTrajectory) -> None:
+    """A point a run, with its share and the mean price, else the mean tokens, of its episodes."""
+    rows = rows_of(make_trajectory, 12)
+    dear = [replace(row, cost=2.0 + row.seed % 2, outcome="succeeded") for row in rows]
+    cheap = [replace(row, cost=0.5) for row in rows]
+    figure = by_kind(RunRows("dear", dear), RunRows("cheap", cheap))["score-against-effort"]
+    points = [point for series in figure.series for point in series.points]
+    assert figure.x_label == "mean cost of an episode"
+    assert [point.x for point in points] == [2.5, 0.5]
+    estimate = summarize_run(cheap).environments[0].success
+    assert estimate is not None
+    assert [point.y for point in points] == [1.0, estimate.value]
+    unpriced = by_kind(RunRows("dear", dear), RunRows("free", rows))["score-against-effort"]
+    assert unpriced.x_label == "mean sampled tokens of an episode"
+    assert "score-against-effort" not in by_kind(RunRows("alone", dear))

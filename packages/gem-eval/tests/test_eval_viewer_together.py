@@ -13,6 +13,7 @@ from gem_eval.figures.drawing import to_svg
 from gem_eval.figures.of_runs import RunRows, figures_of_runs
 from gem_eval.runs import RunConfig, RunFolder
 from gem_eval.statistics import summarize_run
+from gem_eval.viewer.conversation_search import rows_that_say
 from gem_eval.viewer.export import export_page
 from gem_eval.viewer.side_by_side import figure_parts, group_parts
 from gem_rollout.trajectory import Trajectory
@@ -133,3 +134,33 @@ def test_a_large_run_comes_in_parts(make_run: MakeRun, view: View, monkeypatch: 
     assert len(page.texts(".rows .row")) == 14
     assert len(page.texts(".by-environment tbody tr")) == 2
     page.wait_for("document.querySelector('.live').hidden")
+
+
+def test_conversations_are_searched(
+    make_trajectory: Callable[..., Trajectory], make_config: Callable[..., RunConfig], view: View, tmp_path: Path
+) -> None:
+    """All words, wherever they stand in a record, as JSON escapes them; what was found can be filtered further."""
+    with RunFolder.create(tmp_path / "run", make_config(episodes=6)) as folder:
+        for seed in range(6):
+            episode = make_trajectory(seed=seed, turns=2)
+            episode.transitions[0].action = f'Grüße "an" <b>{seed % 3}</b>\nalle'
+            folder.append(episode)
+    run = RunFolder(tmp_path / "run")
+    found = {
+        "GRÜSSE": [],
+        "grüße <b>1</b>": [1, 4],
+        '"<b>1</b>\nalle"': [1, 4],
+        'an" <b>2': [2, 5],
+        "(.*)": [],
+        "": [],
+    }
+    for text, expected in found.items():
+        assert rows_that_say(run, run.rows(), text) == expected, text
+    page = view(run)
+    page.evaluate("document.querySelector('[aria-label=\"Search conversations\"]').focus()")
+    page.call("Input.insertText", text="<b>1</b>")
+    page.press("Enter")
+    page.wait_for("document.querySelector('.result').textContent === '2 of 6 episodes'")
+    assert page.texts(".rows .row > :nth-child(2)") == ["1", "4"]
+    page.evaluate("location.hash = '#/0?said=%3Cb%3E1%3C%2Fb%3E&seed=4'")
+    page.wait_for("document.querySelector('.result').textContent === '1 of 6 episodes'")

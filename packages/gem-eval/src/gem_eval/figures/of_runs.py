@@ -6,7 +6,7 @@ A series is a run, and a figure is of one environment, since a mean over several
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,20 +62,49 @@ def _figures_of_environment(env: str, runs: Sequence[RunRows]) -> Iterator[RunFi
     knows = any(row.success is not None for run in runs for row in run.rows)
     score = "success" if knows else "mean return"
     if any(row.update is not None for run in runs for row in run.rows):
-        yield _pooled(env, runs, "learning-curve", "training step", lambda run, row: row.update, knows)
+        yield _pooled(env, runs, "learning-curve", "over training", "training step", lambda run, row: row.update, knows)
     elif any(run.started_at is not None for run in runs):
         name, seconds = _unit_of_time(runs)
-        yield _pooled(env, runs, "over-time", f"{name} since the run began", _since_start(seconds), knows)
+        label = f"{name} since the run began"
+        yield _pooled(env, runs, "over-time", "over time", label, _since_start(seconds), knows)
     quantities: dict[str, tuple[str, Callable[[EpisodeRow], float | None]]] = {
         "turns": ("turns of the episode", lambda row: row.turns),
         "tokens": ("sampled tokens of the episode", lambda row: row.completion_tokens),
         "cost": ("cost of the episode", lambda row: row.cost),
     }
     for name, (label, quantity) in quantities.items():
-        yield _pooled(env, runs, f"{score.split()[-1]}-by-{name}", label, _of_row(quantity), knows)
+        yield _pooled(env, runs, f"{score.split()[-1]}-by-{name}", f"by {name}", label, _of_row(quantity), knows)
+    if len(runs) > 1:
+        yield from _scores_against_effort(env, runs, knows, quantities)
     yield from _faults_by_turn(env, runs)
     if knows:
         yield _calibration(env, runs)
+
+
+def _scores_against_effort(
+    env: str,
+    runs: Sequence[RunRows],
+    knows: bool,
+    quantities: Mapping[str, tuple[str, Callable[[EpisodeRow], float | None]]],
+) -> Iterator[RunFigure]:
+    """Yield the score of each run against the mean price of its episodes, or their mean tokens or turns."""
+    known = {
+        name: [[x for row in run.rows if (x := quantity(row)) is not None and usable(x)] for run in runs]
+        for name, (_, quantity) in quantities.items()
+    }
+    name = next((name for name in ("cost", "tokens", "turns") if all(known[name])), None)
+    if name is None:
+        return
+    label = f"mean {quantities[name][0].replace(' of the episode', '')} of an episode"
+    series = [
+        FigureSeries(run.name, tuple(_points([Bin(x, x, x, tuple(run.rows))], knows, label)))
+        for run, values in zip(runs, known[name], strict=True)
+        for x in [math.fsum(values) / len(values)]
+    ]
+    y_label = "success" if knows else "mean return"
+    caption = f"A point is a run: its {y_label} with its 95 % interval, which counts seeds, and its {label}."
+    title = f"{y_label.capitalize()} against {name}, run by run"
+    yield RunFigure("score-against-effort", title, env, label, y_label, caption, tuple(series), knows, joined=False)
 
 
 def _of_row(quantity: Callable[[EpisodeRow], float | None]) -> Callable[[RunRows, EpisodeRow], float | None]:
@@ -102,6 +131,7 @@ def _pooled(
     env: str,
     runs: Sequence[RunRows],
     kind: str,
+    against: str,
     x_label: str,
     quantity: Callable[[RunRows, EpisodeRow], float | None],
     knows: bool,
@@ -122,7 +152,7 @@ def _pooled(
     if left_out:
         caption += f" Left out, without a value or with an episode that counts in no mean: {left_out} episodes."
     y_label = "success" if knows else "mean return"
-    return RunFigure(kind, f"{y_label.capitalize()} by {x_label}", env, x_label, y_label, caption, tuple(series), knows)
+    return RunFigure(kind, f"{y_label.capitalize()} {against}", env, x_label, y_label, caption, tuple(series), knows)
 
 
 def _bins(known: Sequence[tuple[float, EpisodeRow]]) -> list[Bin]:

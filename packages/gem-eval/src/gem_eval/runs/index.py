@@ -116,7 +116,7 @@ def _row_of(line: bytes) -> EpisodeRow:
         ValueError, TypeError: if it holds none of this version.
     """
     values = parse_fast(line)
-    if len(values) > _SEED and type(values[_SEED]) is float:  # a seed above 64 bits
+    if type(values) is list and len(values) > _SEED and type(values[_SEED]) is float:  # a seed above 64 bits
         values = json.loads(line)
     return EpisodeRow.from_values(values)
 

@@ -22,6 +22,7 @@ from aiohttp import web
 
 from gem_eval.runs import EpisodeRow
 from gem_eval.viewer.columns import as_columns
+from gem_eval.viewer.conversation_search import rows_that_say
 from gem_eval.viewer.page_bundle import script, served_page, style
 from gem_eval.viewer.page_files import CONTENT_SECURITY_POLICY, page_files
 from gem_eval.viewer.run_facts import facts_of, run_figures
@@ -67,6 +68,7 @@ def viewer_app(runs: Sequence[ViewedRun], token: str) -> web.Application:
             web.get(f"/{token}/figures", view.figures),
             web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/rows", view.rows),
             web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/summary", view.summary),
+            web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/search", view.search),
             web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/episodes/{{episode:\\d{{1,9}}}}", view.episode),
         ]
     )
@@ -165,6 +167,11 @@ class _RunView:
     async def summary(self, request: web.Request) -> web.Response:
         """Answer with the figures of a run that are too many to come with its rows."""
         return _json(await asyncio.to_thread(self._tables[self._run(request)].figures))
+
+    async def search(self, request: web.Request) -> web.Response:
+        """Answer with the numbers of the rows whose record says ``?text=…``."""
+        run, text = self._run(request), request.query.get("text", "")
+        return _json(await asyncio.to_thread(lambda: rows_that_say(run.folder, run.rows, text)))
 
     async def episode(self, request: web.Request) -> web.Response:
         run = self._run(request)

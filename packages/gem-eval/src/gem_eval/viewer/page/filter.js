@@ -67,7 +67,7 @@ export function formatRange(low, high, open = false) {
 /** The filter that stands in the parameters of an address. */
 export function filterFrom(parameters) {
   const filter = {};
-  for (const name of ["text", "seed", ...CHOICE_NAMES, ...Object.keys(RANGES)]) {
+  for (const name of ["text", "said", "seed", ...CHOICE_NAMES, ...Object.keys(RANGES)]) {
     const value = parameters.get(name);
     if (value) filter[name] = value;
   }
@@ -88,6 +88,10 @@ function rangeTest(run, quantity, { low, high, open }) {
 
 /** The test of a condition; null for a name that is none. */
 function conditionTest(run, name, value) {
+  if (name === "said") {
+    const rows = run.rowsThatSay(value);
+    return (row) => rows !== null && rows.has(row);
+  }
   if (name === "seed") return value.includes("..") ? rangeTest(run, (_, row) => Number(run.seed[row]), parseRange(value)) : (row) => String(run.seed[row]) === value;
   if (Object.hasOwn(CHOICES, name)) return (row) => CHOICES[name](run, row) === value;
   return Object.hasOwn(RANGES, name) ? rangeTest(run, RANGES[name], parseRange(value)) : null;

@@ -47,7 +47,10 @@ async function start() {
   window.addEventListener("hashchange", route);
   document.addEventListener("keydown", onKey);
   route();
-  for (const run of runs) run.onFigures = () => figuresCame(run);
+  for (const run of runs) {
+    run.onFigures = () => figuresCame(run);
+    run.onSearched = () => shown instanceof Overview && shown.run === run && shown.searched();
+  }
   document.documentElement.dataset.ready = "true";
   for (const run of runs) await readRest(run);
   if (source.grows) setTimeout(poll, LIVE_INTERVAL);

@@ -66,6 +66,12 @@ export class Overview {
     this.plotTimer = requestAnimationFrame(() => this.drawPlots());
   }
 
+  /** Draw anew what a search of the conversations has found. */
+  searched() {
+    this.counted = null;
+    this.show(this.filter, this.sort);
+  }
+
   drawPlots() {
     const focused = [...this.plots.querySelectorAll("[tabindex]")].indexOf(document.activeElement);
     setContent(this.plots, this.run.count ? plots(this.run, this.filter, this.actions.onFilter) : null, this.tip);
@@ -280,10 +286,10 @@ function tableColumns(run) {
     some(run.cache_prompt_tokens) ? numeric("cache_hit_rate", "Cached", "minmax(3.6rem, 0.8fr)", 3, percent) : null,
     some(run.first_token_p50) ? numeric("first_token_p50", "First token", "minmax(4rem, 0.8fr)", 3, duration) : null,
     numeric("seconds", "Time", "minmax(3.8rem, 0.8fr)", 2, duration),
-    some(run.malformed) ? numeric("malformed", "Malformed", "minmax(4rem, 0.8fr)", 3, whole) : null,
+    some(run.malformed) ? numeric("malformed", "Malformed", "minmax(5.2rem, 0.8fr)", 3, whole) : null,
     some(run.cut) ? numeric("cut", "Cut off", "minmax(3.6rem, 0.8fr)", 3, whole) : null,
     some(run.empty) ? numeric("empty", "Empty", "minmax(3.4rem, 0.8fr)", 3, whole) : null,
-    some(run.cost) ? numeric("cost", "Cost", "minmax(4rem, 0.8fr)", 3, money) : null,
+    some(run.cost) ? numeric("cost", "Cost", "minmax(5rem, 0.8fr)", 3, money) : null,
     ...[...run.scores].map(([name, values]) => numeric(`score ${name}`, plain(name, 20), "minmax(4rem, 0.8fr)", 3, number, values)),
     {
       key: "stop",

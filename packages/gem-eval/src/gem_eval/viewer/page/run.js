@@ -33,6 +33,9 @@ export class Run {
     /** Is called when the figures have come, or have changed. */
     this.onFigures = null;
     this.asking = false;
+    /** Is called when conversations have been searched. */
+    this.onSearched = null;
+    this.said = null;
     /** The rows whose conversation the source has; null for all. */
     this.held = null;
     this.clear();
@@ -53,6 +56,29 @@ export class Run {
     if (batch.from === this.count && batch.count) this.append(batch);
     if (!batch.figures && batch.count && !this.isPartial()) this.askForFigures();
     return anew || batch.count > 0;
+  }
+
+  /** Whether the source can look into conversations. */
+  canSearch() {
+    return this.source.search !== undefined;
+  }
+
+  /**
+   * The rows whose conversations say a text; null while they are being looked for.
+   * @param {string} text
+   */
+  rowsThatSay(text) {
+    if (this.said?.text !== text || this.said.count !== this.count) {
+      const asked = (this.said = { text, count: this.count, rows: null });
+      this.source.search?.(this.number, text).then(
+        (rows) => {
+          asked.rows = new Set(rows);
+          if (this.said === asked) this.onSearched?.();
+        },
+        () => (asked.rows = new Set()),
+      );
+    }
+    return this.said.rows;
   }
 
   /** Whether the source has rows that were not read yet: those of a large run come in several answers. */

@@ -28,6 +28,11 @@ class ServerSource {
     return answer(`runs/${run}/rows?from=${from}&generation=${generation}`);
   }
 
+  /** The numbers of the rows whose conversations say a text. */
+  search(run, text) {
+    return answer(`runs/${run}/search?text=${encodeURIComponent(text)}`);
+  }
+
   /** The figures of a run whose rows came without them. */
   summary(run) {
     return answer(`runs/${run}/summary`);
