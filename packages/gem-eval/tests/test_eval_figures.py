@@ -126,6 +126,8 @@ def test_confidence_is_the_geometric_mean_of_the_probabilities(make_trajectory: 
     episode = make_trajectory(seed=1, turns=2)
     logprobs = [value for turn in episode.transitions for value in turn.logprobs or ()]
     assert EpisodeRow.of_trajectory(episode).mean_logprob == pytest.approx(sum(logprobs) / len(logprobs))
+    episode.transitions[0].logprobs = 7  # type: ignore[assignment]
+    assert EpisodeRow.of_trajectory(episode).mean_logprob is None
     for odd in (-math.inf, math.nan, None):
         episode.transitions[0].logprobs = [odd, *logprobs]  # type: ignore[list-item]
         assert EpisodeRow.of_trajectory(episode).mean_logprob is None

@@ -82,6 +82,7 @@ def test_figures_of_the_page_are_those_for_papers(make_run: MakeRun, view: View,
     assert int.from_bytes(wanted["png"].read_bytes()[16:20], "big") == 3 * 520
 
 
+@pytest.mark.nightly
 def test_an_exported_page_has_figures_and_groups_of_the_whole_runs(
     make_run: MakeRun, chromium: Chromium, tmp_path: Path
 ) -> None:
@@ -102,6 +103,7 @@ def test_an_exported_page_has_figures_and_groups_of_the_whole_runs(
     page.close()
 
 
+@pytest.mark.nightly
 def test_names_of_models_and_environments_stay_text(
     make_config: Callable[..., RunConfig], make_trajectory: Callable[..., Trajectory], view: View, tmp_path: Path
 ) -> None:
@@ -122,6 +124,7 @@ def test_names_of_models_and_environments_stay_text(
     assert "<img" not in to_svg(first)
 
 
+@pytest.mark.nightly
 def test_a_large_run_comes_in_parts(make_run: MakeRun, view: View, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows come in several answers, its figures after them, and the page then says what it would of a small one."""
     monkeypatch.setattr("gem_eval.viewer.server._MOST_ROWS", 5)
@@ -136,6 +139,7 @@ def test_a_large_run_comes_in_parts(make_run: MakeRun, view: View, monkeypatch: 
     page.wait_for("document.querySelector('.live').hidden")
 
 
+@pytest.mark.nightly
 def test_conversations_are_searched(
     make_trajectory: Callable[..., Trajectory], make_config: Callable[..., RunConfig], view: View, tmp_path: Path
 ) -> None:

@@ -325,7 +325,8 @@ def _mean_logprob(turns: Sequence[Mapping[str, Any]]) -> float | None:
     known = [turn["logprobs"] for turn in turns if turn.get("logprobs")]
     total, count = 0.0, 0
     for logprobs in known:
-        if not all(type(one) is float for one in logprobs):  # records have text for infinities
+        # Records have text for infinities, and may come from anywhere.
+        if not isinstance(logprobs, (list, tuple)) or not all(type(one) is float for one in logprobs):
             return None
         total += sum(logprobs)
         count += len(logprobs)

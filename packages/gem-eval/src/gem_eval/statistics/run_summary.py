@@ -20,7 +20,7 @@ from gem_eval.statistics.attempts import (
     pass_at_k,
 )
 from gem_eval.statistics.estimates import CONFIDENCE, Estimate, estimate_mean, estimate_share
-from gem_rollout.trajectory.outcome import bounds_text, counted_text, success_bounds, unknown_outcomes
+from gem_rollout.trajectory.outcome import counted_text, success_bounds, unknown_outcomes
 
 if TYPE_CHECKING:
     from gem_eval.runs.episode_row import EpisodeRow
@@ -159,8 +159,7 @@ class GroupMean(NamedTuple):
     @property
     def counted(self) -> str:
         """The counts, with the bounds of the mean, in which each environment weighs the same."""
-        counts = counted_text(*self.counts).partition(":")[0]
-        return counts if self.bounds is None else f"{counts}: {bounds_text(self.bounds)}"
+        return counted_text(*self.counts, self.bounds)
 
 
 @dataclass(frozen=True)

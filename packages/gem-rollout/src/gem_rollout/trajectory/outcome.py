@@ -111,13 +111,19 @@ def success_bounds(solved: int, judged: int, unknown: int) -> tuple[float, float
     return (solved / total, (solved + unknown) / total) if judged and unknown else None
 
 
-def counted_text(solved: int, judged: int, unknown: int) -> str:
+def counted_text(solved: int, judged: int, unknown: int, bounds: tuple[float, float] | None = None) -> str:
     """Return the counts behind a share of successes, and its bounds where the outcome of episodes is unknown.
 
     ``13 of 39``, ``13 of 39 + 1 unknown: 32.5 … 35.0 %``. Whatever prints a share takes its counts from here.
+
+    Args:
+        solved: as in :func:`success_bounds`, like the next two.
+        judged: episodes whose outcome is known.
+        unknown: episodes whose outcome is unknown.
+        bounds: of a share that weighs its parts otherwise; those of the counts, if not given.
     """
     counts = f"{solved} of {judged}" + (f" + {unknown} unknown" if unknown else "")
-    bounds = success_bounds(solved, judged, unknown)
+    bounds = bounds or success_bounds(solved, judged, unknown)
     return counts if bounds is None else f"{counts}: {bounds_text(bounds)}"
 
 
