@@ -155,6 +155,7 @@ class ChromiumPage:
     def __init__(self, browser: Chromium, session: str, target: str) -> None:
         self._browser, self._session, self._target = browser, session, target
         self._loaded = threading.Event()
+        self._saved = threading.Semaphore(0)
         self.requests: list[str] = []
         """The address of each request."""
         self.dialogs: list[str] = []
@@ -174,6 +175,8 @@ class ChromiumPage:
             self._loaded.set()
         elif event == "Page.javascriptDialogOpening":
             self.dialogs.append(about["message"])
+        elif event == "Browser.downloadProgress" and about["state"] == "completed":
+            self._saved.release()
         elif event == "Runtime.exceptionThrown":
             details = about["exceptionDetails"]
             self.errors.append(details.get("exception", {}).get("description") or details["text"])
@@ -222,6 +225,21 @@ class ChromiumPage:
         if not self.evaluate(look):
             shown = self.evaluate("location.href + ' ' + document.body.innerText.slice(0, 500)")
             raise RuntimeError(f"never true: {condition}; the page complains: {self.errors}; it shows: {shown}")
+
+    def save_to(self, folder: Path) -> None:
+        """Let files that the page hands over go to a folder; see :meth:`wait_for_file`."""
+        context = self.call("Target.getTargetInfo")["targetInfo"]["browserContextId"]
+        where = {"behavior": "allow", "downloadPath": str(folder), "eventsEnabled": True}
+        self.call("Browser.setDownloadBehavior", browserContextId=context, **where)
+
+    def wait_for_file(self) -> None:
+        """Wait until one more file is in the folder of :meth:`save_to`.
+
+        Raises:
+            RuntimeError: if it takes too long.
+        """
+        if not self._saved.acquire(timeout=_PATIENCE):
+            raise RuntimeError(f"no file was saved; the page complains: {self.errors}")
 
     def text(self, selector: str = "body") -> str:
         """Return the text of the first element that fits a selector, once there is one: pages draw when they can."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import pytest
 from hypothesis import given
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem_eval.statistics import estimate_pass_all_k, estimate_pass_at_k, estimate_share, pass_all_k, pass_at_k
+from gem_eval.statistics.attempts import attempt_bounds
 
 
 @pytest.mark.parametrize("n", range(1, 9))
@@ -92,3 +93,29 @@ def test_k_is_a_positive_integer() -> None:
         estimate_pass_at_k({0: [True]}, 0)
     with pytest.raises(ArgumentTypeError, match="k must be an int"):
         estimate_pass_at_k({0: [True]}, 2.0)  # type: ignore[arg-type]
+
+
+@given(
+    groups=st.lists(st.lists(st.sampled_from([True, False, None]), max_size=4), min_size=1, max_size=3),
+    k=st.integers(1, 4),
+)
+def test_bounds_hold_every_way_in_which_unknown_attempts_could_have_ended(
+    groups: list[list[bool | None]], k: int
+) -> None:
+    """They are the least and the greatest estimate over all completions; without an unknown attempt there are none."""
+    known = {name: [one for one in group if one is not None] for name, group in enumerate(groups)}
+    unknown = {name: group.count(None) for name, group in enumerate(groups)}
+    holes = [(name, place) for name, group in enumerate(groups) for place, one in enumerate(group) if one is None]
+    for of_group, estimate in ((pass_at_k, estimate_pass_at_k), (pass_all_k, estimate_pass_all_k)):
+        reached = []
+        for ends in product([True, False], repeat=len(holes)):
+            filled = [list(group) for group in groups]
+            for (name, place), end in zip(holes, ends, strict=True):
+                filled[name][place] = end
+            found = estimate({name: [bool(one) for one in group] for name, group in enumerate(filled)}, k)
+            reached += [] if found is None else [found.value]
+        bounds = attempt_bounds(known, unknown, k, of_group)
+        counted = any(group.count(None) for group in groups if len(group) >= k)
+        assert (bounds is not None) is counted
+        if bounds is not None:
+            assert bounds == pytest.approx((min(reached), max(reached)))

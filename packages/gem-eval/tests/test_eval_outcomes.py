@@ -188,18 +188,18 @@ def test_the_printed_share_equals_a_count_by_hand(
     bounds = f"between {100 * solved / len(fates):.1f} % and {100 * (solved + unknown) / len(fates):.1f} %"
     assert (bounds in " ".join(output.split())) is bool(unknown)
 
-    counted = f"{solved} of {judged}" + (f" + {unknown} unknown" if unknown else "")
+    reach = bounds.removeprefix("between ").replace(" % and", " …")
+    counted = f"{solved} of {judged}" + (f" + {unknown} unknown: {reach}" if unknown else "")
     assert len(re.findall(rf"%.*\) +{re.escape(counted)} +\d", command(run.path, run.path))) == 2
     (by_agent,) = (line for line in command(run.path, "--by", "agent").splitlines() if "%" in line)
-    reach = bounds.removeprefix("between ").replace(" % and", " …") if unknown else ""
-    assert re.sub(" +", " ", by_agent).strip().endswith(f") {counted} {reach}".strip())
+    assert re.sub(" +", " ", by_agent).strip().endswith(f") {counted}")
     progress = EvaluationProgress(run.path, len(fates))
     for row in map(EpisodeRow.of_trajectory, episodes):
         progress.add(row)
         if row.failed:  # and is played anew, with the same end
             progress.take_back(row)
             progress.add(row)
-    assert progress.success_line() == f"success {solved / judged:.1%} of {counted.partition(' of ')[2]}"
+    assert progress.success_line() == f"success {100 * solved / judged:.1f} %, {counted}"
     rows = run.rows()
     (figures,) = run_figures(rows)["figures"]
     assert (figures["solved"], figures["judged"], figures["unknown"]) == (solved, judged, unknown)

@@ -278,12 +278,13 @@ def test_an_index_from_before_these_figures_is_not_trusted(
     with RunFolder.create(tmp_path / "run", make_config(episodes=1)) as folder:
         folder.append(episode)
     index = tmp_path / "run" / "index.jsonl"
-    old = json.loads(index.read_text())
+    (row,) = RunFolder(tmp_path / "run").rows()
+    old = row.to_dict()  # what a line was once
     for name in ("calls", "cache_calls", "cached_tokens", "cache_prompt_tokens", "first_token_seconds"):
         del old[name]
     index.write_text(json.dumps(old) + "\n")
     with pytest.raises(TypeError):
-        EpisodeRow.from_dict(old)
+        EpisodeRow.from_values(json.loads(index.read_text()))
     (row,) = RunFolder(tmp_path / "run").rows()
     assert row.cache_hit_rate == 0.75
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import unicodedata
@@ -20,7 +21,7 @@ from click.testing import CliRunner, Result
 from gem.errors import GemError
 from gem_cli.main import cli
 from gem_eval.cli.episode_files import write_csv, write_parquet
-from gem_eval.cli.run_table import mean_text, one_line, share_text
+from gem_eval.cli.figure_text import mean_text, one_line, share_text
 from gem_eval.runs import Prices, RunConfig, RunFolder
 from gem_eval.statistics import Estimate
 from gem_rollout.trajectory import Trajectory
@@ -71,6 +72,18 @@ def test_results_of_one_run(make_run: MakeRun) -> None:
         "note: 3 of 40 episodes failed by no fault of the agent and count in no mean",
     ):
         assert expected in output
+
+
+def test_pooled_shares_and_attempts_have_counts_and_bounds(make_run: MakeRun) -> None:
+    """The row of all environments and each k say how many outcomes are unknown, and what they could change."""
+    env = (GUESS, "game:Wordle-v0-easy")
+    run = make_run("two", env=env, episodes=8, group=4, failures=1, skill=2.0)
+    output = gem("results", run.path).output
+    assert re.search(r"all, equal weights .* 14 of 14 \+ 2 unknown: 87\.5 … 100\.0 %\n", output)
+    # The seed with a failure has 3 of 4 successes at worst: pass^4 is then 0 for one seed of two.
+    assert re.search(rf"{GUESS} +4 .* 100\.0 … 100\.0 %.* 50\.0 … 100\.0 % +1\n", output)
+    alone = gem("results", make_run("one", episodes=8, group=4, failures=1, skill=2.0).path).output
+    assert re.search(r"pass\^4 .*, 1 seeds \+ 1 unknown: 50\.0 … 100\.0 %\n", alone)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -52,12 +53,18 @@ def test_a_row_has_the_figures_of_its_episode(make_trajectory: MakeTrajectory) -
 
 
 def test_a_row_survives_json(make_trajectory: MakeTrajectory) -> None:
-    """The index holds each row unchanged; the return is called 'return' there."""
+    """The index holds each row unchanged, a return that is no number as null."""
     row = EpisodeRow.of_trajectory(make_trajectory(failure=Failure("agent", "timeout", "slow", 2)), 7, 11)
     assert row.failure == {"source": "agent", "kind": "timeout"}
-    record = json.loads(json.dumps(row.to_dict()))
-    assert "return" in record
-    assert EpisodeRow.from_dict(record) == row
+    values = json.loads(json.dumps(row.to_values()))
+    assert EpisodeRow.from_values(values) == row
+    assert values[6] == row.episode_return
+    values[6] = None
+    assert math.isnan(EpisodeRow.from_values(values).episode_return)
+    with pytest.raises(TypeError):
+        EpisodeRow.from_values(values[:-1])
+    with pytest.raises(TypeError):
+        EpisodeRow.from_values(["another version", *values[1:]])
 
 
 DAMAGES = ["missing", "cut", "older", "a gap", "foreign", "garbage", "another version", "too long"]
@@ -75,8 +82,8 @@ def test_a_damaged_index_is_made_anew(make_run: MakeRun, make_trajectory: MakeTr
         "a gap": b"".join(lines[:4] + lines[6:]),
         "foreign": make_run("other", episodes=9, salt=1).path.joinpath("index.jsonl").read_bytes(),
         "garbage": b"\0" * 500 + b"\n" + b"".join(lines),
-        "another version": b"".join(line.replace(b'"turns"', b'"steps"') for line in lines),
-        "too long": b"".join(lines) + lines[-1].replace(b'"offset":', b'"offset":9'),
+        "another version": b"".join(line.replace(b'["', b'["0') for line in lines),
+        "too long": b"".join(lines) + lines[-1].replace(b'",', b'",9', 1),
     }
 
     def spoil() -> None:

@@ -196,7 +196,7 @@ def of_table(output: str, env: str) -> dict[str, Any]:
     )
     found: dict[str, Any] = {}
     assert results is not None
-    counts = re.search(r"(\d+) of (\d+)(?: \+ (\d+) unknown)?$", results[1])
+    counts = re.search(r"(\d+) of (\d+)(?: \+ (\d+) unknown(?:: [\d.]+ … [\d.]+ %)?)?$", results[1])
     if counts:
         found |= dict(zip(("solved", "judged", "unknown"), (int(count or 0) for count in counts.groups()), strict=True))
     found["episodes"] = int(results[1].split("/")[0])

@@ -16,6 +16,7 @@ from gem_eval.viewer.episode_filter import matching_rows
 from gem_rollout.lineages import LineageTree, RecordedCall
 from gem_rollout.lineages.tree import recorded_lineages
 from gem_rollout.trajectory import Trajectory
+from gem_rollout.trajectory.outcome import counted_text
 
 pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="opens pages in a browser: install chromium"),
@@ -50,19 +51,58 @@ def test_the_page_says_why_a_run_scores_nothing(make_run: MakeRun, view: View) -
     assert "Distinct answers" in alone.text(".figures")
 
 
-def test_a_share_on_the_page_has_its_count_and_its_bounds(make_run: MakeRun, view: View) -> None:
-    """Of the whole run, of a part of it, and of each environment of several."""
+def test_a_share_on_the_page_has_its_count_and_its_bounds(make_run: MakeRun, view: View, tmp_path: Path) -> None:
+    """Of the whole run, a part of it, each environment of several and their mean, in the words of the tables."""
     page = view(make_run(episodes=4, group=2, failures=1, skill=2.0))
-    assert "3 of 3, 1 unknown: 75% … 100%" in page.text(".figures")
+    assert "3 of 3 + 1 unknown: 75.0 … 100.0 %" in page.text(".figures")
     page.evaluate("location.hash = '#/0?seed=0'")
-    page.wait_for("document.querySelector('.figures').textContent.includes('1 of 1, 1 unknown: 50% … 100%, filtered')")
+    page.wait_for(
+        "document.querySelector('.figures').textContent.includes('1 of 1 + 1 unknown: 50.0 … 100.0 %, filtered')"
+    )
     several = view(
         make_run("several", env=("game:GuessTheNumber-v0-easy", "game:Wordle-v0-easy"), episodes=2, failures=1)
     )
-    assert all(
-        cell.endswith(", 1 unknown: 50% … 100%") or ", 1 unknown: 0% … 50%" in cell
-        for cell in several.texts(".by-environment td:nth-child(5)")
-    )
+    summary = summarize_run(RunFolder(tmp_path / "several").rows())
+    cells = several.texts(".by-environment td:nth-child(5)")
+    assert cells == [counted_text(item.success_count, 1, item.success_unknown) for item in summary.environments]
+    assert all(" + 1 unknown: " in cell for cell in cells)
+    assert summary.together.estimate is not None
+    headline = several.text(".figures .wide")
+    assert f"{100 * summary.together.estimate.value:.0f}%" in headline
+    assert f" … 100%, {summary.together.counted}; environments weigh the same" in headline
+    for counts in ((3, 4, 0), (3, 4, 2), (0, 0, 2), (1, 8, 8), (1, 8, 3), (1337, 4001, 1)):
+        found = several.evaluate(
+            f"import(new URL('page/format.js', document.baseURI)).then((one) => one.countedText(...{list(counts)}))"
+        )
+        assert found == counted_text(*counts)
+
+
+def test_rows_stand_in_order_of_seed_and_faulty_turns_are_named(
+    make_trajectory: Callable[..., Trajectory], make_config: Callable[..., RunConfig], view: View, tmp_path: Path
+) -> None:
+    """Whatever order they ended in; a turn that could not be read, or was cut, says so in its head and beside it."""
+    with RunFolder.create(tmp_path / "run", make_config(episodes=12)) as folder:
+        for seed in (10, 2, 1):
+            episode = make_trajectory(seed=seed, turns=3)
+            if seed == 2:
+                episode.transitions[1].info["action_status"] = "malformed"
+                episode.transitions[2].finish_reason = "length"
+            folder.append(episode)
+    page = view(RunFolder(tmp_path / "run"))
+    assert page.texts(".rows .row > :nth-child(2)") == ["1", "2", "10"]
+    page.goto(page.evaluate("location.href.split('#')[0]") + "#/0/1")
+    page.wait_for("document.querySelectorAll('.turn').length > 2")
+    assert [page.texts(f".turn[data-index='{turn}'] .chip.fault") for turn in range(3)] == [
+        [],
+        ["malformed"],
+        ["cut off"],
+    ]
+    facts = page.text(".facts-list")
+    assert "Malformedturn 2" in facts
+    assert "Cut offturn 3" in facts
+    assert page.texts(".tick.fault .number") == ["2", "3"]
+    page.click(".facts-list a.fault")
+    page.wait_for("location.hash === '#/0/1/2' && document.querySelector('.turn.current h2').textContent === 'Turn 2'")
 
 
 @pytest.mark.nightly
@@ -188,6 +228,13 @@ CONDITIONS = [
     {"group": "0.5..1"},
     {"group": "1"},
     {"seed": "2"},
+    {"seed": "1..3"},
+    {"seed": "..<2"},
+    {"text": "seed=0..3"},
+    {"text": "seed=1.. outcome=solved guess"},
+    {"text": "turns=2..4 seed=5"},
+    {"text": "nothing=5"},
+    {"text": "env=game:GuessTheNumber-v0-easy stop=terminated"},
     {"failure": "endpoint: server_error"},
     {"stop": "terminated"},
     {"env": "game:GuessTheNumber-v0-easy", "return": "1"},
@@ -330,7 +377,8 @@ def test_an_episode_played_anew_replaces_the_failed_one(
     assert rows_shown(page) == 3
 
 
-VIEWS = ["#/0", "#/0/0", "#/compare/0/1", "#/compare/0/1/0/0"]
+VIEWS = ["#/0", "#/0/0", "#/compare/0/1", "#/compare/0/1/0/0", "#/runs", "#/figures"]
+DRAWN = "document.querySelector('.turn.drawn, .rows .row, .matrix td, svg.figure')"
 
 
 def model_calls() -> dict[str, Any]:
@@ -396,7 +444,7 @@ def test_all_text_is_readable_and_all_controls_have_names(make_run: MakeRun, vie
     page = view(one, make_run("other", episodes=12, salt=1))
     for address in VIEWS:
         page.evaluate(f"location.hash = {json.dumps(address)}")
-        page.wait_for("document.querySelector('.turn.drawn, .rows .row')")
+        page.wait_for(DRAWN)
         page.wait_for("!document.querySelector('.waiting')")
         page.evaluate("document.querySelectorAll('.model-call').forEach((e) => { e.open = true; })")
         for dark in (False, True):
@@ -424,7 +472,7 @@ def test_nothing_sticks_out_of_the_window(width: int, make_run: MakeRun, view: V
     page = view(one, make_run("other", env=env, episodes=12, salt=1), width=width)
     for address in VIEWS:
         page.evaluate(f"location.hash = {json.dumps(address)}")
-        page.wait_for("document.querySelector('.turn.drawn, .rows .row')")
+        page.wait_for(DRAWN)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
 
 

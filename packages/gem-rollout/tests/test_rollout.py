@@ -14,8 +14,8 @@ from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
 from gem.policies import RandomPolicy
 from gem_rollout import rollout, summarize
-from gem_rollout.cli.rollout import success_text
 from gem_rollout.replay import replay
+from gem_rollout.trajectory.outcome import success_text
 
 FAULTY_SEEDS = {3: "reset", 5: "step"}
 
@@ -85,8 +85,8 @@ def test_a_fault_is_one_episode_and_the_next_goes_on_in_a_new_environment(mode: 
 @pytest.mark.parametrize(
     ("counts", "shown"),
     [
-        ((1, 3, 0), "33.3% of 3"),
-        ((13, 39, 1), "33.3% of 39 + 1 unknown: 32.5 … 35.0%"),
+        ((1, 3, 0), "33.3 %, 1 of 3"),
+        ((13, 39, 1), "33.3 %, 13 of 39 + 1 unknown: 32.5 … 35.0 %"),
         ((0, 0, 2), ""),
         ((0, 0, 0), ""),
     ],

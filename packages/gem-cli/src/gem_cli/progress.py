@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,12 +15,22 @@ __all__ = ["progress"]
 def progress() -> Progress:
     """Return a progress bar on stderr that is silent unless stderr is a terminal.
 
+    Tasks have a ``note`` beside the bar, and may have a field ``below``, a text on lines of its own.
+
     A package that uses it requires ``gem-cli[progress]``, which brings rich.
     """
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.text import Text
 
-    return Progress(
+    class TwoLineProgress(Progress):
+        def get_renderables(self) -> Iterable[RenderableType]:
+            yield from super().get_renderables()
+            for task in self.tasks:
+                if below := task.fields.get("below"):
+                    yield Text(below, style="dim")
+
+    return TwoLineProgress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),

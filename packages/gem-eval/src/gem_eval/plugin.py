@@ -15,6 +15,7 @@ def gem_commands() -> Named:
         "eval": "gem_eval.cli.eval:eval_command",
         "validate": "gem_eval.cli.validate:validate_command",
         "fake-model": "gem_eval.cli.fake_model:fake_model_command",
+        "report": "gem_eval.cli.report:report_command",
         "results": "gem_eval.cli.results:results_command",
         "view": "gem_eval.cli.view:view_command",
         "rescore": "gem_eval.cli.rescore:rescore_command",

@@ -83,7 +83,7 @@ def _identity(run: RunFolder) -> dict[str, str]:
 def _print(
     a: RunFolder, b: RunFolder, comparison: RunComparison, levels: FactorLevels | None, warnings: list[str]
 ) -> None:
-    from gem_eval.cli.run_table import one_line
+    from gem_eval.cli.figure_text import one_line
     from gem_eval.runs.names import distinct_names
     from gem_eval.statistics import in_words
 
@@ -120,7 +120,7 @@ def _print(
 
 
 def _print_means(metric: str, result: ComparedMeans) -> None:
-    from gem_eval.cli.run_table import one_line
+    from gem_eval.cli.figure_text import one_line
 
     scale = 100 if metric == "success" else 1
     unit = " in %" if metric == "success" else ""

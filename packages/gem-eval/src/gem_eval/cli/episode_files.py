@@ -14,7 +14,7 @@ from gem.errors import MissingPluginError
 if TYPE_CHECKING:
     from gem_eval.runs import RunFolder
 
-__all__ = ["episode_records", "write_csv", "write_parquet", "write_turns"]
+__all__ = ["episode_records", "no_formula", "write_csv", "write_parquet", "write_turns"]
 
 _TYPES = {
     "run": "string",
@@ -51,6 +51,8 @@ _TYPES = {
     "token_calls": "int64",
     "exact_calls": "int64",
     "harness_box": "string",
+    "update": "int64",
+    "mean_logprob": "float64",
 }
 """Column → type of Arrow; a column ``score_NAME`` for each applied reward follows."""
 
@@ -129,11 +131,12 @@ def write_turns(target: str, runs: Sequence[RunFolder]) -> None:
 
 def _write_lines(file: TextIO, columns: Iterable[str], records: Iterable[dict[str, Any]]) -> None:
     lines = csv.writer(file, lineterminator="\n")
-    lines.writerow([_no_formula(name) for name in columns])
-    lines.writerows([_no_formula(value) for value in record.values()] for record in records)
+    lines.writerow([no_formula(name) for name in columns])
+    lines.writerows([no_formula(value) for value in record.values()] for record in records)
 
 
-def _no_formula(value: Any) -> Any:
+def no_formula(value: Any) -> Any:
+    """Return a cell of CSV; a text that a spreadsheet would run gets an apostrophe in front."""
     text = _encodable(value)
     return f"'{text}" if isinstance(text, str) and text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 

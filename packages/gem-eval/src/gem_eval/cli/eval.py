@@ -93,30 +93,16 @@ def _run(
     config: EvaluationConfig, path: str | None, resume: bool, allow_changes: bool
 ) -> tuple[RunFolder | None, EvaluationProgress | None]:
     """Return the folder, None if the run was interrupted, and the last progress."""
-    from rich.markup import escape
-
     from gem_eval.cli.interruption import run_interruptibly
+    from gem_eval.cli.narrator import EvaluationNarrator
     from gem_eval.runs.evaluation import evaluate
 
-    last: EvaluationProgress | None = None
-    told: set[str] = set()
     with progress() as bar:
-        task = bar.add_task("episodes", total=None, note="")
-
-        def observe(current: EvaluationProgress) -> None:
-            nonlocal last
-            last = current
-            done = current.finished + current.failed
-            bar.update(task, total=current.total, completed=done, note=escape(printable(current.line())))
-            if bar.disable and not told.issuperset(current.waiting):
-                told.update(current.waiting)
-                line = printable(current.waiting_line())[:_SHOWN_ERROR_LENGTH]
-                click.echo(f"{done} of {current.total} episodes; {line}", err=True)
-
+        narrator = EvaluationNarrator(bar)
         folder = run_interruptibly(
-            evaluate(config, out=path, resume=resume, allow_changes=allow_changes, observer=observe)
+            evaluate(config, out=path, resume=resume, allow_changes=allow_changes, observer=narrator)
         )
-    return folder, last
+    return folder, narrator.last
 
 
 def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: bool) -> None:
@@ -159,7 +145,7 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
             err=True,
         )
     if last.failed:
-        share = "every episode" if all_failed else f"{last.failed} episodes"
+        share = "every episode" if all_failed else counted(last.failed, "episode")
         gave_up = all_failed and last.failed < last.total and folder is not None
         remark = f"Gave up after {last.failed} of {last.total} episodes (--give-up-after)." if gave_up else ""
         print_failures(share, last.failures, last.messages, remark)

@@ -103,10 +103,10 @@ def _print(runs: Sequence[RunFolder]) -> None:
 
 
 def _print_by(run: RunFolder, by: str) -> None:
-    from gem_eval.cli.run_table import counted_text, mean_text, one_line, share_text
+    from gem_eval.cli.figure_text import mean_text, one_line, share_text
     from gem_eval.statistics.estimates import estimate_mean, estimate_share
     from gem_eval.statistics.run_summary import by_seed
-    from gem_rollout.trajectory.outcome import success_bounds
+    from gem_rollout.trajectory.outcome import counted_text
 
     key: Callable[[EpisodeRow], Any] = {
         "seed": lambda row: row.seed,
@@ -117,7 +117,7 @@ def _print_by(run: RunFolder, by: str) -> None:
     for row in run.rows():
         parts.setdefault(row.env, {}).setdefault(key(row), []).append(row)
     print_prose(one_line(run.name), "bold")
-    columns = ("episodes", "failed", "mean return", "success", "of", "bounds")
+    columns = ("episodes", "failed", "mean return", "success", "of")
     for env, groups in parts.items():
         table = Table((by, *columns), right=columns, title=one_line(env))
         for value, rows in sorted(groups.items(), key=lambda item: item[0]):
@@ -126,7 +126,6 @@ def _print_by(run: RunFolder, by: str) -> None:
             successes = by_seed(rows, lambda row: row.success)
             flags = [flag for group in successes.values() for flag in group]
             solved, unknown = int(sum(flags)), sum(row.outcome == "unknown" for row in rows)
-            bounds = success_bounds(solved, len(flags), unknown)
             table.add_row(
                 one_line(value),
                 str(len(rows) - failed),
@@ -135,6 +134,5 @@ def _print_by(run: RunFolder, by: str) -> None:
                 # The episodes of one seed say nothing of other seeds, so there is no interval.
                 "" if by == "seed" else share_text(estimate_share(successes)),
                 counted_text(solved, len(flags), unknown) if flags or unknown else "",
-                "" if bounds is None else f"{100 * bounds[0]:.1f} … {100 * bounds[1]:.1f} %",
             )
         table.show()

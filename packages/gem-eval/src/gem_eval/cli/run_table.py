@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gem_cli.output import Table, print_prose
-from gem_cli.terminal_text import printable
+from gem_eval.cli.figure_text import mean_text, one_line, per_cent, share_text, short_number
+from gem_rollout.trajectory.outcome import bounds_text, counted_text
 
 if TYPE_CHECKING:
     from gem_eval.statistics.estimates import Estimate
     from gem_eval.statistics.run_summary import Distribution, EnvironmentSummary, RunSummary
 
-__all__ = ["counted_text", "mean_text", "one_line", "print_run_summary", "print_runs_side_by_side", "share_text"]
+__all__ = ["print_run_summary", "print_runs_side_by_side", "side_by_side_tables", "summary_lines", "summary_tables"]
 
 
 _SHOWN_REASONS, _LONGEST_REASON = 10, 60  # servers and wrappers may invent any number of reasons, of any length
@@ -36,31 +37,38 @@ _SHORT_NAMES = {
 def print_run_summary(summary: RunSummary) -> None:
     """Print the figures of one run, how its episodes ended and failed, its price, and all notes."""
     print_prose(_heading(summary), "bold")
+    for table in summary_tables(summary):
+        table.show()
+    for line, style in summary_lines(summary):
+        print_prose(line, style)
+
+
+def summary_tables(summary: RunSummary) -> list[Table]:
+    """Return the figures of one run as tables."""
     if len(summary.environments) == 1:
-        _print_environment(summary.environments[0])
-    else:
-        _print_results(summary)
-        _print_answers(summary)
-        _print_attempts(summary)
-        _print_scores(summary)
-        _print_effort(summary)
-        _print_serving(summary)
+        return [_environment_table(summary.environments[0])]
+    makers = (_results_table, _answers_table, _attempts_table, _scores_table, _effort_table, _serving_table)
+    return [table for table in (make(summary) for make in makers) if table.rows]
+
+
+def summary_lines(summary: RunSummary) -> Iterator[tuple[str, str]]:
+    """Yield how episodes ended and failed, their price, hints and notes, each with a style for a terminal."""
     stops = _merged(item.stop_reasons for item in summary.environments)
     if stops:
-        print_prose(f"ended: {_counts(stops)}")
+        yield f"ended: {_counts(stops)}", ""
     failures = _merged(
         {f"{failure.source}/{failure.kind}": failure.count for failure in item.failures}
         for item in summary.environments
     )
     if failures:
-        print_prose(f"failed: {_counts(failures)}", "red")
+        yield f"failed: {_counts(failures)}", "red"
     costs = [item.cost for item in summary.environments if item.cost is not None]
     if costs:
-        print_prose(f"cost: {sum(costs):.4g}")
+        yield f"cost: {sum(costs):.4g}", ""
     for hint in summary.hints:
-        print_prose(f"hint: {hint}", "yellow")
+        yield f"hint: {hint}", "yellow"
     for note in _notes(summary):
-        print_prose(f"note: {note}", "dim")
+        yield f"note: {note}", "dim"
 
 
 def print_runs_side_by_side(summaries: Sequence[RunSummary], names: Sequence[str]) -> None:
@@ -71,6 +79,17 @@ def print_runs_side_by_side(summaries: Sequence[RunSummary], names: Sequence[str
             print_prose(f"{number}  {name}{f', agent {one_line(summary.agent)}' if summary.agent else ''}")
         print_prose()
         names = [str(number) for number in range(1, len(names) + 1)]
+    for table in side_by_side_tables(summaries, names):
+        table.show()
+    for name, summary in zip(names, summaries, strict=True):
+        for hint in summary.hints:
+            print_prose(f"hint: {name}: {hint}", "yellow")
+        for note in _notes(summary):
+            print_prose(f"note: {name}: {note}", "dim")
+
+
+def side_by_side_tables(summaries: Sequence[RunSummary], names: Sequence[str]) -> Iterator[Table]:
+    """Yield a table for each environment, with a row for each run that played it."""
     columns = ("episodes", "failed", "mean return", "success", "of", "turns")
     for env in dict.fromkeys(item.env for summary in summaries for item in summary.environments):
         table = Table(("run", *columns), right=columns, title=one_line(env))
@@ -86,35 +105,7 @@ def print_runs_side_by_side(summaries: Sequence[RunSummary], names: Sequence[str
                     _counted_success(item),
                     _mean(item.turns),
                 )
-        table.show()
-    for name, summary in zip(names, summaries, strict=True):
-        for hint in summary.hints:
-            print_prose(f"hint: {name}: {hint}", "yellow")
-        for note in _notes(summary):
-            print_prose(f"note: {name}: {note}", "dim")
-
-
-def one_line(text: object) -> str:
-    """Return a text from a file or a server on one line, without control characters."""
-    return printable(" ".join(str(text).split()))
-
-
-def share_text(estimate: Estimate | None) -> str:
-    """Return a share in per cent with its interval, which need not be symmetric: ``81.2 % (77.0 … 84.7)``."""
-    if estimate is None:
-        return ""
-    if estimate.low is None or estimate.high is None:
-        return f"{_per_cent(estimate.value)} %"
-    return f"{_per_cent(estimate.value)} % ({_per_cent(estimate.low)} … {_per_cent(estimate.high)})"
-
-
-def mean_text(estimate: Estimate | None) -> str:
-    """Return a mean with half of its interval: ``0.812 ± 0.046``."""
-    if estimate is None:
-        return ""
-    if estimate.low is None or estimate.high is None:
-        return _number(estimate.value)
-    return f"{_number(estimate.value)} ± {_number((estimate.high - estimate.low) / 2)}"
+        yield table
 
 
 def _heading(summary: RunSummary) -> str:
@@ -126,8 +117,8 @@ def _heading(summary: RunSummary) -> str:
     return " · ".join(parts)
 
 
-def _print_environment(item: EnvironmentSummary) -> None:
-    """Print the figures of one environment, one a line."""
+def _environment_table(item: EnvironmentSummary) -> Table:
+    """Return the figures of one environment, one a line."""
     table = Table(("", one_line(item.env)))
     equal = item.episodes == item.groups * item.group_size
     sizes = f" × {item.group_size}" if equal else f" with up to {item.group_size} episodes"
@@ -136,8 +127,15 @@ def _print_environment(item: EnvironmentSummary) -> None:
         "episodes": f"{_progress(item.episodes, item.planned)}{seeds}",
         "mean return": mean_text(item.mean_return),
         "success": _success(item),
-        **{f"pass@{k}": _share_of_seeds(estimate) for k, estimate in item.pass_at_k.items() if k > 1},
-        **{f"pass^{k}": _share_of_seeds(estimate) for k, estimate in item.pass_all_k.items() if k > 1},
+        **{
+            f"{name}{k}": _share_of_seeds(estimate, bounds.get(k), item.success_unknown)
+            for name, estimates, bounds in (
+                ("pass@", item.pass_at_k, item.pass_at_k_bounds),
+                ("pass^", item.pass_all_k, item.pass_all_k_bounds),
+            )
+            for k, estimate in estimates.items()
+            if k > 1
+        },
         **{one_line(name): mean_text(score) for name, score in item.scores.items()},
         "turns": _spread(item.turns),
         **_answers(item),
@@ -153,10 +151,10 @@ def _print_environment(item: EnvironmentSummary) -> None:
     for name, text in lines.items():
         if text:
             table.add_row(name, text)
-    table.show()
+    return table
 
 
-def _print_results(summary: RunSummary) -> None:
+def _results_table(summary: RunSummary) -> Table:
     columns = ("episodes", "mean return", "success", "of")
     table = Table(("environment", *columns), right=columns)
     for item in summary.environments:
@@ -168,80 +166,81 @@ def _print_results(summary: RunSummary) -> None:
             _counted_success(item),
         )
     if summary.overall is not None:
-        figures = (str(summary.episodes), "", share_text(summary.overall), "")
+        figures = (str(summary.episodes), "", share_text(summary.overall), summary.together.counted)
         table.add_row("all, equal weights", *figures)
-    table.show()
+    return table
 
 
-def _print_answers(summary: RunSummary) -> None:
-    """Print a row for each environment and a column for each fault that any of them has."""
+def _answers_table(summary: RunSummary) -> Table:
+    """Return a row for each environment and a column for each fault that any of them has."""
     parts = {item.env: {name: (count, of) for name, count, of in _parts(item)} for item in summary.environments}
     columns = [name for name in _SHORT_NAMES if any(name in found for found in parts.values())]
-    if not columns:
-        return
     heads = tuple(_SHORT_NAMES[name] for name in columns)
     table = Table(("answers", *heads), right=heads)
     for env, found in parts.items():
-        if found:
+        if found and columns:
             table.add_row(one_line(env), *("{}/{}".format(*found[name]) if name in found else "" for name in columns))
-    table.show()
+    return table
 
 
-def _print_attempts(summary: RunSummary) -> None:
-    table = Table(("environment", "k", "pass@k", "pass^k", "seeds"), right=("k", "pass@k", "pass^k", "seeds"))
+def _attempts_table(summary: RunSummary) -> Table:
+    bounded = any(item.pass_at_k_bounds for item in summary.environments)
+    columns = ("k", "pass@k", *(("bounds",) if bounded else ()), "pass^k", *(("bounds",) if bounded else ()), "seeds")
+    table = Table(("environment", *columns), right=columns)
     for item in summary.environments:
         for k in item.pass_at_k:
             if k > 1:  # both are the success rate for one attempt
-                at, every = item.pass_at_k[k], item.pass_all_k[k]
-                table.add_row(one_line(item.env), str(k), share_text(at), share_text(every), str(at.groups))
-    if table.rows:
-        table.show()
+                cells = []
+                for estimate, bounds in (
+                    (item.pass_at_k[k], item.pass_at_k_bounds.get(k)),
+                    (item.pass_all_k[k], item.pass_all_k_bounds.get(k)),
+                ):
+                    cells += [share_text(estimate), *([bounds_text(bounds) if bounds else ""] if bounded else [])]
+                table.add_row(one_line(item.env), str(k), *cells, str(item.pass_at_k[k].groups))
+    return table
 
 
-def _print_scores(summary: RunSummary) -> None:
+def _scores_table(summary: RunSummary) -> Table:
     table = Table(("environment", "reward", "mean"), right=("mean",))
     for item in summary.environments:
         for name, score in item.scores.items():
             table.add_row(one_line(item.env), one_line(name), mean_text(score))
-    if table.rows:
-        table.show()
+    return table
 
 
-def _print_effort(summary: RunSummary) -> None:
+def _effort_table(summary: RunSummary) -> Table:
     columns = ("turns (p95)", "tokens in", "out", "tools", "seconds", "agent")
     table = Table(("an episode takes", *columns), right=columns)
     for item in summary.environments:
         if item.turns is not None:
             table.add_row(
                 one_line(item.env),
-                f"{_number(item.turns.mean, digits=3)} ({item.turns.p95:.0f})",
+                f"{short_number(item.turns.mean, digits=3)} ({item.turns.p95:.0f})",
                 _mean(item.prompt_tokens),
                 _mean(item.completion_tokens),
                 _mean(item.tool_calls) if item.tool_calls is not None and item.tool_calls.total else "",
                 _mean(item.seconds),
                 _agent_share(item),
             )
-    if table.rows:
-        table.show()
+    return table
 
 
-def _print_serving(summary: RunSummary) -> None:
-    """Print a row for each environment on what its model's server said of the calls, where any said something."""
-    if all(item.cache is None and item.first_token is None for item in summary.environments):
-        return
+def _serving_table(summary: RunSummary) -> Table:
+    """Return a row for each environment on what its model's server said of the calls, where any said something."""
     columns = ("cache hits", "told by", "first token", "p95", "streamed")
     table = Table(("model calls", *columns), right=columns)
-    for item in summary.environments:
+    told = any(item.cache is not None or item.first_token is not None for item in summary.environments)
+    for item in summary.environments if told else ():
         hits, first = item.cache, item.first_token
         table.add_row(
             one_line(item.env),
-            "unknown" if hits is None else f"{_per_cent(hits.rate)} %",
+            "unknown" if hits is None else f"{per_cent(hits.rate)} %",
             f"{0 if hits is None else hits.calls}/{item.calls}",
             "unknown" if first is None else _seconds(first.p50),
             "" if first is None else _seconds(first.p95),
             f"{0 if first is None else first.count}/{item.calls}",
         )
-    table.show()
+    return table
 
 
 def _cache_hits(item: EnvironmentSummary) -> str:
@@ -249,14 +248,14 @@ def _cache_hits(item: EnvironmentSummary) -> str:
     if item.cache is None:
         return f"unknown (0 of {item.calls} calls)" if item.calls else ""
     hits = item.cache
-    return f"{_per_cent(hits.rate)} % of {hits.prompt_tokens:,} prompt tokens ({hits.calls} of {item.calls} calls)"
+    return f"{per_cent(hits.rate)} % of {hits.prompt_tokens:,} prompt tokens ({hits.calls} of {item.calls} calls)"
 
 
 def _exact_tokens(item: EnvironmentSummary) -> str:
     """Return the share of calls that continue recorded ids; empty where none has ids."""
     if not item.token_calls:
         return ""
-    share = f"{_per_cent(item.exact_calls / item.token_calls)} % of {item.token_calls} calls with ids"
+    share = f"{per_cent(item.exact_calls / item.token_calls)} % of {item.token_calls} calls with ids"
     others = f"; {item.calls - item.token_calls} have none" if item.calls > item.token_calls else ""
     return f"{share} continue the ids before them{others}"
 
@@ -311,10 +310,6 @@ def _counts(counts: Counter[str]) -> str:
     return ", ".join([*listed, f"{others} others"] if others else listed)
 
 
-def _per_cent(share: float) -> str:
-    return "100" if share == 1 else "0" if share == 0 else f"{100 * share:.1f}"
-
-
 def _progress(done: int, planned: int | None) -> str:
     return str(done) if planned is None or planned == done else f"{done}/{planned}"
 
@@ -330,18 +325,14 @@ def _counted_success(item: EnvironmentSummary) -> str:
     return "" if item.success is None else counted_text(item.success_count, item.success.episodes, item.success_unknown)
 
 
-def counted_text(solved: int, judged: int, unknown: int) -> str:
-    """Return a share as counts: ``24 of 49 + 11 unknown``."""
-    return f"{solved} of {judged}" + (f" + {unknown} unknown" if unknown else "")
-
-
-def _share_of_seeds(estimate: Estimate) -> str:
-    return f"{share_text(estimate)}, {estimate.groups} seeds"
+def _share_of_seeds(estimate: Estimate, bounds: tuple[float, float] | None, unknown: int) -> str:
+    seeds = f"{share_text(estimate)}, {estimate.groups} seeds"
+    return seeds if bounds is None else f"{seeds} + {unknown} unknown: {bounds_text(bounds)}"
 
 
 def _answers(item: EnvironmentSummary) -> dict[str, str]:
     """Return the lines on unreadable, cut, empty and equal answers, those with a count of 0 left out."""
-    return {name: f"{count} of {of} ({_per_cent(count / of)} %)" for name, count, of in _parts(item)}
+    return {name: f"{count} of {of} ({per_cent(count / of)} %)" for name, count, of in _parts(item)}
 
 
 def _parts(item: EnvironmentSummary) -> Iterable[tuple[str, int, int]]:
@@ -366,21 +357,8 @@ def _spread(distribution: Distribution | None) -> str:
 
 def _observed(value: float) -> str:
     """Return a value that occurred, which is whole where it is a count."""
-    return f"{value:.0f}" if value.is_integer() and abs(value) < 1000 else _number(value, digits=3)
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1000 else short_number(value, digits=3)
 
 
 def _mean(distribution: Distribution | None) -> str:
-    return "" if distribution is None else _number(distribution.mean, digits=3)
-
-
-def _number(value: float, digits: int = 4) -> str:
-    """Return a number in a few characters: 0.8125, 12.34, 1,234, 12.3k."""
-    size = abs(value)
-    if size >= 1e7:
-        return f"{value:.3g}"
-    if size >= 1e4:
-        return f"{value / 1000:,.{1 if size < 1e5 else 0}f}k"
-    if size >= 1000:
-        return f"{value:,.0f}"
-    decimals = max(0, digits - (1 if size < 10 else 2 if size < 100 else 3))
-    return f"{value:.{decimals}f}"
+    return "" if distribution is None else short_number(distribution.mean, digits=3)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gem_cli.output import Table, json_option, print_json
-from gem_eval.cli.run_table import one_line
+from gem_eval.cli.figure_text import one_line
 
 __all__ = ["runs_command", "state_of"]
 

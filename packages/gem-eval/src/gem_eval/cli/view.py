@@ -55,6 +55,7 @@ def view_command(
       gem view runs/sudoku --export page.html --episodes 50 --filter outcome=unsolved
     """
     from gem_eval.viewer.viewed_run import ViewedRun
+    from gem_rollout.garbage import rare_collections
 
     if target is not None:
         _export(folders, target, episodes, filters)
@@ -62,7 +63,7 @@ def view_command(
     if filters:
         raise click.UsageError("--filter belongs to --export; the page itself filters as one looks")
     runs = [ViewedRun(folder) for folder in folders]
-    with suppress(KeyboardInterrupt):  # an interrupt is the normal end
+    with rare_collections(), suppress(KeyboardInterrupt):  # an interrupt is the normal end
         asyncio.run(_serve(runs, port, _has_desktop() if opens is None else opens))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gem_eval.runs.episode_row import EpisodeRow, Prices
-from gem_eval.runs.index import encode
+from gem_eval.runs.index import decode, encode
 from gem_eval.runs.lines import parse_line
 from gem_rollout.trajectory import Trajectory
 from gem_rollout.trajectory.encoder import TrajectoryEncoder
@@ -64,6 +64,6 @@ def unpacked(described: Iterable[Mapping[str, Any]], body: bytes) -> Iterator[Ep
     for item in described:
         middle = begin + item["sizes"][0]
         end = middle + item["sizes"][1]
-        row = EpisodeRow.from_dict(parse_line(body[begin:middle]))
+        row = decode(body[begin:middle])
         yield EpisodeLine(body[middle:end], row, item["message"], item.get("begun_again"))
         begin = end

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2s
+from operator import attrgetter
 from typing import Any
 
 from gem.text import action_text, spoken_text
@@ -103,6 +105,15 @@ class EpisodeRow:
     exact_calls: int = 0
     """Those of them whose prompt is an earlier call's prompt, the ids sampled for it, and new ids: nothing was
     tokenized anew. The first call of an episode, or of a lineage of a program, is none of them."""
+    malformed_at: list[int] = field(default_factory=list)
+    """The turns that ``malformed`` counts, the first being 1."""
+    cut_at: list[int] = field(default_factory=list)
+    """The turns that ``cut`` counts."""
+    mean_logprob: float | None = None
+    """Mean log-probability of the sampled tokens of all turns; None unless each of them has a finite one."""
+    update: int | None = None
+    """The training step that the episode belongs to: ``update`` of its metadata, else the version of the weights where
+    that is a whole number."""
     harness_box: str | None = None
     """Where an agent program ran, a key of :data:`HARNESS_BOXES`; None for other agents, and for a program that ended
     before its first action."""
@@ -141,22 +152,26 @@ class EpisodeRow:
         return self.failure is None or self.failure["source"] == "agent"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-serialisable dict, as ``index.jsonl`` holds it."""
+        """Return a JSON-serialisable dict."""
         record = {name: getattr(self, name) for name in _NAMES}
         return {("return" if name == "episode_return" else name): value for name, value in record.items()}
 
+    def to_values(self) -> list[Any]:
+        """Return the version of the fields and their values in order, as ``index.jsonl`` holds them."""
+        return [_VERSION, *_values_of(self)]
+
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> EpisodeRow:
-        """Undo :meth:`to_dict`.
+    def from_values(cls, values: list[Any]) -> EpisodeRow:
+        """Undo :meth:`to_values`.
 
         Raises:
-            TypeError: if a field is missing or unknown, as in an index of another version.
+            TypeError: if they are those of other fields, as in an index of another version.
         """
-        values = dict(record)
-        if len(values) < len(_NAMES):  # those that have defaults, too
-            raise TypeError(f"a row has {len(_NAMES)} fields, got {len(values)}")
-        value = values.pop("return", None)
-        return cls(episode_return=float("nan") if value is None else value, **values)
+        if type(values) is not list or len(values) != len(_NAMES) + 1 or values[0] != _VERSION:
+            raise TypeError("a row of the index of another version")
+        if values[_RETURN] is None:
+            values[_RETURN] = math.nan
+        return cls(*values[1:])
 
     @classmethod
     def of_trajectory(
@@ -227,17 +242,21 @@ class EpisodeRow:
         prices: Prices | None,
         metadata: Any,
     ) -> EpisodeRow:
-        tool_calls = malformed = cut = empty = 0
+        tool_calls = empty = 0
+        malformed_at: list[int] = []
+        cut_at: list[int] = []
         total = act_seconds = step_seconds = 0.0
         usage: dict[str, int | None] = {"prompt_tokens": None, "completion_tokens": None}
         info = reset_info
-        for turn in turns:
+        for number, turn in enumerate(turns, start=1):
             total += turn["reward"]
             act_seconds += turn.get("act_seconds") or 0.0
             step_seconds += turn.get("step_seconds") or 0.0
             info = turn.get("info") or {}
-            malformed += info.get("action_status") == "malformed"
-            cut += turn.get("finish_reason") == "length"
+            if info.get("action_status") == "malformed":
+                malformed_at.append(number)
+            if turn.get("finish_reason") == "length":
+                cut_at.append(number)
             empty += _is_all_reasoning(turn)
             results = info.get("tool_results")  # of ToolEnvWrapper, which is where most calls are recorded
             tool_calls += len(turn.get("tool_calls") or (results if isinstance(results, list) else ()))
@@ -259,9 +278,13 @@ class EpisodeRow:
             step_seconds=step_seconds,
             tool_calls=tool_calls,
             failure=_failure(outcome, failure, info),
-            malformed=malformed,
-            cut=cut,
+            malformed=len(malformed_at),
+            cut=len(cut_at),
             empty=empty,
+            malformed_at=malformed_at,
+            cut_at=cut_at,
+            mean_logprob=_mean_logprob(turns),
+            update=_update(turns, metadata),
             answer=_digest(turns[-1].get("action")) if turns else None,
             grade=str(grade) if (grade := info.get("grade")) in VERDICTS else None,
             cost=prices.cost(prompt_tokens or 0, completion_tokens or 0) if known and prices else None,
@@ -272,6 +295,9 @@ class EpisodeRow:
 
 
 _NAMES = tuple(item.name for item in fields(EpisodeRow))
+_values_of = attrgetter(*_NAMES)
+_VERSION = blake2s(",".join(_NAMES).encode(), digest_size=4).hexdigest()
+_RETURN = 1 + _NAMES.index("episode_return")
 
 
 def settle(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:
@@ -293,6 +319,24 @@ def settle(rows: Sequence[EpisodeRow]) -> list[EpisodeRow]:
 def _harness_box(turns: Sequence[Mapping[str, Any]]) -> str | None:
     said = (turns[0].get("metadata") or {}).get("harness_box") if turns else None
     return said if said in HARNESS_BOXES else None
+
+
+def _mean_logprob(turns: Sequence[Mapping[str, Any]]) -> float | None:
+    known = [turn["logprobs"] for turn in turns if turn.get("logprobs")]
+    total, count = 0.0, 0
+    for logprobs in known:
+        # Records have text for infinities, and may come from anywhere.
+        if not isinstance(logprobs, (list, tuple)) or not all(type(one) is float for one in logprobs):
+            return None
+        total += sum(logprobs)
+        count += len(logprobs)
+    return total / count if count and math.isfinite(total) else None
+
+
+def _update(turns: Sequence[Mapping[str, Any]], metadata: Any) -> int | None:
+    said = metadata.get("update") if isinstance(metadata, Mapping) else None
+    version = turns[-1].get("version") if turns else None
+    return next((one for one in (said, version) if type(one) is int and 0 <= one < 2**53), None)
 
 
 def _values(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:

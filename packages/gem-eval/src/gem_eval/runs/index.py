@@ -7,13 +7,17 @@ an index may be missing, cut off, older than the episodes, of another version, o
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 from gem_eval.runs.episode_row import EpisodeRow, Prices
-from gem_eval.runs.lines import end_of_lines, parse_line, row_of_line, scan
+from gem_eval.runs.lines import end_of_lines, parse_fast, row_of_line, scan
 from gem_rollout.garbage import without_collections
 
 __all__ = ["EpisodeIndex"]
+
+_SEED = 1 + [item.name for item in fields(EpisodeRow)].index("seed")
+"""Where the seed is in ``EpisodeRow.to_values``."""
 
 
 class EpisodeIndex:
@@ -61,23 +65,8 @@ class EpisodeIndex:
         stop = end_of_lines(self.path)
         if stop <= self._read:
             return
-        with self.path.open("rb") as file:
-            file.seek(self._read)
-            lines = file.read(stop - self._read).splitlines()
-        self._read = stop
-        fitting: list[EpisodeRow] = []
-        reached = self.end
-        for line in lines:
-            try:
-                row = EpisodeRow.from_dict(parse_line(line))
-                fits = row.length > 0 and row.offset + row.length <= end
-            except (ValueError, TypeError, AttributeError):
-                break
-            if not fits:
-                break
-            if row.offset >= reached:  # else it was scanned before the writer had indexed it
-                fitting.append(row)
-                reached = row.offset + row.length
+        with without_collections():
+            fitting = self._fitting_rows(stop, end)
         if not self._trusted and fitting:
             if not all(self._agrees(row) for row in (fitting[0], fitting[len(fitting) // 2], fitting[-1])):
                 return
@@ -87,6 +76,27 @@ class EpisodeIndex:
                 self._scan(row.offset)
             self.rows.append(row)
             self.end = row.offset + row.length
+
+    def _fitting_rows(self, stop: int, end: int) -> list[EpisodeRow]:
+        """Read ``index.jsonl`` up to a place, and return its rows up to the first that does not fit the episodes."""
+        fitting: list[EpisodeRow] = []
+        reached = self.end
+        with self.path.open("rb") as file:
+            file.seek(self._read)
+            while self._read < stop and (line := file.readline()):
+                self._read += len(line)
+                try:
+                    row = decode(line)
+                    fits = row.length > 0 and row.offset + row.length <= end
+                except (ValueError, TypeError, AttributeError):
+                    break
+                if not fits:
+                    break
+                if row.offset >= reached:  # else it was scanned before the writer had indexed it
+                    fitting.append(row)
+                    reached = row.offset + row.length
+        self._read = stop
+        return fitting
 
     def _agrees(self, row: EpisodeRow) -> bool:
         """Return whether the episodes hold this very episode where the row says."""
@@ -99,11 +109,23 @@ class EpisodeIndex:
         return whole and row_of_line(line, row.offset, self.prices) == row
 
 
+def decode(line: bytes) -> EpisodeRow:
+    """Return the row of a line of the index.
+
+    Raises:
+        ValueError, TypeError: if it holds none of this version.
+    """
+    values = parse_fast(line)
+    if type(values) is list and len(values) > _SEED and type(values[_SEED]) is float:  # a seed above 64 bits
+        values = json.loads(line)
+    return EpisodeRow.from_values(values)
+
+
 def encode(row: EpisodeRow) -> bytes:
     """Return a row as one line of ``index.jsonl``."""
     import orjson
 
     try:
-        return orjson.dumps(row.to_dict(), option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(row.to_values(), option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:  # a lone surrogate in a name, or a seed above 64 bits
-        return json.dumps(row.to_dict()).encode("ascii") + b"\n"
+        return json.dumps(row.to_values()).encode("ascii") + b"\n"

@@ -11,7 +11,7 @@ from typing import Any
 
 from gem_eval.runs.episode_row import EpisodeRow, Prices
 
-__all__ = ["end_of_lines", "parse_line", "row_of_line", "scan"]
+__all__ = ["end_of_lines", "parse_fast", "parse_line", "row_of_line", "scan"]
 
 _BLOCK = 1 << 16  # bytes
 _LONG_NUMBER = re.compile(rb"[:,\[] ?-?[0-9]{19}")
@@ -25,10 +25,15 @@ def parse_line(line: bytes) -> Any:
         ValueError: if it is not JSON.
     """
     # orjson makes floats of integers beyond 64 bits, which seeds and hashes may be.
-    return json.loads(line) if _LONG_NUMBER.search(line) else _parse_fast(line)
+    return json.loads(line) if _LONG_NUMBER.search(line) else parse_fast(line)
 
 
-def _parse_fast(line: bytes) -> Any:
+def parse_fast(line: bytes) -> Any:
+    """Return the value of a line of JSON, with floats for integers beyond 64 bits.
+
+    Raises:
+        ValueError: if it is not JSON.
+    """
     import orjson
 
     try:
@@ -61,7 +66,7 @@ def end_of_lines(path: Path) -> int:
 def row_of_line(line: bytes, offset: int, prices: Prices | None) -> EpisodeRow | None:
     """Return the row of a line; None if the line holds no episode."""
     try:
-        record = _parse_fast(line)
+        record = parse_fast(line)
         if isinstance(record, dict) and isinstance(record.get("seed"), float):  # the one integer that a row takes over
             record = json.loads(line)
         return EpisodeRow.of_record(record, offset, len(line), prices)

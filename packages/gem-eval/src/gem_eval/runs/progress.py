@@ -10,7 +10,7 @@ from pathlib import Path
 from gem.counts import counted
 from gem_eval.runs.episode_row import EpisodeRow
 from gem_rollout.trajectory import Outcome
-from gem_rollout.trajectory.outcome import count_outcomes
+from gem_rollout.trajectory.outcome import count_outcomes, success_text
 
 __all__ = ["EvaluationProgress"]
 
@@ -79,9 +79,8 @@ class EvaluationProgress:
         """Return the share of successes with its counts; empty where no outcome is known."""
         counts = [count_outcomes(outcomes) for outcomes in self.outcomes.values()]
         solved, judged, unknown = map(sum, zip(*counts, strict=True)) if counts else (0, 0, 0)
-        if not judged:
-            return ""
-        return f"success {solved / judged:.1%} of {judged}" + (f" + {unknown} unknown" if unknown else "")
+        share = success_text(solved, judged, unknown)
+        return share and f"success {share}"
 
     def line(self) -> str:
         """Return the figures in a line."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from gem.arguments import integer
 from gem.errors import ArgumentError
 from gem_eval.statistics.estimates import CONFIDENCE, Estimate, estimate_share
 
-__all__ = ["estimate_pass_all_k", "estimate_pass_at_k", "pass_all_k", "pass_at_k"]
+__all__ = ["attempt_bounds", "estimate_pass_all_k", "estimate_pass_at_k", "pass_all_k", "pass_at_k"]
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -64,11 +64,39 @@ def estimate_pass_all_k(
     return _estimate(successes, k, pass_all_k, confidence)
 
 
+def attempt_bounds(
+    successes: Mapping[Any, Sequence[bool]],
+    unknown: Mapping[Any, int],
+    k: int,
+    of_group: Callable[[int, int, int], float],
+) -> tuple[float, float] | None:
+    """Return the mean over groups if no unknown attempt succeeded, and if each did; None where none is unknown.
+
+    Args:
+        successes: group → its attempts whose outcome is known.
+        unknown: group → how many of its attempts are unknown. With them, more groups may have k attempts.
+        k: at least 1.
+        of_group: :func:`pass_at_k` or :func:`pass_all_k`.
+    """
+    if not any(unknown.values()):
+        return None
+    groups = successes.keys() | unknown.keys()
+    counts = [(len(successes.get(name, ())), sum(successes.get(name, ())), unknown.get(name, 0)) for name in groups]
+    whole = [(known + open_, solved, open_) for known, solved, open_ in counts if known + open_ >= k]
+    if not any(open_ for _, _, open_ in whole):
+        return None
+    worst = math.fsum(of_group(n, solved, k) for n, solved, _ in whole) / len(whole)
+    best = math.fsum(of_group(n, solved + open_, k) for n, solved, open_ in whole) / len(whole)
+    return worst, best
+
+
 def _estimate(successes: Mapping[Any, Sequence[bool]], k: int, of_group: Any, confidence: float) -> Estimate | None:
     integer("k", k, minimum=1)
     groups = {name: group for name, group in successes.items() if len(group)}
     whole = {name: group for name, group in groups.items() if len(group) >= k}
-    values = {name: (of_group(len(group), sum(map(bool, group)), k),) for name, group in whole.items()}
+    counts = {name: (len(group), sum(map(bool, group))) for name, group in whole.items()}
+    known = {count: (of_group(*count, k),) for count in set(counts.values())}
+    values = {name: known[count] for name, count in counts.items()}
     estimate = estimate_share(values, confidence)
     if estimate is None:
         return None

@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gem_eval.runs.episode_row import HARNESS_BOXES, settle
 from gem_eval.statistics.answer_health import AnswerHealth, Hint, examine_answers, give_hints, joined_hints
-from gem_eval.statistics.attempts import estimate_pass_all_k, estimate_pass_at_k
+from gem_eval.statistics.attempts import (
+    attempt_bounds,
+    estimate_pass_all_k,
+    estimate_pass_at_k,
+    pass_all_k,
+    pass_at_k,
+)
 from gem_eval.statistics.estimates import CONFIDENCE, Estimate, estimate_mean, estimate_share
-from gem_rollout.trajectory.outcome import success_bounds, unknown_outcomes
+from gem_rollout.trajectory.outcome import counted_text, success_bounds, unknown_outcomes
 
 if TYPE_CHECKING:
     from gem_eval.runs.episode_row import EpisodeRow
@@ -24,9 +30,12 @@ __all__ = [
     "Distribution",
     "EnvironmentSummary",
     "FailureCount",
+    "GroupMean",
     "RunSummary",
     "by_seed",
     "latest_attempts",
+    "mean_over",
+    "summarize_environment",
     "summarize_run",
     "usable",
 ]
@@ -126,11 +135,31 @@ class EnvironmentSummary:
     """Model calls of the episodes that count whose token ids are recorded."""
     exact_calls: int = 0
     """Those of them whose prompt continues the recorded ids of an earlier call."""
+    pass_at_k_bounds: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """k → pass@k if every unknown episode failed, and if every one succeeded; empty where none is unknown."""
+    pass_all_k_bounds: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """The same of pass^k."""
 
     @property
     def missing(self) -> int:
         """Planned episodes that have not been played, or have failed and would be played anew."""
         return max(0, (self.planned or 0) - self.episodes) if self.planned is not None else 0
+
+
+class GroupMean(NamedTuple):
+    """The success of several environments, each weighing the same, with what it is counted over."""
+
+    estimate: Estimate | None
+    """None unless at least two say whether they succeeded."""
+    bounds: tuple[float, float] | None
+    """The same if every unknown episode failed, and if every one succeeded; None where none is unknown."""
+    counts: tuple[int, int, int]
+    """Episodes that succeeded, whose outcome is known, and whose outcome is unknown."""
+
+    @property
+    def counted(self) -> str:
+        """The counts, with the bounds of the mean, in which each environment weighs the same."""
+        return counted_text(*self.counts, self.bounds)
 
 
 @dataclass(frozen=True)
@@ -144,6 +173,8 @@ class RunSummary:
     """Whether the run goes on."""
     overall: Estimate | None = None
     """The mean of the environments' success, each weighing the same; None with fewer than two."""
+    overall_bounds: tuple[float, float] | None = None
+    """The same mean if every unknown episode failed, and if every one succeeded; None where none is unknown."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -162,6 +193,11 @@ class RunSummary:
         counts = [item.planned for item in self.environments]
         known = [count for count in counts if count is not None]
         return sum(known) if known and len(known) == len(counts) else None
+
+    @property
+    def together(self) -> GroupMean:
+        """The success of all environments with its counts."""
+        return GroupMean(self.overall, self.overall_bounds, _success_counts(self.environments))
 
     @property
     def missing(self) -> int:
@@ -219,11 +255,11 @@ def summarize_run(
     for row in settle(latest_attempts(rows)):
         by_env.setdefault(row.env, []).append(row)
     environments = tuple(
-        _summarize(env, members, None if planned is None else planned.get(env), confidence)
+        summarize_environment(env, members, None if planned is None else planned.get(env), confidence)
         for env, members in by_env.items()
     )
     agents = [row.agent for members in by_env.values() for row in members[:1]]
-    summary = RunSummary(name, environments, agent or next(iter(agents), ""), running, _overall(environments))
+    summary = RunSummary(name, environments, agent or next(iter(agents), ""), running, *mean_over(environments)[:2])
     return replace(summary, notes=_run_notes(summary))
 
 
@@ -241,14 +277,17 @@ def by_seed(rows: Iterable[EpisodeRow], value: Callable[[EpisodeRow], float | No
     """Return seed → values of its episodes, without those that count in no mean or whose value is not usable."""
     groups: dict[int, list[float]] = defaultdict(list)
     for row in rows:
-        if row.counts:
+        if row.failure is None or row.counts:
             number = value(row)
-            if number is not None and usable(number):
+            if number is not None and -_LARGEST < number < _LARGEST:
                 groups[row.seed].append(float(number))
     return dict(groups)
 
 
-def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confidence: float) -> EnvironmentSummary:
+def summarize_environment(
+    env: str, rows: Sequence[EpisodeRow], planned: int | None = None, confidence: float = CONFIDENCE
+) -> EnvironmentSummary:
+    """Return the figures of the settled rows of one environment, one for each episode; they may be of several runs."""
     scored = [row for row in rows if row.counts]
     successes = by_seed(scored, lambda row: row.success)
     returns = by_seed(scored, lambda row: row.episode_return)
@@ -260,6 +299,9 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
     ks = _powers_of_two(max(map(len, successes.values()), default=0))
     flags = {seed: [bool(value) for value in group] for seed, group in successes.items()}
     attempts = {k: (estimate_pass_at_k(flags, k, confidence), estimate_pass_all_k(flags, k, confidence)) for k in ks}
+    unknown_of_seed = Counter(row.seed for row in rows if row.outcome == "unknown")
+    at_bounds = {k: attempt_bounds(flags, unknown_of_seed, k, pass_at_k) for k in ks}
+    all_bounds = {k: attempt_bounds(flags, unknown_of_seed, k, pass_all_k) for k in ks}
     names = dict.fromkeys(name for row in scored for name in row.scores)
     scores = {name: estimate_mean(by_seed(scored, _score(name)), confidence) for name in names}
     costs = [row.cost for row in rows if usable(row.cost)]
@@ -308,6 +350,8 @@ def _summarize(env: str, rows: Sequence[EpisodeRow], planned: int | None, confid
         token_calls=sum(row.token_calls for row in scored),
         exact_calls=sum(row.exact_calls for row in scored),
         first_token=_distribution(seconds for row in scored for seconds in row.first_token_seconds),
+        pass_at_k_bounds={k: limits for k, limits in at_bounds.items() if limits is not None},
+        pass_all_k_bounds={k: limits for k, limits in all_bounds.items() if limits is not None},
     )
 
 
@@ -328,7 +372,7 @@ def _powers_of_two(largest: int) -> list[int]:
 
 
 def _distribution(values: Iterable[float | None]) -> Distribution | None:
-    known = [float(value) for value in values if value is not None and usable(value)]
+    known = [float(value) for value in values if value is not None and -_LARGEST < value < _LARGEST]
     if not known:
         return None
     # The smallest value that at least this share of the episodes does not exceed, so that it is one that occurred.
@@ -342,22 +386,23 @@ def _failures(rows: Iterable[EpisodeRow]) -> tuple[FailureCount, ...]:
     return tuple(FailureCount(source, kind, count) for (source, kind), count in counts.most_common())
 
 
-def _overall(environments: Sequence[EnvironmentSummary]) -> Estimate | None:
-    """Return the mean success over environments with its interval; None unless several say whether they succeeded.
+def mean_over(environments: Sequence[EnvironmentSummary]) -> GroupMean:
+    """Return the mean success over environments, of which several may be of one id.
 
     The environments are taken as they are; chance is in the seeds alone, which are independent between environments.
     So the mean's interval comes from those of the environments: each half of it is √(Σ hᵢ²) / E, with hᵢ the
     distance from an environment's share to that end of its own interval (MOVER: Zou and Donner, Statistics in Medicine
     27, 2008).
     """
+    counts = _success_counts(environments)
     known = [item.success for item in environments if item.success is not None]
     if len(known) < 2 or len(known) < len(environments):
-        return None
+        return GroupMean(None, None, counts)
     count = len(known)
     value = math.fsum(item.value for item in known) / count
     below = math.sqrt(math.fsum((item.value - item.low) ** 2 for item in known if item.low is not None)) / count
     above = math.sqrt(math.fsum((item.high - item.value) ** 2 for item in known if item.high is not None)) / count
-    return Estimate(
+    mean = Estimate(
         value,
         max(0.0, value - below),
         min(1.0, value + above),
@@ -366,6 +411,19 @@ def _overall(environments: Sequence[EnvironmentSummary]) -> Estimate | None:
         method="mover",
         confidence=known[0].confidence,
         notes=(f"the mean over {count} environments, each weighing the same",),
+    )
+    reached = [item.success_bounds or (item.success.value,) * 2 for item in environments if item.success is not None]
+    if all(item.success_bounds is None for item in environments):
+        return GroupMean(mean, None, counts)
+    low, high = (math.fsum(ends) / count for ends in zip(*reached, strict=True))
+    return GroupMean(mean, (low, high), counts)
+
+
+def _success_counts(environments: Sequence[EnvironmentSummary]) -> tuple[int, int, int]:
+    return (
+        sum(item.success_count for item in environments),
+        sum(item.success.episodes for item in environments if item.success is not None),
+        sum(item.success_unknown for item in environments),
     )
 
 

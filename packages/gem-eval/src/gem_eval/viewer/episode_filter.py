@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,6 @@ _RANGES: dict[str, Quantity] = {
 
 _CHOICES: dict[str, Callable[[EpisodeRow], str | None]] = {
     "env": lambda row: row.env,
-    "seed": lambda row: str(row.seed),
     "outcome": lambda row: VIEWED_OUTCOMES[row.outcome],
     "failure": lambda row: _failure(row),
     "stop": lambda row: row.stop_reason,
@@ -42,8 +42,10 @@ VIEWED_OUTCOMES: dict[str, str] = {
 }
 """Outcome → the page's word for it."""
 
-CONDITIONS = ("text", *_CHOICES, *_RANGES)
-"""The names of all conditions."""
+CONDITIONS = ("text", "seed", *_CHOICES, *_RANGES)
+"""The names of all conditions. A word ``name=value`` of a text is a condition as well."""
+
+_WORD = re.compile("([a-z]+)=(.+)")
 
 
 def parse_conditions(texts: Iterable[str]) -> dict[str, str]:
@@ -57,7 +59,7 @@ def parse_conditions(texts: Iterable[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals or name not in CONDITIONS:
             raise ArgumentError(f"a filter is name=value with one of {', '.join(CONDITIONS)}; got {text!r}")
-        if name in _RANGES:
+        if name in _RANGES or (name == "seed" and ".." in value):
             _bounds(value)
         if name == "outcome" and value not in VIEWED_OUTCOMES.values():
             words = ", ".join(dict.fromkeys(VIEWED_OUTCOMES.values()))
@@ -75,19 +77,30 @@ def matching_rows(rows: Sequence[EpisodeRow], conditions: Mapping[str, str]) -> 
 
 def _test(name: str, value: str, shares: Mapping[Any, float]) -> Callable[[EpisodeRow], bool]:
     if name == "text":
-        words = value.lower().split()
-        return lambda row: all(word in _searched(row) or str(row.seed) == word for word in words)
+        tests = [_word_test(word, shares) for word in value.split()]
+        return lambda row: all(test(row) for test in tests)
+    if name == "seed" and ".." not in value:
+        return lambda row: str(row.seed) == value
     if name in _CHOICES:
         choice = _CHOICES[name]
         return lambda row: choice(row) == value
     low, high, is_open = _bounds(value)
-    quantity = _RANGES[name]
+    quantity: Quantity = _RANGES.get(name, lambda row, shares: row.seed)
 
     def within(row: EpisodeRow) -> bool:
         found = quantity(row, shares)
         return found is not None and found >= low and (found < high if is_open else found <= high)
 
     return within
+
+
+def _word_test(word: str, shares: Mapping[Any, float]) -> Callable[[EpisodeRow], bool]:
+    """Return the test of a word of a text: a condition such as ``seed=0..3``, or what a row must contain."""
+    condition = _WORD.fullmatch(word)
+    if condition is not None and condition[1] in CONDITIONS and condition[1] != "text":
+        return _test(condition[1], condition[2], shares)
+    sought = word.lower()
+    return lambda row: sought in _searched(row) or str(row.seed) == word
 
 
 def _bounds(text: str) -> tuple[float, float, bool]:

@@ -13,6 +13,7 @@ from gem_eval.viewer.episode_filter import matching_rows
 from gem_eval.viewer.packing import Vocabulary, pack, pack_record
 from gem_eval.viewer.page_bundle import document
 from gem_eval.viewer.run_facts import facts_of, run_figures
+from gem_eval.viewer.side_by_side import counted_rows, figure_parts, group_parts
 from gem_eval.viewer.viewed_run import as_read_by_page
 
 __all__ = ["ExportedPage", "export_page"]
@@ -73,3 +74,6 @@ def _parts(
             row = each[number]
             yield f"episode-{run}-{number}", pack_record(parse_line(as_read_by_page(folder.record(row))), vocabulary)
     yield "texts", vocabulary.pack()
+    counted = [counted_rows(each) for each in rows]
+    yield "groups", pack(group_parts(folders, counted))
+    yield "figures", pack(figure_parts(folders, counted))

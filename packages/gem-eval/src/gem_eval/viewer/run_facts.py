@@ -7,10 +7,12 @@ from typing import Any
 
 from gem_eval.runs import EpisodeRow, RunFolder
 from gem_eval.runs.names import distinct_names
-from gem_eval.statistics import Estimate, summarize_run
+from gem_eval.statistics import EnvironmentSummary, Estimate, summarize_run
+from gem_eval.statistics.run_summary import GroupMean
 from gem_eval.viewer.columns import short_text
+from gem_rollout.trajectory.outcome import counted_text
 
-__all__ = ["facts_of", "run_facts", "run_figures"]
+__all__ = ["environment_figures", "facts_of", "mean_figures", "run_facts", "run_figures"]
 
 _MOST = 500
 """Environments and settings that are sent at most."""
@@ -45,26 +47,39 @@ def run_facts(folder: RunFolder) -> dict[str, Any]:
 def run_figures(rows: Sequence[EpisodeRow]) -> dict[str, Any]:
     """Return what the command line prints of all episodes of a run: the figures of each environment, and the hints."""
     summary = summarize_run(rows)
-    figures = [
-        {
-            "env": short_text(item.env),
-            "episodes": item.episodes,
-            "failed": item.failed,
-            "success": _estimate(item.success),
-            "solved": item.success_count,
-            "judged": 0 if item.success is None else item.success.episodes,
-            "unknown": item.success_unknown,
-            "bounds": item.success_bounds,
-            "return": _estimate(item.mean_return),
-            "calls": item.calls,
-            "cache": None if item.cache is None else vars(item.cache),
-            "first_token": None if item.first_token is None else vars(item.first_token),
-            "answers": [] if item.answers is None else [list(part) for part in item.answers.parts()],
-            "notes": [short_text(note) for note in item.notes],
-        }
-        for item in summary.environments[:_MOST]
-    ]
-    return {"figures": figures, "hints": [short_text(hint) for hint in summary.hints]}
+    return {
+        "figures": [environment_figures(item) for item in summary.environments[:_MOST]],
+        "overall": mean_figures(summary.together),
+        "hints": [short_text(hint) for hint in summary.hints],
+    }
+
+
+def environment_figures(item: EnvironmentSummary) -> dict[str, Any]:
+    """Return the figures of one environment, JSON-serialisable."""
+    judged = 0 if item.success is None else item.success.episodes
+    return {
+        "env": short_text(item.env),
+        "episodes": item.episodes,
+        "failed": item.failed,
+        "success": _estimate(item.success),
+        "solved": item.success_count,
+        "judged": judged,
+        "unknown": item.success_unknown,
+        "bounds": item.success_bounds,
+        "counted": counted_text(item.success_count, judged, item.success_unknown),
+        "return": _estimate(item.mean_return),
+        "calls": item.calls,
+        "cache": None if item.cache is None else vars(item.cache),
+        "first_token": None if item.first_token is None else vars(item.first_token),
+        "answers": [] if item.answers is None else [list(part) for part in item.answers.parts()],
+        "notes": [short_text(note) for note in item.notes],
+    }
+
+
+def mean_figures(mean: GroupMean) -> dict[str, Any] | None:
+    """Return the mean success of several environments with its counts, JSON-serialisable; None where there is none."""
+    estimate = _estimate(mean.estimate)
+    return None if estimate is None else {**estimate, "counted": mean.counted}
 
 
 def _estimate(estimate: Estimate | None) -> dict[str, float | None] | None:

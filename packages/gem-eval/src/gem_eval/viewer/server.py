@@ -14,6 +14,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from threading import Lock
 from typing import Any
 
 import orjson
@@ -21,9 +22,11 @@ from aiohttp import web
 
 from gem_eval.runs import EpisodeRow
 from gem_eval.viewer.columns import as_columns
+from gem_eval.viewer.conversation_search import rows_that_say
 from gem_eval.viewer.page_bundle import script, served_page, style
 from gem_eval.viewer.page_files import CONTENT_SECURITY_POLICY, page_files
 from gem_eval.viewer.run_facts import facts_of, run_figures
+from gem_eval.viewer.side_by_side import counted_rows, figure_parts, group_parts
 from gem_eval.viewer.viewed_run import RunReadError, ViewedRun
 
 __all__ = ["serve_runs", "viewer_app"]
@@ -41,6 +44,12 @@ _HEADERS = {
     "X-Frame-Options": "DENY",
 }
 
+_MOST_ROWS = 40_000
+"""Rows of one answer."""
+
+_ROWS_WITH_FIGURES = 20_000
+"""Rows that are sent with the figures of their run; of more, the page asks for the figures once it shows the rows."""
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -55,7 +64,11 @@ def viewer_app(runs: Sequence[ViewedRun], token: str) -> web.Application:
             web.get(f"/{token}/style.css", _style),
             web.get(f"/{token}/page/{{name}}", _page_file),
             web.get(f"/{token}/runs", view.runs),
+            web.get(f"/{token}/groups", view.groups),
+            web.get(f"/{token}/figures", view.figures),
             web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/rows", view.rows),
+            web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/summary", view.summary),
+            web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/search", view.search),
             web.get(f"/{token}/runs/{{run:\\d{{1,4}}}}/episodes/{{episode:\\d{{1,9}}}}", view.episode),
         ]
     )
@@ -130,6 +143,18 @@ class _RunView:
     async def runs(self, request: web.Request) -> web.Response:
         return _json(await asyncio.to_thread(lambda: facts_of([run.folder for run in self._runs])))
 
+    async def groups(self, request: web.Request) -> web.Response:
+        folders = [run.folder for run in self._runs]
+        return _json(await asyncio.to_thread(lambda: group_parts(folders, self._counted())))
+
+    async def figures(self, request: web.Request) -> web.Response:
+        """Answer with the figures of the environment ``?env=…``."""
+        folders, env = [run.folder for run in self._runs], request.query.get("env")
+        return _json(await asyncio.to_thread(lambda: figure_parts(folders, self._counted(), env)))
+
+    def _counted(self) -> list[list[EpisodeRow]]:
+        return [counted_rows(run.rows) for run in self._runs]
+
     async def rows(self, request: web.Request) -> web.Response:
         """Answer with the rows from ``?from=N`` on; from 0 where ``?generation=G`` is not the present one."""
         run = self._run(request)
@@ -138,6 +163,15 @@ class _RunView:
         if "gzip" in request.headers.get("Accept-Encoding", ""):
             return web.Response(body=packed, content_type="application/json", headers={"Content-Encoding": "gzip"})
         return web.Response(body=gzip.decompress(packed), content_type="application/json")
+
+    async def summary(self, request: web.Request) -> web.Response:
+        """Answer with the figures of a run that are too many to come with its rows."""
+        return _json(await asyncio.to_thread(self._tables[self._run(request)].figures))
+
+    async def search(self, request: web.Request) -> web.Response:
+        """Answer with the numbers of the rows whose record says ``?text=…``."""
+        run, text = self._run(request), request.query.get("text", "")
+        return _json(await asyncio.to_thread(lambda: rows_that_say(run.folder, run.rows, text)))
 
     async def episode(self, request: web.Request) -> web.Response:
         run = self._run(request)
@@ -158,9 +192,13 @@ class _PackedRows:
         self._run = run
         self._kept: tuple[Any, bytes] = (None, b"")
         self._figures: tuple[Any, dict[str, Any]] = (None, {})
+        self._lock = Lock()
 
     def packed(self, start: int, generation: int) -> bytes:
-        """Return the rows from a number on; all of them, if the caller's generation is not the present one."""
+        """Return the rows from a number on, or from the first if the caller's generation is not the present one.
+
+        There are at most so many that a page need not wait long; ``total`` says how many the run has.
+        """
         run = self._run
         run.refresh()
         if generation != run.generation:
@@ -171,19 +209,22 @@ class _PackedRows:
             answer = {
                 "generation": run.generation,
                 "from": start,
+                "total": len(run.rows),
                 "live": live,
-                **self._figures_of(run.rows),
-                **as_columns(run.rows[start:]),
+                **({} if len(run.rows) > _ROWS_WITH_FIGURES else self.figures()),
+                **as_columns(run.rows[start : start + _MOST_ROWS]),
             }
             self._kept = question, gzip.compress(_encoded(answer), 1)
         return self._kept[1]
 
-    def _figures_of(self, rows: list[EpisodeRow]) -> dict[str, Any]:
+    def figures(self) -> dict[str, Any]:
         """Return the figures of the run, which are reckoned anew when it has gained rows and not each second."""
+        rows = self._run.rows
         state = (self._run.generation, len(rows))
-        if self._figures[0] != state:
-            self._figures = state, run_figures(rows)
-        return self._figures[1]
+        with self._lock:
+            if self._figures[0] != state:
+                self._figures = state, run_figures(rows)
+            return self._figures[1]
 
 
 def _natural(request: web.Request, name: str) -> int:

@@ -24,7 +24,8 @@ def print_failures(share: str, counts: Counter[str], messages: Mapping[str, str]
         messages: kind → its first message.
         remark: on a line before the kinds.
     """
-    click.secho(f"Warning: {share} failed and counts in no mean. The first of each kind:", fg="yellow", err=True)
+    verb = "counts" if share.startswith(("every ", "1 ")) else "count"
+    click.secho(f"Warning: {share} failed and {verb} in no mean. The first of each kind:", fg="yellow", err=True)
     if remark:
         click.echo(f"  {remark}", err=True)
     for kind, count in counts.most_common(_MOST):

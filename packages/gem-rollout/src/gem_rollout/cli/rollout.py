@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gem.counts import counted
 from gem_cli.completers import complete_agents, complete_ids, complete_modes, complete_wrappers
 from gem_cli.output import Table, json_option, print_json, print_prose
 from gem_cli.progress import progress
@@ -182,7 +183,7 @@ def rollout_command(
             print_prose(f"recorded in {out}; read it with: gem show {out}", style="dim")
         if failures:
             count = failures.total()
-            print_failures("every episode" if count == finished else f"{count} episodes", failures, messages)
+            print_failures("every episode" if count == finished else counted(count, "episode"), failures, messages)
         if interrupted:
             print_prose(f"interrupted after {finished} of {episodes * len(specs)} episodes", style="yellow")
     if interrupted:
@@ -219,6 +220,8 @@ def _stopped_by_ctrl_c(played: EpisodeStream) -> Iterator[list[int]]:
 
 
 def _print_summary(summaries: list[dict[str, Any]]) -> None:
+    from gem_rollout.trajectory.outcome import success_text
+
     columns = ("episodes", "mean return", "std error", "success", "turns", "errors")
     rows = Table(("environment", *columns), right=columns)
     for item in summaries:
@@ -232,18 +235,6 @@ def _print_summary(summaries: list[dict[str, Any]]) -> None:
             str(item["errors"]) if item["errors"] else "",
         )
     rows.show()
-
-
-def success_text(solved: int, judged: int, unknown: int) -> str:
-    """Return a share of successes with its count, and with its bounds where the outcome of episodes is unknown.
-
-    ``33.3% of 39``, ``33.3% of 39 + 1 unknown: 32.5 … 35.0%``; empty where no outcome is known.
-    """
-    from gem_rollout.trajectory.outcome import success_bounds
-
-    share = f"{solved / judged:.1%} of {judged}" if judged else ""
-    bounds = success_bounds(solved, judged, unknown)
-    return share if bounds is None else f"{share} + {unknown} unknown: {100 * bounds[0]:.1f} … {bounds[1]:.1%}"
 
 
 def _without_nan(item: dict[str, Any]) -> dict[str, Any]:

@@ -14,9 +14,8 @@ import click
 from gem.errors import ArgumentError, TrajectoryError
 from gem_cli.output import Table, as_text, json_option, print_json, print_prose
 from gem_cli.terminal_text import printable
-from gem_rollout.cli.rollout import success_text
 from gem_rollout.trajectory import Trajectory, Transition, read_trajectories
-from gem_rollout.trajectory.outcome import count_outcomes
+from gem_rollout.trajectory.outcome import count_outcomes, success_text
 
 __all__ = ["show_command"]
 

@@ -13,12 +13,15 @@ from gem.faults import is_fault
 __all__ = [
     "OUTCOMES",
     "Outcome",
+    "bounds_text",
     "count_outcomes",
+    "counted_text",
     "cut_by_environment",
     "episode_outcome",
     "settled_outcomes",
     "success_bounds",
     "success_of",
+    "success_text",
     "unknown_outcomes",
 ]
 
@@ -106,6 +109,32 @@ def success_bounds(solved: int, judged: int, unknown: int) -> tuple[float, float
     """
     total = judged + unknown
     return (solved / total, (solved + unknown) / total) if judged and unknown else None
+
+
+def counted_text(solved: int, judged: int, unknown: int, bounds: tuple[float, float] | None = None) -> str:
+    """Return the counts behind a share of successes, and its bounds where the outcome of episodes is unknown.
+
+    ``13 of 39``, ``13 of 39 + 1 unknown: 32.5 … 35.0 %``. Whatever prints a share takes its counts from here.
+
+    Args:
+        solved: as in :func:`success_bounds`, like the next two.
+        judged: episodes whose outcome is known.
+        unknown: episodes whose outcome is unknown.
+        bounds: of a share that weighs its parts otherwise; those of the counts, if not given.
+    """
+    counts = f"{solved} of {judged}" + (f" + {unknown} unknown" if unknown else "")
+    bounds = bounds or success_bounds(solved, judged, unknown)
+    return counts if bounds is None else f"{counts}: {bounds_text(bounds)}"
+
+
+def bounds_text(bounds: tuple[float, float]) -> str:
+    """Return what a share can be, whatever the unknown outcomes were: ``32.5 … 35.0 %``."""
+    return f"{100 * bounds[0]:.1f} … {100 * bounds[1]:.1f} %"
+
+
+def success_text(solved: int, judged: int, unknown: int) -> str:
+    """Return a share of successes with :func:`counted_text`: ``33.3 %, 13 of 39``; empty where no outcome is known."""
+    return f"{100 * solved / judged:.1f} %, {counted_text(solved, judged, unknown)}" if judged else ""
 
 
 def unknown_outcomes(solved: int, judged: int, unknown: int, *, silent: int = 0) -> str:

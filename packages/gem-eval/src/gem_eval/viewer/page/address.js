@@ -1,4 +1,5 @@
-// The address of what is shown, after the #: /RUN, /RUN/EPISODE/TURN, /compare/RUN/RUN, with EPISODE/EPISODE/TURN.
+// The address of what is shown, after the #: /RUN, /RUN/EPISODE/TURN, /compare/RUN/RUN, with EPISODE/EPISODE/TURN,
+// and of all runs together: /runs, /figures.
 
 /** Read the address. */
 export function readAddress(hash) {
@@ -10,6 +11,7 @@ export function readAddress(hash) {
     const view = a === undefined || b === undefined ? "comparison" : "pair";
     return { view, runs: [one ?? 0, other ?? 1], rows: [a, b], turn: turn ?? 0, parameters };
   }
+  if (steps[0] === "runs" || steps[0] === "figures") return { view: steps[0], runs: [], rows: [], turn: 0, parameters };
   const [run, row, turn] = steps.map(natural);
   return { view: row === undefined ? "overview" : "episode", runs: [run ?? 0], rows: [row], turn: turn ?? 0, parameters };
 }
@@ -20,6 +22,11 @@ export function overviewAddress(run, parameters = "") {
 
 export function episodeAddress(run, row, turn = 0) {
   return turn ? `#/${run}/${row}/${turn}` : `#/${run}/${row}`;
+}
+
+/** The address of the runs in groups, or of their figures. */
+export function togetherAddress(view, parameters = "") {
+  return `#/${view}${parameters ? `?${parameters}` : ""}`;
 }
 
 export function comparisonAddress(one, other, parameters = "") {

@@ -15,6 +15,9 @@ import { hasTokens, tokenView } from "./tokens.js";
 /** Turns before and after the present one that are drawn with it. */
 const NEAR = 4;
 
+/** Faulty turns that are named one by one. */
+const MOST_FAULTS = 12;
+
 const OUTCOMES = { solved: "Solved", unsolved: "Not solved", unknown: "Unknown", scored: "Scored" };
 
 /** Settings that hold for all episodes that are looked at. */
@@ -129,12 +132,13 @@ export class EpisodeView {
       const kind = turn.reward > 0 ? "good" : turn.reward < 0 ? "bad" : "";
       chips.push(el("span", { class: `chip reward ${kind}` }, `reward ${signed(turn.reward)}`));
     }
+    for (const fault of turn.faults) chips.push(el("span", { class: "chip fault" }, fault));
     if (turn.terminated || turn.truncated) chips.push(el("span", { class: "chip" }, turn.terminated ? "terminated" : "truncated"));
     const facts = [];
     if (turn.completionTokens !== null) {
       facts.push(turn.promptTokens === null ? `${count(turn.completionTokens)} tokens` : `${count(turn.promptTokens)} → ${count(turn.completionTokens)} tokens`);
     }
-    if (turn.finishReason && turn.finishReason !== "stop") facts.push(plain(turn.finishReason, 40));
+    if (turn.finishReason && !["stop", "length"].includes(turn.finishReason)) facts.push(plain(turn.finishReason, 40));
     if (turn.actSeconds !== null) facts.push(`model ${duration(turn.actSeconds)}`);
     if (turn.stepSeconds !== null) facts.push(`environment ${duration(turn.stepSeconds)}`);
     if (turn.version !== null) facts.push(`version ${plain(String(turn.version), 40)}`);
@@ -197,6 +201,15 @@ export class EpisodeView {
     return blocks;
   }
 
+  /** Links to the turns with a fault; null without one. */
+  turnsWith(fault) {
+    const numbers = this.episode.turns.flatMap((turn, index) => (turn.faults.includes(fault) ? [index + 1] : []));
+    if (!numbers.length) return null;
+    const links = numbers.slice(0, MOST_FAULTS).flatMap((number) => [el("a", { href: this.address(number), class: "fault" }, String(number)), ", "]);
+    const more = numbers.length > MOST_FAULTS ? ` and ${counted(numbers.length - MOST_FAULTS, "more turn")}` : "";
+    return el("span", {}, numbers.length === 1 ? "turn " : "turns ", links.slice(0, -1), more);
+  }
+
   drawSide() {
     const { episode, run, row } = this;
     const facts = [
@@ -208,6 +221,7 @@ export class EpisodeView {
       ["Time", episode.seconds === null ? null : duration(episode.seconds)],
       ["Model", run.act_seconds[row] === null ? null : duration(run.act_seconds[row])],
       ["Environment", run.step_seconds[row] === null ? null : duration(run.step_seconds[row])],
+      ...["malformed", "cut off", "empty"].map((fault) => [`${fault[0].toUpperCase()}${fault.slice(1)}`, this.turnsWith(fault)]),
       ["Seed", String(run.seed[row])],
       ["Seed solved", run.groupShare(row) === null ? null : percent(run.groupShare(row))],
       ["Agent", episode.agent],
@@ -225,7 +239,7 @@ export class EpisodeView {
           length.style.width = `${(100 * Math.abs(turn.reward ?? 0)) / size}%`;
           return el(
             "a",
-            { class: "tick", href: this.address(index + 1), "data-turn": index + 1 },
+            { class: turn.faults.length ? "tick fault" : "tick", href: this.address(index + 1), "data-turn": index + 1, title: turn.faults.join(", ") || null },
             el("span", { class: "number" }, String(index + 1)),
             el("span", { class: "track" }, length),
             el("span", { class: "figure" }, turn.reward === null ? "" : signed(turn.reward)),

@@ -14,7 +14,6 @@ export const RANGES = {
 
 const CHOICES = {
   env: (run, row) => run.env[row],
-  seed: (run, row) => String(run.seed[row]),
   outcome: (run, row) => run.outcome(row),
   failure: (run, row) => failureName(run, row),
   stop: (run, row) => run.stop_reason[row],
@@ -22,6 +21,7 @@ const CHOICES = {
 };
 
 export const CHOICE_NAMES = Object.keys(CHOICES);
+const CONDITION = /^([a-z]+)=(.+)$/;
 
 /** The failure of a row as "source: kind", or null. */
 export function failureName(run, row) {
@@ -43,9 +43,8 @@ export function filtered(run, filter, without = null) {
   const tests = [];
   for (const [name, value] of Object.entries(filter)) {
     if (name === without || value === "") continue;
-    if (name === "text") tests.push(textTest(run, value));
-    else if (Object.hasOwn(CHOICES, name)) tests.push((row) => CHOICES[name](run, row) === value);
-    else if (Object.hasOwn(RANGES, name)) tests.push(rangeTest(run, RANGES[name], parseRange(value)));
+    if (name === "text") tests.push(...value.split(/\s+/).filter(Boolean).map((word) => wordTest(run, word)));
+    else tests.push(conditionTest(run, name, value));
   }
   const rows = run.rows();
   return tests.length ? rows.filter((row) => tests.every((test) => test(row))) : rows;
@@ -68,7 +67,7 @@ export function formatRange(low, high, open = false) {
 /** The filter that stands in the parameters of an address. */
 export function filterFrom(parameters) {
   const filter = {};
-  for (const name of ["text", ...CHOICE_NAMES, ...Object.keys(RANGES)]) {
+  for (const name of ["text", "said", "seed", ...CHOICE_NAMES, ...Object.keys(RANGES)]) {
     const value = parameters.get(name);
     if (value) filter[name] = value;
   }
@@ -87,11 +86,25 @@ function rangeTest(run, quantity, { low, high, open }) {
   };
 }
 
-function textTest(run, text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+/** The test of a condition; null for a name that is none. */
+function conditionTest(run, name, value) {
+  if (name === "said") {
+    const rows = run.rowsThatSay(value);
+    return (row) => rows !== null && rows.has(row);
+  }
+  if (name === "seed") return value.includes("..") ? rangeTest(run, (_, row) => Number(run.seed[row]), parseRange(value)) : (row) => String(run.seed[row]) === value;
+  if (Object.hasOwn(CHOICES, name)) return (row) => CHOICES[name](run, row) === value;
+  return Object.hasOwn(RANGES, name) ? rangeTest(run, RANGES[name], parseRange(value)) : null;
+}
+
+/** The test of a word of the search: a condition such as seed=0..3, or what a row must contain. */
+function wordTest(run, word) {
+  const [, name, value] = CONDITION.exec(word) ?? [];
+  const condition = name && conditionTest(run, name, value);
+  if (condition) return condition;
+  const sought = word.toLowerCase();
   return (row) => {
     const fields = [run.env[row], `seed ${run.seed[row]}`, run.stop_reason[row], failureName(run, row), run.agent[row]];
-    const searched = fields.filter(Boolean).join(" ").toLowerCase();
-    return words.every((word) => searched.includes(word) || String(run.seed[row]) === word);
+    return String(run.seed[row]) === word || fields.filter(Boolean).join(" ").toLowerCase().includes(sought);
   };
 }

@@ -16,11 +16,20 @@ export class FilterBar {
     this.onFilter = onFilter;
     this.search = el("input", {
       type: "search",
-      placeholder: "Search",
+      placeholder: "Search, or seed=0..3",
       "aria-label": "Search episodes",
       spellcheck: "false",
       autocomplete: "off",
       oninput: () => onFilter({ text: this.search.value }),
+    });
+    // On Enter, since it reads the whole run.
+    this.said = el("input", {
+      type: "search",
+      placeholder: "In conversations",
+      "aria-label": "Search conversations",
+      spellcheck: "false",
+      autocomplete: "off",
+      onchange: () => onFilter({ said: this.said.value.trim() }),
     });
     this.selects = new Map();
     for (const name of Object.keys(LABELS)) {
@@ -34,6 +43,7 @@ export class FilterBar {
       "div",
       { class: "filter-bar", role: "search", "aria-label": "Filter" },
       this.search,
+      this.said,
       [...this.selects.values()],
       this.range,
       this.chips,
@@ -44,14 +54,17 @@ export class FilterBar {
   /** Show a filter and how many rows it leaves. */
   update(run, filter, shown, all) {
     if (document.activeElement !== this.search) this.search.value = filter.text ?? "";
+    if (document.activeElement !== this.said || !filter.said) this.said.value = filter.said ?? "";
+    this.said.hidden = !run.canSearch();
     for (const [name, select] of this.selects) this.fillSelect(run, name, select, filter[name] ?? "");
-    const set = [...Object.keys(RANGES), ...CHOICE_NAMES.filter((name) => !this.selects.has(name))].filter((name) => filter[name]);
+    const set = ["seed", ...Object.keys(RANGES), ...CHOICE_NAMES.filter((name) => !this.selects.has(name))].filter((name) => filter[name]);
     const chips = set.map((name) => this.chip(name, filter[name]));
     if (Object.keys(filter).length > 1) {
       chips.push(el("button", { type: "button", class: "plain", onclick: () => this.onFilter(null) }, "Clear all"));
     }
     setContent(this.chips, chips);
-    const text = shown === all ? `${whole(all)} episodes` : `${whole(shown)} of ${whole(all)} episodes`;
+    const isSearching = filter.said && run.rowsThatSay(filter.said) === null;
+    const text = isSearching ? "Searching …" : shown === all ? `${whole(all)} episodes` : `${whole(shown)} of ${whole(all)} episodes`;
     if (this.result.textContent !== text) this.result.textContent = text;
   }
 

@@ -2,6 +2,9 @@
 
 const NONE = "–";
 
+/** Rounds as Python does: 6.25 to 6.2. */
+const TENTHS = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1, useGrouping: false, roundingMode: "halfEven" });
+
 /** A whole number with its thousands apart. Not by toLocaleString, which is slow for thousands of cells. */
 export function whole(value) {
   return grouped(String(value));
@@ -72,4 +75,12 @@ export function signed(value) {
 /** A count with its noun: "1 turn", "3 turns". */
 export function counted(value, noun) {
   return `${whole(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
+/** The counts behind a share, and what it can be whatever the unknown outcomes were, as the command line prints them. */
+export function countedText(solved, judged, unknown) {
+  const counts = `${solved} of ${judged}${unknown ? ` + ${unknown} unknown` : ""}`;
+  if (!judged || !unknown) return counts;
+  const total = judged + unknown;
+  return `${counts}: ${TENTHS.format((100 * solved) / total)} … ${TENTHS.format((100 * (solved + unknown)) / total)} %`;
 }

@@ -1,13 +1,15 @@
 // The page: fetches the runs, shows the view that the address names, and keeps up with runs that go on.
 
-import { comparisonAddress, episodeAddress, overviewAddress, pairAddress, readAddress } from "./address.js";
+import { comparisonAddress, episodeAddress, overviewAddress, pairAddress, readAddress, togetherAddress } from "./address.js";
 import { Comparison } from "./comparison.js";
 import { el, setContent } from "./dom.js";
 import { EpisodePage } from "./episode_page.js";
+import { FiguresView } from "./figures_view.js";
 import { filterFrom } from "./filter.js";
 import { isTyping, startHelp } from "./help.js";
 import { Overview } from "./overview.js";
 import { Run } from "./run.js";
+import { RunsView } from "./runs_view.js";
 import { openSource } from "./source.js";
 import { plain, visible } from "./text.js";
 import { startTheme } from "./theme.js";
@@ -45,19 +47,25 @@ async function start() {
   window.addEventListener("hashchange", route);
   document.addEventListener("keydown", onKey);
   route();
+  for (const run of runs) {
+    run.onFigures = () => figuresCame(run);
+    run.onSearched = () => shown instanceof Overview && shown.run === run && shown.searched();
+  }
   document.documentElement.dataset.ready = "true";
+  for (const run of runs) await readRest(run);
   if (source.grows) setTimeout(poll, LIVE_INTERVAL);
 }
 
 function route() {
   const address = readAddress(location.hash);
   const known = address.runs.every((run) => run < runs.length) && (address.view !== "comparison" || runs.length > 1);
-  if (!known || (location.hash === "" && runs.length === 2)) {
-    location.replace(runs.length > 1 ? comparisonAddress(0, 1) : overviewAddress(0));
+  if (!known || (location.hash === "" && runs.length > 1)) {
+    location.replace(runs.length > 2 ? togetherAddress("runs") : runs.length > 1 ? comparisonAddress(0, 1) : overviewAddress(0));
     return;
   }
   drawTabs(address);
-  if (address.view === "overview" || address.view === "comparison") showTable(address);
+  if (address.view === "runs" || address.view === "figures") showTogether(address);
+  else if (address.view === "overview" || address.view === "comparison") showTable(address);
   else showEpisode(address);
 }
 
@@ -78,6 +86,23 @@ function showTable(address) {
     page.opened = undefined;
   }
   document.title = `${plain(runs[numbers[0]].facts.name ?? "Run", 60)} · GEM`;
+}
+
+function showTogether({ view, parameters }) {
+  let page = kept.get(view);
+  if (!page) {
+    const onChange = (change) => {
+      const next = new URLSearchParams({ ...Object.fromEntries(readAddress(location.hash).parameters), ...change });
+      history.replaceState(null, "", togetherAddress(view, next));
+      route();
+    };
+    kept.set(view, (page = view === "runs" ? new RunsView(source, runs, onChange) : new FiguresView(source, runs, onChange)));
+  }
+  const isBack = shown !== page;
+  if (isBack) replaceShown(page);
+  page.show(Object.fromEntries(parameters));
+  if (isBack) window.scrollTo(0, page.scrolled ?? 0);
+  document.title = `${view === "runs" ? "Runs" : "Figures"} · GEM`;
 }
 
 function showEpisode(address) {
@@ -187,11 +212,14 @@ function drawTabs(address) {
   const tab = (href, label, current) => el("a", { href, "aria-current": current ? "page" : null }, label);
   const inTable = address.view === "overview" || address.view === "episode";
   const links = runs.map((run, number) => tab(overviewAddress(number), plain(run.facts.name ?? `run ${number + 1}`, 40), inTable && address.runs[0] === number));
+  const isPair = address.view === "comparison" || address.view === "pair";
+  const together = [tab(togetherAddress("figures"), "Figures", address.view === "figures")];
   if (runs.length > 1) {
-    const [one, other] = inTable ? [0, address.runs[0] || 1] : address.runs;
-    links.unshift(tab(comparisonAddress(one, other), "Comparison", !inTable));
-    if (runs.length > 2 && !inTable) links.push(...chooseSides(one, other));
+    const [one, other] = isPair ? address.runs : [0, address.runs[0] || 1];
+    together.unshift(tab(togetherAddress("runs"), "Runs", address.view === "runs"), tab(comparisonAddress(one, other), "Comparison", isPair));
+    if (runs.length > 2 && isPair) links.push(...chooseSides(one, other));
   }
+  links.unshift(...together);
   setContent(tabs, links);
 }
 
@@ -221,8 +249,25 @@ async function poll() {
     else shown.drawLive();
   } else if (grown && shown instanceof Comparison) {
     refreshTable();
+  } else if (grown && (shown instanceof RunsView || shown instanceof FiguresView)) {
+    route();
   }
   setTimeout(poll, isLive ? LIVE_INTERVAL : IDLE_INTERVAL);
+}
+
+/** Read the rows of a large run that did not come with the first answer. */
+async function readRest(run) {
+  while (run.isPartial() && (await run.refresh().catch(() => false))) {
+    if (shown?.table && !run.isPartial()) refreshTable();
+    else if (shown instanceof Overview) shown.drawLive();
+  }
+}
+
+function figuresCame(run) {
+  if (shown instanceof Overview && shown.run === run) {
+    shown.drawFigures();
+    shown.drawLive();
+  } else if (shown instanceof FiguresView) route();
 }
 
 /** Draw the table anew without taking the focus from a row. */

@@ -4,7 +4,7 @@ import { el, setContent } from "./dom.js";
 import { tooltips } from "./chart.js";
 import { failureName, filtered } from "./filter.js";
 import { FilterBar } from "./filter_bar.js";
-import { count, counted, date, duration, number, percent, whole } from "./format.js";
+import { count, counted, countedText, date, duration, number, percent, whole } from "./format.js";
 import { plots } from "./plots.js";
 import { outcomeBadge } from "./episode_view.js";
 import { known, mean, median, sum } from "./statistics.js";
@@ -58,11 +58,18 @@ export class Overview {
     const counted = JSON.stringify([filter, this.run.generation, this.run.count]);
     if (this.counted === counted) return;
     this.counted = counted;
-    this.drawFigures(rows);
+    this.rows = rows;
+    this.drawFigures();
     this.bar.update(this.run, filter, rows.length, this.run.latest.size);
     // Plots come after the table, which is what one waits for.
     cancelAnimationFrame(this.plotTimer);
     this.plotTimer = requestAnimationFrame(() => this.drawPlots());
+  }
+
+  /** Draw anew what a search of the conversations has found. */
+  searched() {
+    this.counted = null;
+    this.show(this.filter, this.sort);
   }
 
   drawPlots() {
@@ -104,8 +111,17 @@ export class Overview {
 
   drawLive() {
     const { live } = this.run;
-    this.live.hidden = !live;
-    if (!live) return;
+    const isPartial = this.run.isPartial();
+    this.live.hidden = !live && !isPartial && !this.run.asking;
+    if (isPartial) {
+      const { count: read, total } = this.run;
+      setContent(this.live, el("span", { class: "pulse", "aria-hidden": "true" }), el("span", {}, `Reading: ${whole(read)} of ${whole(total)} episodes so far; what stands here is of these`));
+      return;
+    }
+    if (!live) {
+      if (this.run.asking) setContent(this.live, el("span", { class: "pulse", "aria-hidden": "true" }), "The figures of each environment, with their intervals, are being reckoned");
+      return;
+    }
     const done = this.run.latest.size;
     const total = typeof live.total === "number" ? live.total : null;
     const running = Array.isArray(live.running) ? live.running : [];
@@ -119,8 +135,8 @@ export class Overview {
     );
   }
 
-  drawFigures(rows) {
-    const { run } = this;
+  drawFigures() {
+    const { run, rows } = this;
     const scored = rows.filter((row) => run.counts(row));
     const column = (name) => scored.map((row) => run[name][row]);
     const verdicts = known(rows.map((row) => run.success[row]));
@@ -138,13 +154,17 @@ export class Overview {
     const prompts = sum(column("cache_prompt_tokens"));
     const withIds = sum(column("token_calls"));
     const cost = known(rows.map((row) => run.cost[row]));
+    const { overall } = run;
+    const share = alone?.success
+      ? [percent(alone.success.value), `${interval(alone.success)}${alone.counted}`]
+      : wholeRun && overall
+        ? [percent(overall.value), `${interval(overall)}${overall.counted}; environments weigh the same`]
+        : verdicts.length
+          ? [percent(mean(verdicts)), `${countedText(sum(verdicts), verdicts.length, unknown)}${wholeRun ? ", environments pooled" : ", filtered"}`]
+          : null;
     const figures = [
       ["Episodes", whole(rows.length), failed ? `${whole(failed)} failed` : "none failed"],
-      alone?.success
-        ? ["Solved", percent(alone.success.value), `${interval(alone.success)}${countedShare(alone.solved, alone.judged, alone.unknown)}`]
-        : verdicts.length
-          ? ["Solved", percent(mean(verdicts)), `${countedShare(sum(verdicts), verdicts.length, unknown)}${wholeRun ? ", environments pooled" : ", filtered"}`]
-          : null,
+      share && ["Solved", ...share],
       fault("malformed", "Malformed"),
       fault("cut", "Cut off"),
       fault("empty", "Empty"),
@@ -161,7 +181,7 @@ export class Overview {
     ];
     setContent(
       this.figures,
-      figures.filter(Boolean).map(([name, value, remark]) => el("div", {}, el("dt", {}, name), el("dd", {}, el("strong", {}, value), el("span", {}, remark)))),
+      figures.filter(Boolean).map(([name, value, remark]) => el("div", { class: name === "Solved" ? "wide" : null }, el("dt", {}, name), el("dd", {}, el("strong", {}, value), el("span", {}, remark)))),
     );
     setContent(this.parts, wholeRun && run.figures.length > 1 ? environmentTable(run.figures) : null, notes(run));
   }
@@ -178,7 +198,7 @@ export class Overview {
       if (attached) this.table.attach();
     }
     const column = this.columns.find(({ key }) => key === this.sort.key);
-    this.order = column ? sorted(rows, column, this.sort.down) : rows;
+    this.order = column ? sorted(rows, column, this.sort.down) : this.run.inOrder(rows);
     this.table.setRows(this.order, this.sort);
   }
 
@@ -187,14 +207,6 @@ export class Overview {
     const has = (values) => values.some((value) => value !== null);
     return JSON.stringify([[...run.scores.keys()], has(run.completion_tokens), has(run.cost), has(run.cache_hit_rate), has(run.first_token_p50), ...["malformed", "cut", "empty"].map((name) => has(run[name].map((turns) => turns || null))), has(run.tool_calls.map((calls) => calls || null)), run.repetition.some(Boolean)]);
   }
-}
-
-/** A share as counts, with what it would be if no unknown episode were solved, and if each were. */
-function countedShare(solved, judged, unknown) {
-  const counts = `${whole(solved)} of ${whole(judged)}`;
-  if (!unknown) return counts;
-  const total = judged + unknown;
-  return `${counts}, ${whole(unknown)} unknown: ${percent(solved / total)} … ${percent((solved + unknown) / total)}`;
 }
 
 function interval({ low, high }) {
@@ -211,12 +223,12 @@ function environmentTable(figures) {
     whole(item.episodes),
     item.success ? percent(item.success.value) : "–",
     item.success && item.success.low !== null ? `${percent(item.success.low)} … ${percent(item.success.high)}` : "–",
-    item.success ? countedShare(item.solved, item.judged, item.unknown) : "–",
+    item.success ? item.counted : "–",
     number(item.return?.value ?? null),
     ...answers.map((name) => answersOf(item)[name]?.map(whole).join(" of ") ?? "–"),
     ...(serving ? [percent(item.cache?.rate ?? null), duration(item.first_token?.p50 ?? null)] : []),
   ]);
-  return el("table", { class: "by-environment" },
+  return el("table", { class: "by-environment", "aria-label": "Results by environment" },
     el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))),
     el("tbody", {}, rows.map(([name, ...cells]) => el("tr", {}, el("th", { scope: "row" }, visible(name)), cells.map((text) => el("td", {}, text))))));
 }
@@ -274,10 +286,10 @@ function tableColumns(run) {
     some(run.cache_prompt_tokens) ? numeric("cache_hit_rate", "Cached", "minmax(3.6rem, 0.8fr)", 3, percent) : null,
     some(run.first_token_p50) ? numeric("first_token_p50", "First token", "minmax(4rem, 0.8fr)", 3, duration) : null,
     numeric("seconds", "Time", "minmax(3.8rem, 0.8fr)", 2, duration),
-    some(run.malformed) ? numeric("malformed", "Malformed", "minmax(4rem, 0.8fr)", 3, whole) : null,
+    some(run.malformed) ? numeric("malformed", "Malformed", "minmax(5.2rem, 0.8fr)", 3, whole) : null,
     some(run.cut) ? numeric("cut", "Cut off", "minmax(3.6rem, 0.8fr)", 3, whole) : null,
     some(run.empty) ? numeric("empty", "Empty", "minmax(3.4rem, 0.8fr)", 3, whole) : null,
-    some(run.cost) ? numeric("cost", "Cost", "minmax(4rem, 0.8fr)", 3, money) : null,
+    some(run.cost) ? numeric("cost", "Cost", "minmax(5rem, 0.8fr)", 3, money) : null,
     ...[...run.scores].map(([name, values]) => numeric(`score ${name}`, plain(name, 20), "minmax(4rem, 0.8fr)", 3, number, values)),
     {
       key: "stop",

@@ -12,8 +12,9 @@
  */
 export function pairs(one, other) {
   const found = [];
-  for (const [key, a] of one.latest) {
-    const b = other.latest.get(key);
+  const others = new Map(other.rows().map((row) => [other.key(row), row]));
+  for (const a of one.rows()) {
+    const b = others.get(one.key(a));
     if (b === undefined) continue;
     const known = one.return[a] !== null && other.return[b] !== null;
     found.push({ a, b, difference: known ? other.return[b] - one.return[a] : null, verdict: verdict(one.outcome(a), other.outcome(b)) });

@@ -44,6 +44,7 @@ function turnOf(transition, observation) {
     terminated: transition.terminated === true,
     truncated: transition.truncated === true,
     info: isObject(transition.info) ? transition.info : {},
+    faults: faultsOf(transition),
     toolCalls: Array.isArray(transition.tool_calls) ? transition.tool_calls : [],
     actSeconds: numberOf(transition.act_seconds),
     stepSeconds: numberOf(transition.step_seconds),
@@ -60,6 +61,15 @@ function turnOf(transition, observation) {
     agent: textOf(transition.agent),
     metadata: isObject(transition.metadata) ? transition.metadata : {},
   };
+}
+
+/** What is wrong with the action: that the environment could not read it, that it was cut, that it was left empty. */
+function faultsOf({ info, finish_reason: finish, action, reasoning }) {
+  const faults = [];
+  if (isObject(info) && info.action_status === "malformed") faults.push("malformed");
+  if (finish === "length") faults.push("cut off");
+  if (typeof action === "string" && !action.trim() && reasoning) faults.push("empty");
+  return faults;
 }
 
 /** A log-probability; JSON has no infinities, so that a record writes them as text. */

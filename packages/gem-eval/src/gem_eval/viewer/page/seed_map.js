@@ -5,7 +5,6 @@ import { card } from "./chart.js";
 import { filtered } from "./filter.js";
 import { counted, number, percent } from "./format.js";
 import { plain } from "./text.js";
-import { mean } from "./statistics.js";
 
 const WIDTH = 318;
 const HEIGHT = 112;
@@ -69,18 +68,23 @@ export function seedMap({ run, filter, onFilter }) {
 function groupsOf(run, rows) {
   const groups = new Map();
   for (const row of rows) {
-    const key = run.group(row);
-    let group = groups.get(key);
-    if (!group) groups.set(key, (group = { env: run.env[row], seed: run.seed[row], rows: [] }));
-    group.rows.push(row);
+    const number = run.groupOf[row];
+    let group = groups.get(number);
+    if (!group) groups.set(number, (group = { env: run.env[row], seed: run.seed[row], solved: 0, known: 0, total: 0, scored: 0 }));
+    if (!run.counts(row)) continue;
+    if (run.success[row] !== null) {
+      group.known += 1;
+      group.solved += run.success[row];
+    }
+    if (run.return[row] !== null) {
+      group.scored += 1;
+      group.total += run.return[row];
+    }
   }
   const found = [...groups.values()];
   for (const group of found) {
-    const scored = group.rows.filter((row) => run.counts(row));
-    const verdicts = scored.map((row) => run.success[row]).filter((value) => value !== null);
-    group.share = verdicts.length ? mean(verdicts) : null;
-    group.known = verdicts.length;
-    group.return = mean(scored.map((row) => run.return[row]));
+    group.share = group.known ? group.solved / group.known : null;
+    group.return = group.scored ? group.total / group.scored : null;
   }
   const returns = found.map((group) => group.return).filter((value) => value !== null);
   const low = returns.reduce((least, value) => Math.min(least, value), Infinity);

@@ -14,8 +14,28 @@ class ServerSource {
     return answer("runs");
   }
 
+  /** Models by environments over all runs. */
+  groups() {
+    return answer("groups");
+  }
+
+  /** The figures of an environment over all runs. */
+  figures(env) {
+    return answer(`figures?env=${encodeURIComponent(env)}`);
+  }
+
   rows(run, from, generation) {
     return answer(`runs/${run}/rows?from=${from}&generation=${generation}`);
+  }
+
+  /** The numbers of the rows whose conversations say a text. */
+  search(run, text) {
+    return answer(`runs/${run}/search?text=${encodeURIComponent(text)}`);
+  }
+
+  /** The figures of a run whose rows came without them. */
+  summary(run) {
+    return answer(`runs/${run}/summary`);
   }
 
   episode(run, number) {
@@ -29,6 +49,15 @@ class EmbeddedSource {
 
   runs() {
     return part("runs");
+  }
+
+  groups() {
+    return part("groups");
+  }
+
+  async figures(env) {
+    this.allFigures ??= part("figures");
+    return (await this.allFigures).filter((figure) => figure.env === env);
   }
 
   rows(run) {

@@ -80,7 +80,8 @@ export class VirtualTable {
     const top = this.body.getBoundingClientRect().top;
     const height = this.rowHeight();
     const first = Math.max(0, Math.floor(-top / height) - OVERSCAN);
-    const last = Math.min(this.order.length, Math.ceil((window.innerHeight - top) / height) + OVERSCAN);
+    // A few rows are always there: a table that begins below the window is not empty.
+    const last = Math.min(this.order.length, Math.max(first, Math.ceil((window.innerHeight - top) / height)) + OVERSCAN);
     const focused = document.activeElement?.closest?.(".row");
     for (const [index, row] of this.drawn) {
       if ((index < first || index >= last) && row !== focused) {
@@ -159,11 +160,12 @@ export class VirtualTable {
 
 /** Sort rows by a column; unknown values come last in either direction. */
 export function sorted(rows, column, down) {
-  const values = new Map(rows.map((row) => [row, column.value(row)]));
+  const values = [];
+  for (const row of rows) values[row] = column.value(row);
   const sign = down ? -1 : 1;
   return [...rows].sort((one, other) => {
-    const a = values.get(one);
-    const b = values.get(other);
+    const a = values[one];
+    const b = values[other];
     if (a === null || b === null) return (a === null) - (b === null) || one - other;
     if (a < b) return -sign;
     if (a > b) return sign;
