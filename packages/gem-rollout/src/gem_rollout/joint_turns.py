@@ -31,6 +31,9 @@ async def play_joint_turns(
     context, begun = progress.context, set[str]()
     observations, infos = dict(observations), info["infos"]
     builder.begin(observations, infos)
+    facts = progress.take_seats(list(observations))
+    returns = dict.fromkeys(observations, 0.0) if facts else {}
+    builder.trajectory.metadata.update(facts)
     try:
         while not builder.over:
             asked = [
@@ -61,12 +64,17 @@ async def play_joint_turns(
                 step_seconds=time.perf_counter() - acted,
                 versions=versions,
             )
+            for agent in returns:
+                returns[agent] += info["rewards"].get(agent, 0.0)
             progress.turns += 1
             reached = None if builder.over else progress.reached()
             if reached is not None:
                 return reached
     except EpisodeLimitError as limit:
         return str(limit.limit)
+    finally:
+        if returns:
+            builder.trajectory.metadata["returns"] = returns
     return None
 
 

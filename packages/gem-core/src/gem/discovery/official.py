@@ -83,7 +83,7 @@ COMMANDS = {
     **dict.fromkeys(("gateway", "harness"), "gem-gateway"),
     **dict.fromkeys(("bench", "check-template", "replay", "rollout", "show", "trajectories"), "gem-rollout"),
     **dict.fromkeys(
-        ("eval", "compare", "results", "rescore", "run", "runs", "validate", "view", "fake-model"),
+        ("eval", "compare", "ratings", "results", "rescore", "run", "runs", "validate", "view", "fake-model"),
         "gem-eval",
     ),
 }

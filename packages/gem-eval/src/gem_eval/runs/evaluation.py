@@ -106,7 +106,7 @@ async def evaluate(
                 observer(progress)
             engine = RolloutEngine(
                 requests,
-                agent.make_policy,
+                agent.policy_maker(run.agent),
                 concurrency=config.concurrency,
                 mode=config.mode,
                 limits=episode_limits(config),

@@ -34,6 +34,14 @@ __all__ = ["rollout_command"]
     shell_complete=complete_agents,
 )
 @click.option(
+    "--opponent",
+    "opponents",
+    multiple=True,
+    help="Where several agents act: a policy for the other seats, drawn for each seed; may be repeated. --agent has "
+    "one seat, which changes from episode to episode.",
+    shell_complete=complete_agents,
+)
+@click.option(
     "--episodes", type=click.IntRange(min=1), default=16, show_default=True, help="Episodes of each environment."
 )
 @click.option("--group", type=click.IntRange(min=1), default=1, show_default=True, help="Episodes of one seed.")
@@ -67,6 +75,7 @@ __all__ = ["rollout_command"]
 def rollout_command(
     env_ids: tuple[str, ...],
     agent: str,
+    opponents: tuple[str, ...],
     episodes: int,
     group: int,
     concurrency: int,
@@ -89,22 +98,26 @@ def rollout_command(
       gem rollout game:Sudoku-v0-easy --agent reference --episodes 32
       gem rollout game:Wordle-v0-easy game:Hangman-v0-easy --concurrency 64 --out runs/words.jsonl
       gem rollout game:Wordle-v0-easy --agent my_agent:MyPolicy --episodes 64 --group 8 --max-turns 20
+      gem rollout duel:LiarsDice-v0 --agent reference --opponent random --opponent null --group 4
     """
-    from gem.policies import make_policy
+    from functools import partial
+
     from gem.registry import spec as find_spec
-    from gem_rollout import EpisodeLimits, rollout, summarize
+    from gem_rollout import EpisodeLimits, Seating, rollout, summarize
+    from gem_rollout.seating import make_agent_policy
     from gem_rollout.trajectory import TrajectoryWriter
 
     begin, cpu_begin = time.perf_counter(), time.process_time()
     steps = finished = 0
     # By id, so that an environment that is named twice is played once.
     specs = {spec.id: spec for spec in map(find_spec, env_ids)}
+    policies = {name: partial(make_agent_policy, name) for name in (agent, *opponents)}
     writer = nullcontext(None) if out is None else TrajectoryWriter(out)
     with writer as sink, progress() as bar:
         task = bar.add_task("episodes", total=episodes * len(specs), note="")
         played = rollout(
             specs,
-            lambda env, name=None: make_policy(agent, env, name),
+            Seating(policies, evaluated=agent) if opponents else policies[agent],
             num_envs=concurrency,
             episodes=episodes,
             group=group,
