@@ -9,7 +9,7 @@ NAMESPACES = {
     "duel": ("gem-envs-games",),
     "math": ("gem-envs-math",),
     "qa": ("gem-envs-qa",),
-    "logic": ("gem-envs-qa",),
+    "logic": ("gem-envs-qa",), "research": ("gem-envs-qa",),
     "rg": ("gem-envs-reasoning",),
     "code": ("gem-envs-code",),
     "craft": ("gem-envs-craft",),

@@ -51,7 +51,7 @@ class SearchActionForm:
         if search > answered:
             words = query.rpartition("<search>")[2].split()
             return SearchAction(" ".join(words)) if words else None
-        answer = extract_last_tagged_answer(text, "answer")
+        answer = extract_last_tagged_answer(text, self.final)
         if not answer or not answer.strip():
             return None
         evidence = extract_last_tagged_answer(text, "evidence") or ""
