@@ -54,9 +54,9 @@ def said(value: Any, relation: str) -> str:
 
 
 def line(fact: ReportFact, cited: Any = None) -> str:
-    """Return a fact as a claim, with its first article unless others are given."""
+    """Return a fact as a claim, with its article unless others are given."""
     name = searched_world(0, 10_000).world.entities[fact.subject].name
-    cited = min(fact.documents) if cited is None else cited
+    cited = fact.document if cited is None else cited
     return f"- {name} | {fact.relation} | {said(fact.value, fact.relation)} [{cited}]"
 
 
@@ -137,13 +137,14 @@ class Copier:
         return "<report>" + "\n".join(claims) + "</report>"
 
 
-@pytest.mark.parametrize("own_article_only", [False, True])
-@pytest.mark.parametrize("as_claims", [False, True])
-def test_a_report_of_copied_articles_earns_little(as_claims: bool, own_article_only: bool) -> None:
-    """Over 16 episodes of all kinds: the mean is at most 0.1, as prose it is nothing."""
-    env = ResearchEnv(level="easy")
-    rewards = [played(env, Copier(as_claims, own_article_only), seed)[0] for seed in range(16)]
-    assert fmean(rewards) <= (0.1 if as_claims else 0.0)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_report_of_copied_articles_earns_little(kind: str) -> None:
+    """Over eight episodes, of the first results or of the subjects' own articles: at most 0.1; as prose nothing."""
+    env = ResearchEnv(level="easy", kind=kind)
+    for own_article_only in (False, True):
+        rewards = [played(env, Copier(True, own_article_only), seed)[0] for seed in range(8)]
+        assert fmean(rewards) <= 0.1
+    assert played(env, Copier(False, True), 0)[0] == 0.0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -153,7 +154,7 @@ def test_reports_of_nothing_of_everything_and_of_other_truths_earn_little(kind: 
     assert score([], task) == 0.0
     assert score(["Nothing is known of this, and I say so at length."], task) == 0.0
     everything = [
-        line(ReportFact(entity.id, relation, value, frozenset({entity.homes.get(relation, entity.id)})))
+        line(ReportFact(entity.id, relation, value, entity.homes.get(relation, entity.id)))
         for entity in islice(world.entities, 4000, 4400)
         for relation, value in entity.facts.items()
     ]
@@ -161,7 +162,7 @@ def test_reports_of_nothing_of_everything_and_of_other_truths_earn_little(kind: 
     assert score([*everything, *whole(task)], task) <= 0.1
     assert score([*whole(task), *everything], task) <= 0.1
     about_them = [
-        line(ReportFact(number, relation, value, frozenset({world.entities[number].homes.get(relation, number)})))
+        line(ReportFact(number, relation, value, world.entities[number].homes.get(relation, number)))
         for number in task.met
         for relation, value in world.entities[number].facts.items()
     ]
@@ -180,7 +181,7 @@ def test_each_fault_of_a_report_costs(kind: str, seed: int, data: st.DataObject)
     assert score(data.draw(st.permutations(lines)), task) == pytest.approx(1.0)
     at = data.draw(st.integers(0, len(task.must) - 1))
     fact = task.must[at]
-    other = next(number for number in range(10_000) if number not in fact.documents)
+    other = next(number for number in range(10_000) if number != fact.document)
     wrong = data.draw(
         st.sampled_from([one for one in task.must if one.relation != fact.relation] or [task.must[at - 1]])
     )
@@ -188,7 +189,7 @@ def test_each_fault_of_a_report_costs(kind: str, seed: int, data: st.DataObject)
         "left out": lines[:at] + lines[at + 1 :],
         "wrong article": [*lines[:at], line(fact, other), *lines[at + 1 :]],
         "no article": [*lines[:at], line(fact, ""), *lines[at + 1 :]],
-        "three articles": [*lines[:at], line(fact, f"{min(fact.documents)}, {other}, {other + 1}"), *lines[at + 1 :]],
+        "three articles": [*lines[:at], line(fact, f"{fact.document}, {other}, {other + 1}"), *lines[at + 1 :]],
         "twice": [*lines, lines[at]],
         "nonsense": [*lines, "- Nobody | founder | Nothing [3]"],
     }
@@ -197,6 +198,28 @@ def test_each_fault_of_a_report_costs(kind: str, seed: int, data: st.DataObject)
     false = lines[at].replace(f"| {said(fact.value, fact.relation)} [", f"| not {said(wrong.value, wrong.relation)} [")
     assert score([*lines, false], task) < 0.5
     assert score([*lines[:at], false, *lines[at + 1 :]], task) < 0.5
+
+
+def task_with(wanted: Any) -> tuple[ResearchTask, ReportFact]:
+    """Return a task with a fact of the checklist that fits."""
+    tasks = (task_of("dispute", "hard", seed) for seed in range(1000))
+    return next((task, fact) for task in tasks for fact in task.must if wanted(fact))
+
+
+def test_a_marriage_may_be_told_from_either_side_but_once() -> None:
+    """So may an entity be called by its second name; either way a repetition is noise."""
+    entities = searched_world(0, 10_000).world.entities
+    task, fact = task_with(lambda fact: fact.relation == "spouse")
+    rest = [line(one) for one in task.must if one is not fact]
+    turned = line(fact._replace(subject=fact.value, value=fact.subject))
+    assert score([*rest, turned], task) == pytest.approx(1.0)
+    assert score([*rest, turned, line(fact)], task) < 1.0
+    task, fact = task_with(lambda fact: entities[fact.subject].alias is not None)
+    rest = [line(one) for one in task.must if one is not fact]
+    entity = entities[fact.subject]
+    renamed = line(fact).replace(f"- {entity.name} |", f"- {entity.alias} |")
+    assert score([*rest, renamed], task) == pytest.approx(1.0)
+    assert score([*rest, renamed, line(fact)], task) < 1.0
 
 
 def test_a_wrong_conclusion_contradicts() -> None:

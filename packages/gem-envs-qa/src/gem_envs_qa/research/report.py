@@ -2,7 +2,7 @@
 
 A claim is a line ``- subject | relation | object [12, 7]`` with the numbers of the articles that state it. Names and
 values are compared exactly, up to case, articles and punctuation; nothing else of a report is read. The score is
-``coverage² · precision · ½^contradictions``:
+``coverage³ · precision² · ½^contradictions``:
 
 * coverage: the share of the checklist's items that are stated and supported. A claim is supported by one or two
   citations, of which one states it; a conclusion cites the article of each fact that it rests on.
@@ -100,7 +100,7 @@ def grade_report(
     extra += max(free - len(task.must) // 4, 0)
     coverage = len(covered) / checklist.size
     precision = len(covered) / max(len(covered) + extra + contradictions, 1)
-    score = coverage**2 * precision * 0.5**contradictions
+    score = coverage**3 * precision**2 * 0.5**contradictions
     return ReportGrade(score, coverage, precision, contradictions, len(claims))
 
 
@@ -141,7 +141,7 @@ class _Checklist:
             fact = self._must.get((number, claim.relation))
             if fact is None:
                 return "free"
-            return fact if len(claim.cited) <= MOST_CITED and claim.cited & fact.documents else "unsupported"
+            return fact if len(claim.cited) <= MOST_CITED and fact.document in claim.cited else "unsupported"
         return verdict
 
     def _conclusion(self, claim: Claim) -> str:

@@ -3,7 +3,7 @@
 Four kinds. *Compare* sets several things of a kind side by side and draws a conclusion; *trace* follows a line of
 mentors back; *explain* asks for the people behind a thing and what formed them; *dispute* lists statements, half of
 them false. What is asked for is always a row of relations from a named entity, so that the checklist of a task is the
-facts on the way, each with the articles that state it.
+facts on the way, each with the article that states it.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class ReportFact(NamedTuple):
     relation: str
     value: Any
     """The id of an entity, or a value."""
-    documents: frozenset[int]
-    """The ids of the articles that state it."""
+    document: int
+    """The id of the one article that states it."""
 
 
 class Statement(NamedTuple):
@@ -228,10 +228,6 @@ def _task(
         for place, (relation, document) in enumerate(zip(chain.path, chain.documents, strict=True)):
             last = place + 1 == len(chain.path)
             value = chain.value if last else chain.met[place + 1]
-            documents = {document}
-            lister = value if relation.name in ("region", "creator") else None
-            if lister is not None and world.entities[lister].members is not None:
-                documents.add(lister)
-            must[ReportFact(chain.met[place], relation.name, value, frozenset(documents))] = None
+            must[ReportFact(chain.met[place], relation.name, value, document)] = None
     rows = tuple(tuple(relation.name for relation in path) for path in aspects)
     return ResearchTask(kind, tuple(subjects), rows, tuple(statements), tuple(must), conclusion, frozenset(met))
