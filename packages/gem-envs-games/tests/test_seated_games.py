@@ -79,7 +79,7 @@ def test_the_reference_policy_earns_what_the_manifest_states_and_chance_does_not
     assert spec.reward_range is not None
     stated = spec.reward_range[1] if spec.reference_return is None else spec.reference_return
     assert mean_of_all(env_id, reference(env_id), 10) > 0.85 * stated
-    assert mean_of_all(env_id, None, 10) <= (0.7 if "Negotiation" in env_id else 0.4) * stated
+    assert mean_of_all(env_id, None, 10) <= (0.7 if "Negotiation" in env_id else 0.5) * stated
 
 
 @pytest.mark.parametrize("seats", [3, 6])
@@ -348,31 +348,37 @@ def test_a_proposal_gives_away_exactly_what_there_is() -> None:
 
 
 @settings(max_examples=15)
-@given(stock=st.integers(3, 12), seasons=st.integers(1, 3))
-def test_the_best_total_of_a_fishery_is_that_of_a_search_with_gifts(stock: int, seasons: int) -> None:
+@given(stock=st.integers(3, 12), seasons=st.integers(1, 3), growth=st.integers(3, 5))
+def test_the_best_total_of_a_fishery_is_that_of_a_search_with_gifts(stock: int, seasons: int, growth: int) -> None:
     """A search over every catch and every gift in a sea of 12 fish finds no more."""
 
     def best(now: int, left: int) -> int:
         if left == 0:
             return 0
         return max(
-            caught - given + best(min(12, 2 * (now - caught) + 3 * given // 2), left - 1)
+            caught - given + best(min(12, growth * (now - caught) // 2 + 3 * given // 2), left - 1)
             for caught in range(now + 1)
             for given in range(caught + 1)
         )
 
-    assert most_fish(12, seasons, stock) == best(stock, seasons)
+    assert most_fish(12, growth, seasons, stock) == best(stock, seasons)
 
 
 def test_a_catch_beyond_the_stock_is_shared_and_gifts_come_back() -> None:
     """In proportion, rounded down; what stays doubles, and two gifts become three."""
     env = FisheryEnv(seats=3, seasons=3)
-    env.reset(seed=0)
-    stock = env.stock
-    env.step({"first": "\\boxed{30 2}", "second": "\\boxed{15 0}", "third": "\\boxed{0 0}"})
-    first, second = 30 * stock // 45, 15 * stock // 45
-    assert env.fish == {"first": first - 2, "second": second, "third": 0}
-    assert env.stock == min(env.room, 2 * (stock - first - second) + 3)
+    for seed in range(10):
+        env.reset(seed=seed)
+        stock, most = env.stock, env.boats
+        env.step({player: f"\\boxed{{{most[player]} {2 * (player == 'first')}}}" for player in most})
+        wanted = sum(most.values())
+        caught = {player: min(one, one * stock // wanted) for player, one in most.items()}
+        assert env.fish == {player: number - 2 * (player == "first") for player, number in caught.items()}
+        assert env.stock == min(env.room, env.growth * (stock - sum(caught.values())) // 2 + 3)
+        env.reset(seed=seed)
+        action = f"\\boxed{{{most['second'] + 1} 0}}"
+        step = env.step({"first": "\\boxed{0 0}", "second": action, "third": "\\boxed{0 0}"})
+        assert step[4]["second"]["action_status"] == "illegal"
 
 
 def test_a_fisher_who_takes_more_among_those_who_share_earns_more_and_all_together_less() -> None:
@@ -382,7 +388,7 @@ def test_a_fisher_who_takes_more_among_those_who_share_earns_more_and_all_togeth
 
     def greedy(text: str) -> str:
         catch = int(re.findall(r"boxed\{(\d+) 0\}", answer(text))[0])
-        return f"\\boxed{{{catch + 3} 0}}"
+        return f"\\boxed{{{catch + 1} 0}}"
 
     for seed in range(5):
         shared = play(env, dict.fromkeys(env.possible_agents, answer), seed)
@@ -454,7 +460,9 @@ def test_impossible_arguments_are_refused(env_id: str, kwargs: dict[str, Any]) -
         ("duel:Negotiation-v0", {"pool": [1, 1]}),
         ("duel:Negotiation-v0", {"proposal": [[0, 0, 0]] * 3}),
         ("duel:Negotiation-v0", {"asked": {"nobody": [0, 0, 0]}}),
-        ("duel:Fishery-v0", {"stock": 41}),
+        ("duel:Fishery-v0", {"stock": 999}),
+        ("duel:Fishery-v0", {"growth": 2}),
+        ("duel:Fishery-v0", {"boats": {"first": 9}}),
         ("duel:Fishery-v0", {"fish": {"first": 1}}),
         ("duel:Relay-v0", {"grid": ["....."] * 4}),
         ("duel:Relay-v0", {"grid": ["...x."] * 5}),

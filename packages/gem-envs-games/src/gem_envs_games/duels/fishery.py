@@ -11,16 +11,19 @@ from functools import lru_cache
 from typing import Any
 
 from gem.action_forms import BoxedNumbers, read_move
-from gem.arguments import boolean, integer
+from gem.arguments import boolean, choice, integer
 from gem.counts import counted
+from gem.errors import NotSupportedError
 from gem.multiagent.env import AgentsStepResult
 from gem.state_fields import StateFields
 from gem_envs_games.duels.seated_game import FORFEIT, SEATS, SeatedGameEnv, SeatedGamePolicy, seats
 
 __all__ = ["FisheryEnv", "FisheryPolicy", "most_fish"]
 
-_ROOM = 10
-"""Fish for each player that the sea feeds."""
+_ROOM = (8, 15)
+"""Fish for each player that the sea feeds, least and most."""
+_GROWTH = (3, 4, 5)
+"""What every two fish that stay become."""
 
 
 class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
@@ -36,16 +39,23 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
     """
 
     talks = True
-    saved = SeatedGameEnv.common | StateFields(stock=int, first=int, fish=dict[str, int], own=dict[str, str])
+    saved = SeatedGameEnv.common | StateFields(
+        room=int, growth=int, boats=dict[str, int], stock=int, first=int, fish=dict[str, int], own=dict[str, str]
+    )
 
     def __init__(self, seats: int = 4, seasons: int = 10, open_books: bool = False) -> None:
         super().__init__(_seats(seats), mode="parallel")
-        self.room = _ROOM * len(self.possible_agents)
         self.max_turns = integer("seasons", seasons, minimum=2, maximum=50)
         self.open_books = boolean("open_books", open_books)
-        self.form = BoxedNumbers((0, self.room), (0, self.room))
+        most = 5 * _ROOM[1]
+        self.form = BoxedNumbers((0, most), (0, most))
 
     def _deal(self) -> None:
+        part = self.rng.randint(*_ROOM)
+        self.room = part * len(self.possible_agents)
+        self.growth = self.rng.choice(_GROWTH)
+        self.boats = {player: self.rng.randint(2 * part, 5 * part) for player in self.possible_agents}
+        """Of each player the most that a catch can be."""
         self.first = self.stock = self.rng.randint(self.room // 2, self.room)
         self.fish = dict.fromkeys(self.possible_agents, 0)
         self.own = dict.fromkeys(self.possible_agents, "")
@@ -59,14 +69,16 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
         seen = (
             "Everyone sees what each caught and gave" if self.open_books else "Nobody sees what another caught or gave"
         )
+        boats = ", ".join(f"{player} {most}" for player, most in self.boats.items())
         return (
             f"{count} players fish in one sea for {self.max_turns} seasons, all at the same time. Each season, write "
-            "how many fish you want to catch and how many of those you give to the hatchery, for example \\boxed{3 "
-            "1}. If all together want more than there are, each gets a part in proportion, rounded down. The fish "
-            "that stay in the sea double, and every two that were given become three; the sea never holds more than "
-            f"{self.room} fish. {seen}; all see the stock. You may tell the others something with <say>text</say>, "
-            "which they hear after the season. You score the fish that you keep, as a share of what an equal part of "
-            "the best total would be."
+            "how many fish you want to catch and how many of those you give to the hatchery, for example "
+            "\\boxed{3 1}. A catch is at most what the boat holds. If all together want more than there are, each gets "
+            "a part in proportion, rounded down. Every two fish that stay in the sea become "
+            f"{self.growth}, and every two that were given become three; the sea never holds more than {self.room} "
+            f"fish. {seen}; all see the stock. You may tell the others something with <say>text</say>, which they hear "
+            "after the season. You score the fish that you keep, as a share of what an equal part of the best total "
+            f"would be. The boats hold: {boats}."
         )
 
     def _situation(self, player: str) -> str:
@@ -77,10 +89,15 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
         )
 
     def _moves(self) -> list[str]:
-        catch = self.action_rng.randint(0, self.room)
-        return [f"{catch} {self.action_rng.randint(0, catch)}"]
+        raise NotSupportedError("all players move at once; ask for a random action")
+
+    def _random_action(self, agent: str) -> str:
+        catch = self.action_rng.randint(0, self.boats[agent])
+        return f"\\boxed{{{catch} {self.action_rng.randint(0, catch)}}}"
 
     def _move(self, player: str, move: tuple[int, ...]) -> dict[str, float] | str | None:
+        if move[0] > self.boats[player]:
+            return f"the boat holds {self.boats[player]} fish."
         return "nobody gives more than the own catch." if move[1] > move[0] else None
 
     def _process_actions(self, actions: dict[str, Any]) -> AgentsStepResult:
@@ -102,7 +119,7 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
         self.events += [said.strip() for player, action in actions.items() if (said := self._says(player, action))]
         if self.turn < self.max_turns and self.stock:
             return {}, {}, {}, {}, {player: {"action_status": "legal"} for player in moves}
-        part = most_fish(self.room, self.max_turns, self.first) / len(self.possible_agents)
+        part = most_fish(self.room, self.growth, self.max_turns, self.first) / len(self.possible_agents)
         return self._ended({player: fish / part for player, fish in self.fish.items()}, statuses)
 
     def _season(self, moves: dict[str, tuple[int, ...]]) -> None:
@@ -116,7 +133,7 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
             self.fish[player] += caught - give
             self.own[player] = f"Last season you caught {caught} and gave {give}."
             books.append(f"{player} {caught} and {give}")
-        self.stock = min(self.room, 2 * (before - total) + 3 * given // 2)
+        self.stock = min(self.room, self.growth * (before - total) // 2 + 3 * given // 2)
         shown = f" Caught and given: {'; '.join(books)}." if self.open_books else ""
         self.events = [
             f"Season {self.turn} is over: {counted(before, 'fish', 'fish')} were there, {total} were caught and "
@@ -127,8 +144,13 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
 
     def _load(self, episode: dict[str, object]) -> None:
         super()._load(episode)
+        count = len(self.possible_agents)
+        integer("room", self.room, minimum=_ROOM[0] * count, maximum=_ROOM[1] * count)
+        choice("growth", self.growth, _GROWTH)
         integer("stock", self.stock, minimum=0, maximum=self.room)
         integer("first", self.first, minimum=1, maximum=self.room)
+        if [*self.boats] != self.possible_agents or min(self.boats.values()) < self.room // count:
+            raise ValueError(f"boats are those of {', '.join(self.possible_agents)}, each for a part of the room")
         if [*self.fish] != self.possible_agents or [*self.own] != self.possible_agents or min(self.fish.values()) < 0:
             raise ValueError(f"fish are those of {', '.join(self.possible_agents)}")
 
@@ -137,31 +159,36 @@ def _seats(number: int) -> tuple[str, ...]:
     return seats(number, 3, 6)
 
 
-@lru_cache(maxsize=256)
-def most_fish(room: int, seasons: int, stock: int) -> int:
+@lru_cache(maxsize=1024)
+def _best_totals(room: int, growth: int, seasons: int) -> tuple[tuple[int, int], ...]:
+    """Return for each stock the most fish of so many seasons, and how many to leave for it in the first one."""
+    if seasons == 1:
+        return tuple((now, 0) for now in range(room + 1))
+    later = _best_totals(room, growth, seasons - 1)
+    return tuple(
+        max((now - left + later[min(room, growth * left // 2)][0], -left) for left in range(now + 1))
+        for now in range(room + 1)
+    )
+
+
+def most_fish(room: int, growth: int, seasons: int, stock: int) -> int:
     """Return the most fish that all players can catch and keep together.
 
-    Of two fish that are left in the sea four come, and of two that are given three, so that the best total has no
-    gifts: a dynamic program over the stock. What stays, ``left``, gives ``min(room, 2 · left)``; more than half of the
-    room is never left.
+    Fish that are left grow at least as much as those that are given, so that the best total has no gifts: a dynamic
+    program over the stock.
     """
-    best = list(range(room + 1))
-    for _ in range(seasons - 1):
-        best = [
-            max(now - left + best[min(room, 2 * left)] for left in range(min(now, room // 2) + 1))
-            for now in range(room + 1)
-        ]
-    return best[stock]
+    return _best_totals(room, growth, seasons)[stock][0]
 
 
 class FisheryPolicy(SeatedGamePolicy):
-    """Leaves half of the sea's room, an equal part of the rest for each; in the last season nothing."""
+    """Takes an equal part of what the best total of all players leaves to catch."""
 
     def answer(self, observation: str) -> str:
         """Return the catch; the players with the first names catch the fish that do not divide."""
         count, seasons = map(int, re.findall(r"^(\d) players fish in one sea for (\d+) seasons", observation)[0])
+        growth = int(re.findall(r"stay in the sea become (\d)", observation)[0])
         room = int(re.findall(r"never holds more than (\d+) fish", observation)[0])
         season, stock = map(int, re.findall(r"^Season (\d+) of \d+\. The stock: (\d+) fish", observation, re.M)[0])
         place = SEATS.index(re.findall(r"^You are the (\w+) player\.$", observation, re.MULTILINE)[0])
-        total = stock if season == seasons else max(stock - room // 2, 0)
+        total = stock + _best_totals(room, growth, seasons - season + 1)[stock][1]
         return f"\\boxed{{{total // count + (place < total % count)} 0}}"
