@@ -77,13 +77,11 @@ def score(lines: list[str], task: ResearchTask) -> float:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_reference_policy_writes_a_perfect_report(kind: str) -> None:
     """From observations alone, in fewer turns than there are."""
-    for level in ("easy", "medium"):
-        env = ResearchEnv(level=level, kind=kind)
-        for seed in range(2):
-            reward, turns, info = played(env, ResearchPolicy(), seed)
-            assert reward == pytest.approx(1.0)
-            assert info["coverage"] == info["precision"] == 1.0
-            assert turns < env.max_turns
+    env = ResearchEnv(kind=kind)
+    reward, turns, info = played(env, ResearchPolicy(), 0)
+    assert reward == pytest.approx(1.0)
+    assert info["coverage"] == info["precision"] == 1.0
+    assert turns < env.max_turns
 
 
 @pytest.mark.nightly
@@ -100,9 +98,9 @@ def test_the_reference_policy_earns_more_than_095_at_every_level(kind: str, leve
 
 
 def test_a_bounded_agent_earns_less_at_each_level() -> None:
-    """With six searches, then a report of what it has; over twelve episodes a level."""
+    """With six searches, then a report of what it has; over eight episodes a level."""
     means = [
-        fmean(played(ResearchEnv(level=level), ResearchPolicy(6), seed)[0] for seed in range(12)) for level in LEVELS
+        fmean(played(ResearchEnv(level=level), ResearchPolicy(6), seed)[0] for seed in range(8)) for level in LEVELS
     ]
     assert means[0] > means[1] + 0.1 > means[2] + 0.15
 
@@ -139,10 +137,10 @@ class Copier:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_report_of_copied_articles_earns_little(kind: str) -> None:
-    """Over eight episodes, of the first results or of the subjects' own articles: at most 0.1; as prose nothing."""
+    """Over five episodes, of the first results or of the subjects' own articles: at most 0.1; as prose nothing."""
     env = ResearchEnv(level="easy", kind=kind)
     for own_article_only in (False, True):
-        rewards = [played(env, Copier(True, own_article_only), seed)[0] for seed in range(8)]
+        rewards = [played(env, Copier(True, own_article_only), seed)[0] for seed in range(5)]
         assert fmean(rewards) <= 0.1
     assert played(env, Copier(False, True), 0)[0] == 0.0
 

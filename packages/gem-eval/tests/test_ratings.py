@@ -51,33 +51,29 @@ def covered(leagues: int, groups: int) -> float:
 
 
 def test_known_strengths_are_recovered_in_order() -> None:
-    """From 1,500 pairs of games, to within 40 points, with intervals of less than 100."""
-    table = rate_policies(league(1, 1500))
+    """From 500 pairs of games, to within 50 points; of smaller leagues most intervals hold the true ratings."""
+    table = rate_policies(league(1, 500))
     assert [one.name for one in table.ratings] == sorted(TRUE, key=TRUE.__getitem__, reverse=True)
     for one in table.ratings:
-        assert one.rating == pytest.approx(ELO_MEAN + ELO_SCALE * TRUE[one.name], abs=40)
-        assert one.low < one.rating < one.high < one.low + 100
-    assert (table.games, table.groups, table.one_sided) == (3000, 1500, False)
-
-
-def test_intervals_cover_the_true_ratings() -> None:
-    """Nominally 95 %: of 12 leagues with 4 policies, at least 85 % of the intervals."""
-    assert covered(12, 40) >= 0.85
+        assert one.rating == pytest.approx(ELO_MEAN + ELO_SCALE * TRUE[one.name], abs=50)
+        assert one.low < one.rating < one.high < one.low + 150
+    assert covered(3, 60) >= 0.8
+    assert (table.games, table.groups, table.one_sided) == (1000, 500, False)
 
 
 @pytest.mark.nightly
-def test_intervals_cover_the_true_ratings_of_many_leagues() -> None:
-    """Of 400 leagues with 4 policies, between 91 and 98 %, of few and of many seeds."""
+def test_intervals_cover_the_true_ratings() -> None:
+    """Nominally 95 %: of 400 leagues with 4 policies, between 91 and 98 %, of few and of many seeds."""
     for groups in (40, 120):
         assert 0.91 <= covered(400, groups) <= 0.98
 
 
 def test_rotation_takes_the_first_movers_advantage_out_of_the_ratings() -> None:
     """With a large advantage, ratings of rotated games keep the true order and those of fixed seats do not."""
-    rotated = rate_policies(league(2, 300, first_mover=3.0))
+    rotated = rate_policies(league(2, 150, first_mover=3.0), resamples=100)
     assert [one.name for one in rotated.ratings] == sorted(TRUE, key=TRUE.__getitem__, reverse=True)
     assert rotated.seats["first"] > 0.8
-    fixed = rate_policies(league(2, 300, first_mover=3.0, rotated=False))
+    fixed = rate_policies(league(2, 150, first_mover=3.0, rotated=False), resamples=100)
     assert fixed.ratings[0].name == "good"  # the first name of the alphabet always begins
 
 
@@ -115,7 +111,9 @@ def test_a_record_without_a_loss_has_an_interval_that_shrinks_with_the_number_of
     """It holds a rating below the fitted one, and with 100 seeds a higher one than with 5."""
     lows = []
     for groups in (5, 100):
-        table = rate_policies([PlayedGame(seed, {"a": ("x", 1.0), "b": ("y", 0.0)}) for seed in range(groups)])
+        table = rate_policies(
+            [PlayedGame(seed, {"a": ("x", 1.0), "b": ("y", 0.0)}) for seed in range(groups)], resamples=100
+        )
         assert table.one_sided
         assert table.ratings[0].low < table.ratings[0].rating <= table.ratings[0].high
         lows.append(table.ratings[0].low)
@@ -131,20 +129,18 @@ def test_no_games_give_no_ratings() -> None:
 def test_gem_eval_plays_against_opponents_and_rates(tmp_path: Path) -> None:
     """The figures are the agent's own, the run says who its opponents were, and gem ratings reads it."""
     run = tmp_path / "run"
-    command = ["eval", "duel:LiarsDice-v0-easy", "--agent", "reference", "--opponent", "random", "-n", "9", "-g", "3"]
-    done = CliRunner().invoke(cli, [*command, "-o", str(run)])
+    command = ["eval", "duel:LiarsDice-v0-easy", "--agent", "reference", "--opponent", "random", "-n", "6", "-g", "3"]
+    done = CliRunner().invoke(cli, [*command, "-o", str(run), "--json"])
     assert done.exit_code == 0, done.output
-    assert "policy" in done.output
-    shown = CliRunner().invoke(cli, ["eval", *command[1:], "--seed", "50", "-o", str(tmp_path / "other"), "--json"])
-    summary = json.loads(shown.stdout)["summary"]
-    assert summary["environments"][0]["mean_return"]["value"] > 0.3
+    assert json.loads(done.stdout)["summary"]["environments"][0]["mean_return"]["value"] > 0.3
     config = json.loads((run / "run.json").read_text())
     assert config["opponents"] == {"random": {"agent": "random"}}
-    rated = CliRunner().invoke(cli, ["ratings", str(run), str(tmp_path / "other"), "--json"])
+    rated = CliRunner().invoke(cli, ["ratings", str(run), "--json"])
     assert rated.exit_code == 0, rated.output
     table = json.loads(rated.stdout)
-    assert (table["games"], table["groups"], table["left_out"]) == (18, 6, 0)
+    assert (table["games"], table["groups"], table["left_out"]) == (6, 2, 0)
     assert [one["name"] for one in table["ratings"]] == ["reference", "random"]
+    assert "ahead by seat" in CliRunner().invoke(cli, ["ratings", str(run)]).output
 
 
 def test_opponents_of_a_configuration_have_settings_of_their_own(tmp_path: Path) -> None:
