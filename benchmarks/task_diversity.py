@@ -185,7 +185,8 @@ def diversity_row(spec: EnvSpec, seeds: int) -> str:
         found = Diversity(first_text(env, seed) for seed in range(seeds))
     lengths = plan_lengths(spec)
     plan = f"{lengths[len(lengths) // 20]}, {lengths[len(lengths) // 2]}, {lengths[-1 - len(lengths) // 20]}"
-    counts = f"{found.tasks:,} | {found.forms:,} | {100 * found.commonest:.2g} % | {found.words:,}"
+    share = f"{100 * found.commonest:.0f}" if found.commonest >= 0.1 else f"{100 * found.commonest:.2g}"
+    counts = f"{found.tasks:,} | {found.forms:,} | {share} % | {found.words:,}"
     return f"| `{spec.id}` | {counts} | {plan if lengths else '–'} |"
 
 

@@ -15,7 +15,7 @@ from gem.action_forms import BoxedPattern
 from gem.arguments import integer
 from gem.counts import counted
 from gem.state_fields import StateFields
-from gem_envs_games.duels.seated_game import SEATS, SeatedGameEnv, SeatedGamePolicy, seats
+from gem_envs_games.duels.seated_game import SEATS, SeatedGameEnv, SeatedGamePolicy, seat_names
 
 __all__ = ["FireworksEnv", "FireworksPolicy"]
 
@@ -53,7 +53,7 @@ class FireworksEnv(SeatedGameEnv[re.Match[str]]):
     )
 
     def __init__(self, seats: int = 3, colours: int = 3, ranks: int = 4, hints: int = 8, moves: int = 12) -> None:
-        super().__init__(_seats(seats))
+        super().__init__(seat_names(seats, 2, 5))
         self.colours = _COLOURS[: integer("colours", colours, minimum=1, maximum=len(_COLOURS))]
         self.ranks = integer("ranks", ranks, minimum=2, maximum=5)
         self.first_hints = integer("hints", hints, minimum=1, maximum=_HINTS)
@@ -209,10 +209,6 @@ class FireworksEnv(SeatedGameEnv[re.Match[str]]):
             raise ValueError(f"hands are those of {', '.join(self.possible_agents)}")
         if any(len(self.hands[one]) != len(self.told[one]) for one in self.possible_agents):
             raise ValueError("something, if only an empty list, is told of each card of a hand")
-
-
-def _seats(number: int) -> tuple[str, ...]:
-    return seats(number, 2, 5)
 
 
 def _counts(cards: list[str]) -> list[tuple[str, int]]:

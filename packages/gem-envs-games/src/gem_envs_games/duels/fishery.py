@@ -16,7 +16,7 @@ from gem.counts import counted
 from gem.errors import NotSupportedError
 from gem.multiagent.env import AgentsStepResult
 from gem.state_fields import StateFields
-from gem_envs_games.duels.seated_game import FORFEIT, SEATS, SeatedGameEnv, SeatedGamePolicy, seats
+from gem_envs_games.duels.seated_game import FORFEIT, SEATS, SeatedGameEnv, SeatedGamePolicy, seat_names
 
 __all__ = ["FisheryEnv", "FisheryPolicy", "most_fish"]
 
@@ -44,7 +44,7 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
     )
 
     def __init__(self, seats: int = 4, seasons: int = 10, open_books: bool = False) -> None:
-        super().__init__(_seats(seats), mode="parallel")
+        super().__init__(seat_names(seats, 3, 6), mode="parallel")
         self.max_turns = integer("seasons", seasons, minimum=2, maximum=50)
         self.open_books = boolean("open_books", open_books)
         most = 5 * _ROOM[1]
@@ -153,10 +153,6 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
             raise ValueError(f"boats are those of {', '.join(self.possible_agents)}, each for a part of the room")
         if [*self.fish] != self.possible_agents or [*self.own] != self.possible_agents or min(self.fish.values()) < 0:
             raise ValueError(f"fish are those of {', '.join(self.possible_agents)}")
-
-
-def _seats(number: int) -> tuple[str, ...]:
-    return seats(number, 3, 6)
 
 
 @lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ from gem.action_forms import BoxedPattern
 from gem.arguments import integer
 from gem.counts import counted
 from gem.state_fields import StateFields
-from gem_envs_games.duels.seated_game import SeatedGameEnv, SeatedGamePolicy, seats
+from gem_envs_games.duels.seated_game import SeatedGameEnv, SeatedGamePolicy, seat_names
 
 __all__ = ["LiarsDiceEnv", "LiarsDicePolicy"]
 
@@ -34,7 +34,7 @@ class LiarsDiceEnv(SeatedGameEnv[re.Match[str]]):
     )
 
     def __init__(self, seats: int = 4, dice: int = 3, rounds: int = 8) -> None:
-        super().__init__(_seats(seats))
+        super().__init__(seat_names(seats, 3, 6))
         self.each = integer("dice", dice, minimum=1, maximum=6)
         self.rounds = integer("rounds", rounds, minimum=1, maximum=100)
         self.total = self.each * len(self.possible_agents)
@@ -127,10 +127,6 @@ class LiarsDiceEnv(SeatedGameEnv[re.Match[str]]):
             integer("numbers of a bid", len(self.bid), minimum=2, maximum=2)
             integer("number of a bid", self.bid[0], minimum=1, maximum=self.total)
             integer("face of a bid", self.bid[1], minimum=1, maximum=_FACES)
-
-
-def _seats(number: int) -> tuple[str, ...]:
-    return seats(number, 3, 6)
 
 
 class LiarsDicePolicy(SeatedGamePolicy):

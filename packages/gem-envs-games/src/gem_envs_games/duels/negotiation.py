@@ -15,7 +15,7 @@ from gem.action_forms import BoxedPattern
 from gem.arguments import integer
 from gem.counts import counted
 from gem.state_fields import StateFields
-from gem_envs_games.duels.seated_game import SeatedGameEnv, SeatedGamePolicy, seats
+from gem_envs_games.duels.seated_game import SeatedGameEnv, SeatedGamePolicy, seat_names
 
 __all__ = ["NegotiationEnv", "NegotiationPolicy"]
 
@@ -49,7 +49,7 @@ class NegotiationEnv(SeatedGameEnv[re.Match[str]]):
     )
 
     def __init__(self, seats: int = 3, kinds: int = 3, rounds: int = 6) -> None:
-        super().__init__(_seats(seats))
+        super().__init__(seat_names(seats, 3, 4))
         self.kinds = _KINDS[: integer("kinds", kinds, minimum=2, maximum=len(_KINDS))]
         self.max_turns = integer("rounds", rounds, minimum=2, maximum=30) * len(self.possible_agents)
 
@@ -162,10 +162,6 @@ class NegotiationEnv(SeatedGameEnv[re.Match[str]]):
         if not self.asked.keys() <= set(players):
             raise ValueError("asked is by player")
         integer("agreed", self.agreed, minimum=0, maximum=len(players) - 1)
-
-
-def _seats(number: int) -> tuple[str, ...]:
-    return seats(number, 3, 4)
 
 
 class NegotiationPolicy(SeatedGamePolicy):

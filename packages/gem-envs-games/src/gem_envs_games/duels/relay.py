@@ -10,7 +10,7 @@ from gem.action_forms import BoxedPattern
 from gem.arguments import integer
 from gem.counts import counted
 from gem.state_fields import StateFields
-from gem_envs_games.duels.seated_game import SEATS, SeatedGameEnv, SeatedGamePolicy, one_line, seats
+from gem_envs_games.duels.seated_game import SEATS, SeatedGameEnv, SeatedGamePolicy, one_line, seat_names
 
 __all__ = ["RelayEnv", "RelayPolicy"]
 
@@ -44,7 +44,7 @@ class RelayEnv(SeatedGameEnv[re.Match[str]]):
     )
 
     def __init__(self, seats: int = 3, size: int = 5, letters: int = 80, attempts: int = 2) -> None:
-        super().__init__(_seats(seats))
+        super().__init__(seat_names(seats, 2, 4))
         self.size = integer("size", size, minimum=3, maximum=9)
         self.letters = integer("letters", letters, minimum=10, maximum=400)
         self.attempts = integer("attempts", attempts, minimum=1, maximum=4)
@@ -143,10 +143,6 @@ class RelayEnv(SeatedGameEnv[re.Match[str]]):
             integer("row", row, minimum=0, maximum=self.size - 1)
             integer("column", column, minimum=0, maximum=self.size - 1)
         integer("messages", len(self.heard), minimum=len(self.possible_agents), maximum=len(self.possible_agents))
-
-
-def _seats(number: int) -> tuple[str, ...]:
-    return seats(number, 2, 4)
 
 
 def shortest_route(size: int, pits: set[Cell], start: Cell, goal: Cell) -> str | None:

@@ -21,7 +21,7 @@ from gem.policies import Policy
 from gem.state_fields import StateFields
 from gem.text import extract_last_tagged_answer
 
-__all__ = ["FORFEIT", "SEATS", "SeatedGameEnv", "SeatedGamePolicy", "one_line", "seats"]
+__all__ = ["FORFEIT", "SEATS", "SeatedGameEnv", "SeatedGamePolicy", "one_line", "seat_names"]
 
 SEATS = ("first", "second", "third", "fourth", "fifth", "sixth")
 FORFEIT = -1.0
@@ -32,7 +32,7 @@ _LONGEST_MESSAGE = 300
 MoveT = TypeVar("MoveT")
 
 
-def seats(number: int, least: int, most: int) -> tuple[str, ...]:
+def seat_names(number: int, least: int, most: int) -> tuple[str, ...]:
     """Return the names of so many players.
 
     Raises:
