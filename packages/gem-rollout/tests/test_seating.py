@@ -134,6 +134,22 @@ def test_one_who_never_acted_has_a_return_and_an_outcome() -> None:
     assert evaluated_part(by_seat["ann"]).success is True
 
 
+def test_a_fault_of_an_opponent_is_none_of_the_evaluated_policy() -> None:
+    """It counts as the environment's, and that of the evaluated policy as the agent's."""
+
+    class Broken(Policy[Any, Any]):
+        def act(self, observation: Any, info: Info) -> Any:
+            raise RuntimeError("out of order")
+
+    def broken(env: Any, agent: str) -> Broken:
+        return Broken()
+
+    for evaluated, source in (("me", "environment"), ("it", "agent")):
+        (record,) = rollout(AUCTION, Seating({"me": bidder("3"), "it": broken}, evaluated), episodes=1)
+        assert record.failure is not None
+        assert (record.failure.source, record.failure.kind) == (source, "exception")
+
+
 def test_without_an_evaluated_policy_all_are_drawn() -> None:
     """A league: the figures are the sums over all agents."""
     (record,) = rollout(AUCTION, Seating(POOL), episodes=1)

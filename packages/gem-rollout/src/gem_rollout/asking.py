@@ -61,6 +61,8 @@ class EpisodeProgress:
         """The oldest version of the policy that a turn was played by."""
         self.seats: dict[str, str] = {}
         """The policy of each agent, by its name in a :class:`Seating`."""
+        self.evaluated: str | None = None
+        """The agent that the evaluated policy of a :class:`Seating` is."""
         self.dropped = False
         """Whether the engine drops the episode, because it has become too old."""
         self._begun_version = context.version
@@ -97,7 +99,8 @@ class EpisodeProgress:
         self.seats = seating.line_up(agents, seed, repetition)
         facts: dict[str, Any] = {"seats": dict(self.seats)}
         if seating.evaluated is not None:
-            facts["evaluated"] = next(agent for agent, name in self.seats.items() if name == seating.evaluated)
+            self.evaluated = next(agent for agent, name in self.seats.items() if name == seating.evaluated)
+            facts["evaluated"] = self.evaluated
         return facts
 
     async def begin(self, policy: PolicyCaller, observation: Any, info: Info) -> None:

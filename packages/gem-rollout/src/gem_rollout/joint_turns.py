@@ -90,7 +90,10 @@ async def _act(
         act, version = await progress.act(policy, observation, info)
         return act, version, time.perf_counter() - begin
     except EpisodeFailedError as fault:
-        raise EpisodeFailedError(fault.source, fault.kind, f"{agent}: {fault}") from fault.__cause__
+        # To the evaluated policy, the others are a part of the environment.
+        others = fault.source == "agent" and progress.evaluated not in (None, agent)
+        source = "environment" if others else fault.source
+        raise EpisodeFailedError(source, fault.kind, f"{agent}: {fault}") from fault.__cause__
 
 
 async def _all(coroutines: list[Any]) -> list[Any]:
