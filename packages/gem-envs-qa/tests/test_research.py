@@ -18,9 +18,11 @@ from gem_envs_qa.atlas.questions import written_forms
 from gem_envs_qa.atlas.schema import RELATIONS
 from gem_envs_qa.deep_search.searched_world import searched_world
 from gem_envs_qa.deep_search.sentence_reader import SearchReader
+from gem_envs_qa.research.checklist import checklist_of
+from gem_envs_qa.research.corpus_env import CorpusResearchEnv
 from gem_envs_qa.research.env import ResearchEnv
 from gem_envs_qa.research.policy import ResearchPolicy
-from gem_envs_qa.research.report import CONCLUSION, MOST_CLAIMS, claims_of, grade_report
+from gem_envs_qa.research.report import CONCLUSION, MOST_CLAIMS, claims_of
 from gem_envs_qa.research.tasks import KINDS, LEVELS, ReportFact, ResearchTask, draw_task
 from gem_testing import EnvConformance
 
@@ -71,7 +73,7 @@ def whole(task: ResearchTask) -> list[str]:
 
 
 def score(lines: list[str], task: ResearchTask) -> float:
-    return grade_report("\n".join(lines), task, searched_world(0, 10_000).world).score
+    return checklist_of(task, searched_world(0, 10_000).world).grade("\n".join(lines)).score
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -254,7 +256,7 @@ def test_repeating_the_statements_of_a_dispute_earns_nothing(seed: int) -> None:
         ("- A | b | c | d [1]", 0),
         ("- | | [1]", 0),
         ("The founder of A was B [1].", 0),
-        ("- A | founder | B [one]", 0),
+        ("- A | founder | B [one]", 1),
         ("- A | founder | B [" + "9" * 500 + "]", 1),
         ("x" * 2000 + "| founder | B [1]", 0),
     ],
@@ -312,3 +314,58 @@ def test_impossible_arguments_are_refused() -> None:
     for kwargs in ({"level": "huge"}, {"kind": "guess"}, {"size": 9}, {"topk": 0}, {"max_turns": 0}):
         with pytest.raises(ArgumentError):
             gem.make("research:World-v0", **kwargs)  # type: ignore[arg-type]
+
+
+CORPUS = [
+    {"id": "a17", "title": "Elder Yard", "contents": '"Elder Yard"\nThe Elder Yard was founded by Ada Holm.'},
+    {"id": "b2", "title": "Ada Holm", "contents": '"Ada Holm"\nAda Holm was born in Sund.'},
+    {"id": "7", "title": "New Yard", "contents": '"New Yard"\nThe New Yard belongs to Tom Holm.'},
+]
+TASK = {
+    "question": "How did the Elder Yard come about?",
+    "relations": {"founder": "who founded a yard", "birthplace": "where a person was born"},
+    "facts": [
+        {"subject": ["Elder Yard", "the Elder"], "relation": "Founder", "object": "Ada Holm", "documents": ["a17"]},
+        {"subject": "Ada Holm", "relation": "birthplace", "object": ["Sund", "Sund Town"], "documents": ["b2", "c3"]},
+    ],
+    "free": [{"subject": "New Yard", "relation": "founder", "object": "Tom Holm"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("claims", "score"),
+    [
+        (["- the Elder | founder | Ada Holm [a17]", "- Ada Holm | birthplace | Sund Town [b2]"], 1.0),
+        (["- Elder Yard | founder | Ada Holm [a17]"], 0.125),
+        (["- Elder Yard | founder | Ada Holm [7]", "- Ada Holm | birthplace | Sund [b2]"], 0.125 * 0.25),
+        (["- Elder Yard | founder | Tom Holm [a17]", "- Ada Holm | birthplace | Sund [b2]"], 0.125 * 0.25 * 0.5),
+    ],
+)
+def test_a_corpus_of_the_user_is_searched_and_reported_on(claims: list[str], score: float) -> None:
+    """Tasks and their checklists are rows; ids of documents may be any text."""
+    env = CorpusResearchEnv(CORPUS, [TASK])
+    observation, _ = env.reset(seed=0)
+    assert "How did the Elder Yard come about?" in observation
+    assert "[a17] Elder Yard: " in env.step("<search>elder founded</search>")[0]
+    twin = CorpusResearchEnv(CORPUS, [TASK])
+    twin.set_state(env.get_state())
+    report = "<report>" + "\n".join(claims) + "</report>"
+    result = env.step(report)
+    assert result == twin.step(report)
+    assert (result[1], result[2]) == (pytest.approx(score), True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"question": ""}, "row 0 of tasks needs question"),
+        ({"facts": []}, "row 0 of tasks needs question"),
+        ({"relations": {"founder": "x"}}, r"facts\[1\]: relations has no 'birthplace'"),
+        ({"facts": [{"subject": "A", "relation": "founder", "object": "B"}]}, r"facts\[0\] needs .*documents"),
+        ({"free": ["A"]}, r"free\[0\] needs subject"),
+    ],
+)
+def test_a_row_that_is_no_task_is_refused(change: dict[str, Any], message: str) -> None:
+    """With the row, and what it lacks."""
+    with pytest.raises(ArgumentError, match=message):
+        CorpusResearchEnv(CORPUS, [{**TASK, **change}]).reset(seed=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from gem.arguments import choice
@@ -13,13 +14,44 @@ from gem_envs_qa.atlas.questions import written_forms
 from gem_envs_qa.atlas.schema import RELATIONS
 from gem_envs_qa.deep_search.form import SearchAction, SearchActionForm
 from gem_envs_qa.deep_search.search_env import SMALLEST, WorldSearchEnv
-from gem_envs_qa.research.report import CONCLUSION, MOST_CITED, MOST_CLAIMS, ReportGrade, grade_report
+from gem_envs_qa.research.checklist import checklist_of
+from gem_envs_qa.research.report import CONCLUSION, MOST_CITED, MOST_CLAIMS, ReportGrade
 from gem_envs_qa.research.tasks import GLOSSES, KINDS, LEVELS, OPENINGS, PLURALS, draw_task
 
-__all__ = ["ResearchEnv"]
+__all__ = ["REPORT_CLOSINGS", "REPORT_FORM", "ResearchEnv", "claims_in_words", "report_result"]
 
 _GOOD = 0.95
 """The score from which a report is a success."""
+
+
+REPORT_FORM = SearchActionForm("report", "report")
+REPORT_CLOSINGS: Mapping[str, str] = {
+    **WorldSearchEnv.closings,
+    "success": "The report is in.",
+    "failure": "The report is in.",
+}
+
+
+def claims_in_words(relations: Mapping[str, str]) -> str:
+    """Return what counts in a report.
+
+    Args:
+        relations: name → meaning.
+    """
+    glossary = "\n".join(f"{name}: {meaning}" for name, meaning in relations.items())
+    return (
+        "What counts in the report are its claims, one on a line of its own, with the numbers of the articles that "
+        f"state it (at most {MOST_CITED}):\n"
+        "- subject | relation | object [12]\n"
+        "State every fact that is asked for, and nothing besides: claims that are false, without support, twice there "
+        f"or about other things cost points, and so do more than {MOST_CLAIMS}. Write names as the articles do. The "
+        f"relations:\n{glossary}"
+    )
+
+
+def report_result(grade: ReportGrade) -> MoveResult:
+    """Return the result of a report."""
+    return (success if grade.score >= _GOOD else failure)("", grade.score)
 
 
 class ResearchEnv(WorldSearchEnv):
@@ -41,8 +73,8 @@ class ResearchEnv(WorldSearchEnv):
         max_turns: turns that the instructions announce; None: by the level (100, 250, 600).
     """
 
-    form = SearchActionForm("report", "report")
-    closings: ClassVar = {**WorldSearchEnv.closings, "success": "The report is in.", "failure": "The report is in."}
+    form = REPORT_FORM
+    closings: ClassVar[Mapping[str, str]] = REPORT_CLOSINGS
 
     def __init__(
         self,
@@ -85,20 +117,15 @@ class ResearchEnv(WorldSearchEnv):
             f"{self._how_to_search()}"
             "<report>…</report>: your one report, which ends the episode\n"
             f"You have {counted(self.max_turns, 'turn')}, and every answer takes one. You may think first.\n\n"
-            "What counts in the report are its claims, one on a line of its own, with the numbers of the articles that "
-            f"state it (at most {MOST_CITED}):\n"
-            "- subject | relation | object [12]\n"
-            "State every fact on the way along the rows below, and nothing besides: claims that are false, without "
-            f"support, twice there or about other things cost points, and so do more than {MOST_CLAIMS}. Write names "
-            "as the articles do. The relations:\n"
-            f"{self._glossary()}\n\n"
+            f"{claims_in_words(self._relations())}\n"
+            "Every fact on the way along a row of relations is asked for.\n\n"
             f"{self._asked()}"
         )
 
-    def _glossary(self) -> str:
+    def _relations(self) -> dict[str, str]:
         used = {name for path in self.task.aspects for name in path}
         used |= {name for one in self.task.statements for name in one.path}
-        return "\n".join(f"{name}: {GLOSSES[name]}" for name in RELATIONS if name in used)
+        return {name: GLOSSES[name] for name in RELATIONS if name in used}
 
     def _asked(self) -> str:
         task = self.task
@@ -123,14 +150,14 @@ class ResearchEnv(WorldSearchEnv):
         return "\n".join(lines)
 
     def _graded(self, move: SearchAction) -> MoveResult:
-        self._grade = grade_report(move.answer, self.task, self._world.world, self._told)
-        return (success if self._grade.score >= _GOOD else failure)("", self._grade.score)
+        self._grade = checklist_of(self.task, self._world.world, self._told).grade(move.answer)
+        return report_result(self._grade)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Search or report; see the class for ``info``."""
         observation, reward, terminated, truncated, info = super().step(action)
         if self._grade is not None:
-            info.update({name: value for name, value in self._grade._asdict().items() if name != "score"})
+            info.update(self._grade.figures())
         return observation, reward, terminated, truncated, info
 
     def _random_action(self) -> str:
