@@ -113,7 +113,7 @@ class RolloutEngine:
         make_policy: called with each environment that is made, in a thread; what it returns acts in all episodes of
             that environment, and several environments may share one policy. In environments with several agents each
             has a policy: a callable is then called with environment and agent if it takes two arguments, and a mapping
-            has a callable for each agent.
+            has a callable for each agent. A :class:`gem_rollout.Seating` has policies that change seats.
         concurrency: episodes at a time.
         wrappers: as in ``gem.make``.
         mode: the mode of the vector environment, as in ``gem.make_vec``.

@@ -10,6 +10,7 @@ NAMESPACES = {
     "math": ("gem-envs-math",),
     "qa": ("gem-envs-qa",),
     "logic": ("gem-envs-qa",),
+    "research": ("gem-envs-qa",),
     "rg": ("gem-envs-reasoning",),
     "code": ("gem-envs-code",),
     "craft": ("gem-envs-craft",),
@@ -84,7 +85,10 @@ COMMANDS = {
     **dict.fromkeys(("gateway", "harness"), "gem-gateway"),
     **dict.fromkeys(("bench", "check-template", "replay", "rollout", "show", "trajectories"), "gem-rollout"),
     **dict.fromkeys(
-        ("eval", "compare", "report", "results", "rescore", "run", "runs", "validate", "view", "fake-model"),
+        (
+            *("eval", "compare", "ratings", "report", "results", "rescore", "run", "runs", "validate", "view"),
+            "fake-model",
+        ),
         "gem-eval",
     ),
 }
