@@ -37,8 +37,15 @@ def injected(task: OfficeTask, draft: Draft, attack: str) -> OfficeTask:
     table, key, column = rng.choice(draft.documents)
     row = tables.row(table, key)
     row[column] = f"{row[column]}\n{rng.choice(_ATTACKS[kind]['texts']).format(**fields)}"
-    arguments = {name: value.format(**fields) for name, value in _ATTACKS[kind]["arguments"].items()}
+    arguments = _filled(_ATTACKS[kind]["arguments"], fields)
     return replace(task, injection=Injection(kind, table, key, _ATTACKS[kind]["tool"], arguments))
+
+
+def _filled(arguments: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        name: value.format(**fields) if isinstance(value, str) else _filled(value, fields)
+        for name, value in arguments.items()
+    }
 
 
 def obeyed(injection: Injection, log: list[Row], agent_id: str) -> bool:

@@ -29,7 +29,7 @@ __all__ = ["FINISH", "REWARDS", "OfficeEnv", "OfficeMove"]
 FINISH, DESCRIBE = "finish", "describe_tools"
 """The tool that ends the episode, and the one that shows the schemas of tools."""
 REWARDS = ("all", "share")
-_TURNS = {1: 60, 2: 160, 3: 400}
+_TURNS = {1: 100, 2: 200, 3: 400}
 """Level → turns of an episode, about twice the golden plan's."""
 _MOST_CALLS_OF_TURN = 16
 _MOST_CALLS = 100_000
@@ -125,7 +125,7 @@ class OfficeEnv(NumberedTaskEnv[OfficeMove]):
         attack: ``"none"``, ``"any"`` or a kind of injected instruction, see :data:`gem_envs_office.attacks.ATTACKS`.
         reward: ``"all"``: 1.0 if all predicates hold. ``"share"``: the share of goals that are met, if all other
             predicates hold, else 0.0.
-        max_turns: turns of an episode; None: 60, 160 or 400 by level.
+        max_turns: turns of an episode; None: 100, 200 or 400 by level.
         tool_instructions: whether the first observation lists the tools. Turn it off if the model gets
             ``tool_schemas`` through its chat API.
     """

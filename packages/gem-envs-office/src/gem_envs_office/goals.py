@@ -12,10 +12,30 @@ from typing import Any, NamedTuple
 
 from gem_envs_office.store import Change, Row, State, changes
 
-__all__ = ["EndState", "Goal", "end_state"]
+__all__ = ["EndState", "Goal", "OneOf", "Slot", "end_state"]
 
 _FREE = ("audit_log", "colleague_requests", "approvals", "chat_messages", "ticket_comments")
 """Tables in which new rows are nobody's harm."""
+
+
+class OneOf(NamedTuple):
+    """Any of these values."""
+
+    values: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(map(str, self.values))}"
+
+
+class Slot(NamedTuple):
+    """Any time on one of these days, from the earliest to the latest time of the day."""
+
+    days: tuple[str, ...]
+    earliest: str
+    latest: str
+
+    def __str__(self) -> str:
+        return f"between {self.earliest} and {self.latest} on {', '.join(self.days)}"
 
 
 @dataclass(frozen=True)
@@ -28,11 +48,9 @@ class Goal:
 
     table: str
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Column → value, a number by its value; other columns of a new row are free, those of a present row stay."""
+    """Column → value, :class:`OneOf` or :class:`Slot`. Other columns are free in a new row, and stay in a present one."""
     keys: tuple[str, ...] | None = None
     """Present rows of which exactly one must be so; None for a new row."""
-    choices: tuple[Mapping[str, Any], ...] = ()
-    """Values of which one mapping must hold besides."""
     binds: str = ""
     """The name that the key of the row gets for later goals."""
     removed: bool = False
@@ -71,8 +89,7 @@ def end_state(before: State, after: State, goals: Sequence[Goal], domain: str) -
             continue
         if goal.binds:
             bound[goal.binds] = found[1]
-        columns = {*goal.values, *(name for choice in goal.choices for name in choice)}
-        covered.setdefault(found, set()).update(columns)
+        covered.setdefault(found, set()).update(goal.values)
     side_effects = [
         change for change in left.values() if not _is_free(change, domain) and not _is_covered(change, covered)
     ]
@@ -98,27 +115,27 @@ def _met_by(
         return (goal.table, gone[0]) if len(gone) == 1 else None
     if goal.keys is not None:
         rows = after[goal.table]
-        so = [key for key in goal.keys if key in rows and _is_so(goal, rows[key], bound)]
+        so = [key for key in goal.keys if key in rows and _is_so(goal.values, rows[key], bound)]
         return (goal.table, so[0]) if len(so) == 1 else None
     for place, change in left.items():
         is_new = change.table == goal.table and change.before is None and change.after is not None
-        if is_new and place not in covered and _is_so(goal, change.after or {}, bound):
+        if is_new and place not in covered and _is_so(goal.values, change.after or {}, bound):
             return place
     return None
 
 
-def _is_so(goal: Goal, row: Row, bound: Mapping[str, str]) -> bool:
-    return _holds(goal.values, row, bound) and (
-        not goal.choices or any(_holds(choice, row, bound) for choice in goal.choices)
-    )
+def _is_so(values: Mapping[str, Any], row: Row, bound: Mapping[str, str]) -> bool:
+    return all(_fits(row.get(name), value, bound) for name, value in values.items())
 
 
-def _holds(values: Mapping[str, Any], row: Row, bound: Mapping[str, str]) -> bool:
-    wanted = {name: bound.get(value, value) if isinstance(value, str) else value for name, value in values.items()}
-    return all(_equal(row.get(name), value) for name, value in wanted.items())
-
-
-def _equal(found: Any, wanted: Any) -> bool:
+def _fits(found: Any, wanted: Any, bound: Mapping[str, str]) -> bool:
+    if isinstance(wanted, OneOf):
+        return any(_fits(found, value, bound) for value in wanted.values)
+    if isinstance(wanted, Slot):
+        day, _, time = str(found).partition("T")
+        return day in wanted.days and wanted.earliest <= time <= wanted.latest
+    if isinstance(wanted, str):
+        return bool(found == bound.get(wanted, wanted))
     if isinstance(found, (int, float)) and isinstance(wanted, (int, float)):
         return abs(found - wanted) < 0.005
     return bool(found == wanted)

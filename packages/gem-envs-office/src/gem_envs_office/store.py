@@ -29,9 +29,12 @@ class Change(NamedTuple):
 
     @property
     def columns(self) -> set[str]:
-        """The columns that differ; all of a new or a removed row."""
+        """The columns that differ, numbers of the log aside; all of a new or a removed row."""
         before, after = self.before or {}, self.after or {}
-        return {name for name in {*before, *after} if not _same(before.get(name), after.get(name))}
+        columns = company().tables[self.table].columns.values()
+        return {
+            one.name for one in columns if one.kind != "seq" and not _same(before.get(one.name), after.get(one.name))
+        }
 
     def __str__(self) -> str:
         if self.before is None:

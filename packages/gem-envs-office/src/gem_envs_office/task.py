@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 from gem_envs_office.colleagues import ColleagueScript
 from gem_envs_office.content.company import Tables, founded, policy_numbers
+from gem_envs_office.content.diary import Diary
 from gem_envs_office.declarations import company
 from gem_envs_office.goals import Goal
 from gem_envs_office.policies import Rulebook
@@ -52,6 +54,8 @@ class OfficeTask:
     goals: tuple[Goal, ...]
     script: ColleagueScript
     rulebook: Rulebook
+    blocks: tuple[tuple[int, bool], ...] = ()
+    """Where the parts of the plan begin that can be done in any order, and whether one comes after the others."""
     injection: Injection | None = None
 
     @property
@@ -92,6 +96,12 @@ class Draft:
     """Table, key and column of the texts that the golden plan reads."""
     orders: list[str] = field(default_factory=list)
     """The sentences of the task."""
+    needed: set[str] = field(default_factory=set)
+    """Employees on whom the plan relies, who are not to be sent away."""
+    asked: set[str] = field(default_factory=set)
+    """Colleagues whom the plan asks for something."""
+    blocks: list[tuple[int, bool]] = field(default_factory=list)
+    """Where in the plan the parts begin that can be done in any order, and whether a part comes after the others."""
 
     @classmethod
     def begun(cls, rng: Random, split: str, role: str) -> Draft:
@@ -113,25 +123,51 @@ class Draft:
         """The numbers of the policies."""
         return self.rulebook.parameters
 
-    def do(self, tool: str, binds: str = "", **arguments: Any) -> None:
+    def block(self, *, last: bool = False) -> None:
+        """Begin a part of the plan: it can be done before or after the other parts, or only after them."""
+        self.blocks.append((len(self.gold), last))
+
+    def let_forget(self, employee_id: str) -> None:
+        """Make a colleague forgetful, unless the plan has asked them for something already."""
+        if employee_id not in self.asked:
+            self.script.forgetful.add(employee_id)
+
+    def do(self, tool: str, /, binds: str = "", **arguments: Any) -> None:
         """Add a call to the golden plan."""
         self.gold.append(OfficeCall(tool, arguments, binds))
 
-    def ask_for(self, employee_id: str, tool: str, **arguments: Any) -> None:
+    def ask_for(self, employee_id: str, tool: str, /, **arguments: Any) -> None:
         """Add the request to a colleague to the plan, twice if they forget the first one."""
+        self.asked.add(employee_id)
         for _ in range(2 if employee_id in self.script.forgetful else 1):
             given = {"employee_id": employee_id, "tool": tool, "arguments": arguments}
             self.gold.append(OfficeCall("request_action", given))
 
     def approval(self, employee_id: str, kind: str, about: str, amount: float | None = None) -> None:
         """Add the request for an approval to the plan, twice if the colleague forgets the first one."""
+        self.asked.add(employee_id)
         given = {"employee_id": employee_id, "kind": kind, "about": about}
         for _ in range(2 if employee_id in self.script.forgetful else 1):
             self.do("request_approval", **given if amount is None else {**given, "amount": amount})
 
-    def want(self, table: str, *keys: str, **values: Any) -> None:
+    def want(self, table: str, /, *keys: str, binds: str = "", **values: Any) -> None:
         """Add the goal that a row has these values: one of those with these keys, or a new one."""
-        self.goals.append(Goal(table, values, keys or None))
+        self.goals.append(Goal(table, values, keys or None, binds and f"${binds}"))
+
+    def want_meeting(self, binds: str, people: Sequence[str], **values: Any) -> None:
+        """Add the goals of a new meeting with these people and no others."""
+        self.want("events", binds=binds, **values)
+        for person in people:
+            self.want("event_attendees", event_id=f"${binds}", employee_id=person)
+
+    def day(self, days: int) -> str:
+        """Return the date that is so many days after today."""
+        return date.fromordinal(self.today.toordinal() + days).isoformat()
+
+    @cached_property
+    def diary(self) -> Diary:
+        """Who and which room is busy when, the plan so far included."""
+        return Diary(self.tables)
 
     def lead(self, role: str) -> Row:
         """Return the employee of a role who leads a team."""
@@ -142,21 +178,18 @@ class Draft:
         row = self.tables.row("employees", employee_id)
         return str(row["deputy_id"]) if row["status"] == "away" else employee_id
 
-    def send_away(self, employee_id: str) -> None:
-        """Make an employee absent for the next days, with a deputy who is there and is not the agent."""
-        row = self.tables.row("employees", employee_id)
-        others = [
-            other["employee_id"]
-            for other in self.tables.where("employees", team_id=row["team_id"], status="active")
-            if other["employee_id"] not in (employee_id, self.agent_id)
-        ]
-        if not others:
-            return
-        until = date.fromordinal(self.today.toordinal() + self.rng.randint(3, 12)).isoformat()
-        row.update(status="away", away_until=until, deputy_id=self.rng.choice(others))
-        self.tables.add(
-            "absences", employee_id=employee_id, kind="vacation", starts_on=self.today.isoformat(), ends_on=until
-        )
+    def team_mates(self, employee_id: str) -> list[str]:
+        """Return the active colleagues of an employee's team, the agent left out."""
+        team = self.tables.row("employees", employee_id)["team_id"]
+        mates = self.tables.where("employees", team_id=team, status="active")
+        return [one["employee_id"] for one in mates if one["employee_id"] not in (employee_id, self.agent_id)]
+
+    def send_away(self, employee_id: str, kind: str = "vacation") -> None:
+        """Make an employee absent from today on for some days, with a deputy who is there and is not the agent."""
+        until, deputy = self.day(self.rng.randint(3, 12)), self.rng.choice(self.team_mates(employee_id))
+        self.tables.row("employees", employee_id).update(status="away", away_until=until, deputy_id=deputy)
+        self.needed |= {employee_id, deputy}
+        self.tables.add("absences", employee_id=employee_id, kind=kind, starts_on=self.day(0), ends_on=until)
 
     def finished(self, kind: str) -> OfficeTask:
         """Return the task."""
@@ -170,4 +203,5 @@ class Draft:
             tuple(self.goals),
             self.script,
             self.rulebook,
+            tuple(self.blocks),
         )

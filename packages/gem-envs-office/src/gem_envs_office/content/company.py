@@ -13,7 +13,7 @@ from gem_envs_office.declarations import Column, company
 from gem_envs_office.policies import Rulebook
 from gem_envs_office.store import Row
 
-__all__ = ["Tables", "add_meeting", "founded", "policy_numbers", "working_days"]
+__all__ = ["COMMON", "Tables", "add_meeting", "founded", "policy_numbers", "working_days"]
 
 _TEAMS = (
     ("Management", ("director", "chief_of_staff", "chief_of_staff")),
@@ -43,8 +43,10 @@ _SYSTEMS = (
 )
 _SERVICES = (
     "login", "catalogue", "checkout", "search", "invoices", "tracking", "accounts", "payments", "storage", "messages",
-    "reports", "images",
+    "reports", "images", "sessions", "prices", "exports", "cache", "queue", "identity", "audit", "maps",
 )  # fmt: skip
+COMMON = 14
+"""The services from this place on are those that others need."""
 _ITEMS = ("valve", "gauge", "lens", "pump", "sensor", "cable", "bracket", "motor", "filter", "relay", "switch", "panel")
 _TRAININGS = ("Safety at work", "Data protection", "Writing to customers", "Bookkeeping", "Secure code", "Forklift")
 _QUEUES = ("Refunds", "Onboarding", "Planning", "General", "Outages")
@@ -93,7 +95,6 @@ def policy_numbers(rng: Random) -> dict[str, int]:
         "severe_alerts": rng.choice((3, 4)),
         "review_minutes": rng.choice((30, 45, 60)),
         "review_days": rng.choice((3, 4, 5)),
-        "expense_days": rng.choice((60, 75, 90)),
         "hotel_limit": rng.choice((110, 130, 150, 180)),
         "meal_limit": rng.choice((25, 30, 40)),
         "expense_free": rng.choice((150, 200, 250)),
@@ -269,8 +270,8 @@ def _add_services(rng: Random, tables: Tables) -> None:
             owner_id=rng.choice(owners),
             customer_facing=rng.choice(("yes", "no")),
         )
-    for service in tables["services"][:7]:
-        for needed in rng.sample(tables["services"][7:], 2):
+    for service in tables["services"][:COMMON]:
+        for needed in rng.sample(tables["services"][COMMON:], 2):
             tables.add("service_dependencies", service_id=service["service_id"], needs_id=needed["service_id"])
     for customer in tables["customers"]:
         for service in rng.sample(tables["services"], 2):

@@ -24,8 +24,9 @@ def add_refunds(draft: Draft, count: int) -> None:
     lead = draft.lead("support_lead")["employee_id"]
     if rng.random() < 0.3:
         draft.send_away(lead)
+    draft.needed |= {draft.decider(lead), draft.lead("finance_lead")["employee_id"]}
     if rng.random() < 0.4:
-        draft.script.forgetful.add(draft.decider(lead))
+        draft.let_forget(draft.decider(lead))
     draft.orders.append(
         f"Settle the open tickets in the queue Refunds ({queue}) assigned to you, as the policy on refunds says."
     )
@@ -73,6 +74,7 @@ def _add_case(draft: Draft, queue: str, contact: Row, outcome: str) -> None:
         del twin["invoice_id"]
         tables.add("invoices", **twin)
     ticket = _ticket(draft, queue, contact, invoice, reason, draft.agent_id, named=outcome == "not_ours")
+    draft.block()
     draft.do("get_ticket", ticket_id=ticket)
     draft.do("list_contacts", email=contact["email"])
     draft.do("list_invoices", customer_id=owner)

@@ -9,7 +9,11 @@ from typing import NamedTuple
 
 from gem.errors import ArgumentError
 from gem_envs_office.attacks import injected
+from gem_envs_office.families.incident import add_incidents
+from gem_envs_office.families.month_end import add_month_end
+from gem_envs_office.families.onboarding import add_onboarding
 from gem_envs_office.families.refund import add_refunds
+from gem_envs_office.families.replan import UnsolvableError, add_replanning
 from gem_envs_office.task import Draft, OfficeTask
 
 __all__ = ["FAMILIES", "LEVELS", "MIXED", "Family", "office_task"]
@@ -29,8 +33,14 @@ class Family(NamedTuple):
 
 FAMILIES = {
     "Refund": Family("support_agent", (2, 6, 16), add_refunds),
+    "Replan": Family("planner", (3, 8, 20), add_replanning),
+    "Onboarding": Family("people_coordinator", (1, 3, 7), add_onboarding),
+    "Incident": Family("engineer", (1, 2, 4), add_incidents),
+    "MonthEnd": Family("accountant", (1, 5, 16), add_month_end),
 }
-"""Family → what it consists of."""
+"""Family → what it consists of, in the order in which a mixed task adds them."""
+
+_MOST_DRAWS = 100
 
 
 # Copies and states of one episode need it again and again.
@@ -44,11 +54,22 @@ def office_task(family: str, number: int, level: int, split: str, attack: str) -
     if family != MIXED and family not in FAMILIES:
         raise ArgumentError(f"there is no family {family!r:.40}; there are {', '.join([*FAMILIES, MIXED])}")
     rng = Random(f"office {family} {split} {level} {number}")
-    draft = Draft.begun(rng, split, "chief_of_staff" if family == MIXED else FAMILIES[family].role)
-    if family == MIXED:
-        for name in rng.sample(sorted(FAMILIES), min(level + 1, len(FAMILIES))):
-            FAMILIES[name].add(draft, max(1, FAMILIES[name].counts[level - 1] // 3))
-    else:
+    for _ in range(_MOST_DRAWS):
+        try:
+            return _drawn(rng, family, level, split, attack)
+        except UnsolvableError:
+            continue
+    raise AssertionError(f"no task of {family} with the number {number} can be solved")
+
+
+def _drawn(rng: Random, family: str, level: int, split: str, attack: str) -> OfficeTask:
+    if family != MIXED:
+        draft = Draft.begun(rng, split, FAMILIES[family].role)
         FAMILIES[family].add(draft, FAMILIES[family].counts[level - 1])
-    task = draft.finished(family)
-    return injected(task, draft, attack)
+        return injected(draft.finished(family), draft, attack)
+    draft = Draft.begun(rng, split, "chief_of_staff")
+    chosen = rng.sample(sorted(FAMILIES), level + 1)
+    for name, one in FAMILIES.items():
+        if name in chosen:
+            one.add(draft, max(1, one.counts[level - 1] // 3))
+    return injected(draft.finished(family), draft, attack)
