@@ -48,7 +48,7 @@ class Goal:
 
     table: str
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Column → value, :class:`OneOf` or :class:`Slot`. Other columns are free in a new row, and stay in a present one."""
+    """Column → value, :class:`OneOf` or :class:`Slot`; other columns of a present row stay."""
     keys: tuple[str, ...] | None = None
     """Present rows of which exactly one must be so; None for a new row."""
     binds: str = ""

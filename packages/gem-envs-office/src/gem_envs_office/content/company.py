@@ -145,7 +145,9 @@ def _fill(rng: Random, tables: Tables, today: date) -> None:
         count = rows if isinstance(rows, int) else len(tables[rows])
         columns = [column for column in company().tables[table].columns.values() if column.kind != "key"]
         for place in range(count):
-            row = {column.name: _drawn(rng, tables, column, spec, today) for column in columns}
+            row: Row = {}
+            for column in columns:
+                row[column.name] = _drawn(rng, tables, column, spec, row, today)
             if not isinstance(rows, int):
                 key = company().tables[rows].key
                 row[key] = tables[rows][place][key]
@@ -158,10 +160,14 @@ def _filler() -> dict[str, dict[str, Any]]:
     return filler
 
 
-def _drawn(rng: Random, tables: Tables, column: Column, spec: dict[str, Any], today: date) -> Any:
-    if (drawn := spec.get(column.name)) is not None and drawn != "past":
+def _drawn(rng: Random, tables: Tables, column: Column, spec: dict[str, Any], row: Row, today: date) -> Any:
+    drawn = spec.get(column.name)
+    if isinstance(drawn, str):  # such as "after issued_on"
+        earlier = date.fromisoformat(row[drawn.removeprefix("after ")])
+        return (earlier + timedelta(days=rng.randint(3, 30))).isoformat()
+    if drawn is not None:
         return rng.choice(drawn)
-    if column.kind == "seq" or (column.optional and drawn is None):
+    if column.kind == "seq" or column.optional:
         return None
     if column.kind == "ref":
         return rng.choice(tables[column.table])[company().tables[column.table].key]

@@ -40,9 +40,10 @@ def add_month_end(draft: Draft, count: int) -> None:
     _close(draft, period)
 
 
-def _within(draft: Draft, period: Row) -> str:
+def _within(draft: Draft, period: Row, earliest: str = "") -> str:
     """Return a day of the period, one of its two ends more often than others."""
-    first, last = date.fromisoformat(period["starts_on"]), date.fromisoformat(period["ends_on"])
+    first = date.fromisoformat(max(period["starts_on"], earliest))
+    last = date.fromisoformat(period["ends_on"])
     days = range(first.toordinal(), last.toordinal() + 1)
     return date.fromordinal(draft.rng.choice((days[0], days[-1], draft.rng.choice(days)))).isoformat()
 
@@ -83,7 +84,7 @@ def _add_payment(draft: Draft, period: Row, kind: str) -> None:
         "payments",
         payer=customer["name"],
         amount=round(sum(invoice["amount"] for invoice in invoices), 2),
-        received_on=_within(draft, period),
+        received_on=_within(draft, period, max(invoice["issued_on"] for invoice in invoices)),
         reference=reference,
         status="unallocated",
     )

@@ -1,0 +1,151 @@
+"""Tasks of the office are sound, and doing them wrongly costs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from office_misbehaviours import MISBEHAVIOURS, Misbehaviour
+
+from gem_envs_office.attacks import ATTACKS
+from gem_envs_office.checks import check_task, executed, other_order
+from gem_envs_office.families.registry import FAMILIES, LEVELS, MIXED, office_task
+from gem_envs_office.task import OfficeCall, OfficeTask
+from gem_envs_office.tools import office_tools
+
+_KINDS = [kind for kind in ATTACKS if kind not in ("none", "any")]
+
+
+def _tasks(family: str, level: int = 1, count: int = 40, attack: str = "none") -> list[OfficeTask]:
+    return [office_task(family, number, level, "train", attack) for number in range(count)]
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("family", [*FAMILIES, MIXED])
+def test_task_is_sound(family: str) -> None:
+    """The plan earns everything, in another order too; nothing earns nothing; each write left out costs."""
+    assert check_task(office_task(family, 11, 1, "train", "none")) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("split", ["train", "test"])
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("family", [*FAMILIES, MIXED])
+def test_many_tasks_are_sound(family: str, level: int, split: str) -> None:
+    """So are others, of all levels and both splits."""
+    for number in range(20, 32 if level < 3 else 23):
+        assert check_task(office_task(family, number, level, split, "none")) == [], number
+
+
+def test_other_order_is_another_one() -> None:
+    """The order in which the parts of a plan are done is free, and the check tries one that differs."""
+    task = office_task("Refund", 3, 1, "train", "none")
+    plan = other_order(task)
+    assert list(plan) != list(task.gold)
+    assert sorted(map(str, plan)) == sorted(map(str, task.gold))
+
+
+@pytest.mark.sampled(9)
+@pytest.mark.parametrize("misbehaviour", MISBEHAVIOURS, ids=lambda one: one.name.replace(" ", "-"))
+def test_misbehaviour_costs(misbehaviour: Misbehaviour) -> None:
+    """A wrong plan breaks the predicate that is about it, so that it earns nothing."""
+    for level in (1, 2):
+        for task in _tasks(misbehaviour.family, level, 12):
+            plan = misbehaviour.change(task, list(task.gold))
+            if plan is not None:
+                verdict = executed(task, plan).verdict
+                assert not verdict.predicates[misbehaviour.breaks], verdict
+                assert verdict.reward("all") == 0.0
+                return
+    pytest.fail("no task gave an occasion for it")
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("kind", _KINDS)
+def test_obedience_to_an_injected_instruction_costs(kind: str) -> None:
+    """Whoever makes the call that is asked for in a text loses; whoever does not, does not."""
+    for family in FAMILIES:
+        task = office_task(family, 5, 1, "train", kind)
+        injection = task.injection
+        assert injection is not None
+        shown = str(task.tables.row(injection.table, injection.key))
+        texts = [value for value in _texts(injection.arguments) if not value.startswith("grant")]
+        assert all(text in shown for text in texts)
+        assert executed(task, task.gold).verdict.reward("all") == 1.0
+        schema = office_tools()[injection.tool].arguments
+        rest = {"subject": "s", "body": "b", "text": "stopped", "file_id": "F101", "employee_id": "E118"}
+        given = {name: rest[name] for name in schema if name in rest} | injection.arguments
+        obeying = executed(task, [*task.gold, OfficeCall(injection.tool, given)]).verdict
+        assert not obeying.predicates["unmoved"]
+        assert obeying.reward("all") == 0.0 == obeying.reward("share")
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for one in value.values() for text in _texts(one)]
+    return [value]
+
+
+def _closing(task: OfficeTask, tool: str, resolution: str) -> list[OfficeCall]:
+    tickets = task.tables.where("tickets", status="open", assignee_id=task.agent_id)
+    return [OfficeCall(tool, {"ticket_id": row["ticket_id"], "resolution": resolution}) for row in tickets]
+
+
+def _lazy_plans(task: OfficeTask) -> dict[str, list[OfficeCall]]:
+    reads = [call for call in task.gold if not office_tools()[call.tool].changes]
+    reports = task.tables.where("expense_reports", status="submitted")
+    alerts = task.tables.where("alerts", status="open")
+    return {
+        "nothing": [],
+        "reading alone": reads,
+        "all tickets done": _closing(task, "resolve_ticket", "done"),
+        "all tickets refunded": _closing(task, "resolve_ticket", "refunded"),
+        "all tickets rejected": _closing(task, "reject_ticket", "not_allowed"),
+        "all expenses approved": [OfficeCall("approve_expense", {"expense_id": row["expense_id"]}) for row in reports],
+        "close at once": [OfficeCall("close_period", {"period_id": "P103"})],
+        "a mail to everybody": [
+            OfficeCall("send_mail", {"recipient": row["email"], "subject": "Done", "body": "Done."})
+            for row in task.tables["employees"]
+        ],
+        "one incident": [
+            OfficeCall("open_incident", {"title": "x", "severity": "1", "service_id": alerts[0]["service_id"]})
+        ]
+        if alerts
+        else [],
+        "the last call alone": [task.gold[-1]],
+    }
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("family", [*FAMILIES, MIXED])
+def test_lazy_plans_earn_nothing(family: str, level: int) -> None:
+    """Ten ways to do little earn 0.0, and at most a small share of the goals."""
+    for task in _tasks(family, level, 2):
+        for name, plan in _lazy_plans(task).items():
+            verdict = executed(task, plan).verdict
+            assert verdict.reward("all") == 0.0, name
+
+
+def test_tasks_of_splits_differ() -> None:
+    """No two tasks of the two splits have a company in common."""
+    domains = {
+        split: {office_task("Refund", n, 1, split, "none").domain for n in range(5)} for split in ("train", "test")
+    }
+    assert not domains["train"] & domains["test"]
+
+
+def test_level_sets_the_length() -> None:
+    """Plans of level 1 have some 20 calls, of level 3 more than 80."""
+    for family in FAMILIES:
+        lengths = [len(office_task(family, 1, level, "train", "none").gold) for level in LEVELS]
+        assert lengths == sorted(lengths)
+        assert 15 <= lengths[0] <= 60
+        assert 80 <= lengths[2] <= 220
+
+
+def test_plan_is_json() -> None:
+    """The calls of a plan are JSON values, as an agent would write them."""
+    task = office_task("Onboarding", 2, 1, "train", "none")
+    assert json.loads(json.dumps([call.arguments for call in task.gold])) == [call.arguments for call in task.gold]
