@@ -167,7 +167,7 @@ class OfficeEnv(NumberedTaskEnv[OfficeMove]):
     def current(self) -> OfficeTask:
         """The task of this episode, with its solution."""
         if self._task is None:
-            self._task = office_task(self.family, self.task, self.level, self.split, self.attack)
+            self._task = self._drawn()
         return self._task
 
     @property
@@ -199,6 +199,10 @@ class OfficeEnv(NumberedTaskEnv[OfficeMove]):
             info.update(self._score)
             self.close()
         return observation, reward, terminated, truncated, info
+
+    def _drawn(self) -> OfficeTask:
+        """Return the task of this episode."""
+        return office_task(self.family, self.task, self.level, self.split, self.attack)
 
     def close(self) -> None:
         """Discard the company; a later step makes it again."""

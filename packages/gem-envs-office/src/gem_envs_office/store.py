@@ -14,6 +14,10 @@ from gem_envs_office.declarations import Table, company
 
 __all__ = ["Change", "OfficeStore", "Row", "State", "changes"]
 
+IN_MEMORY = ":memory:"
+_PATIENCE = 60.0
+"""Seconds for which a process waits for another one that writes."""
+
 Row = dict[str, Any]
 State = Mapping[str, Mapping[str, Row]]
 """Table → key → row, JSON values."""
@@ -49,24 +53,31 @@ class OfficeStore:
     """The tables of one episode.
 
     Args:
-        tables: table → rows; a missing column is NULL.
+        tables: table → rows; a missing column is NULL. A file that has tables already keeps them.
+        path: a file that several processes share; in memory without one.
     """
 
-    def __init__(self, tables: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
+    def __init__(self, tables: Mapping[str, Iterable[Mapping[str, Any]]], path: str = IN_MEMORY) -> None:
         # Any thread may step an environment, one at a time.
-        self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        if sys.version_info >= (3, 11):
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_PATIENCE)
+        if path == IN_MEMORY and sys.version_info >= (3, 11):
             self._connection.deserialize(_empty())
-        else:
-            self._connection.executescript(_schema())
         self._connection.row_factory = _row
-        self._connection.execute("BEGIN")
+        self._connection.execute("BEGIN EXCLUSIVE")
+        declared = bool(self.query("SELECT 1 AS found FROM sqlite_master LIMIT 1"))
+        if not declared:
+            for statement in _schema():
+                self._connection.execute(statement)
+        if not declared or path == IN_MEMORY:
+            self._fill(tables)
+        self._connection.execute("COMMIT")
+
+    def _fill(self, tables: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
         for name, rows in tables.items():
             columns = company().tables[name].columns
             marks = ", ".join("?" * len(columns))
             values = [tuple(row.get(column) for column in columns) for row in rows]
             self._connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', values)
-        self._connection.execute("COMMIT")
 
     @property
     def writes(self) -> int:
@@ -106,8 +117,8 @@ class OfficeStore:
         self.query(f'DELETE FROM "{table}" WHERE "{company().tables[table].key}" = ?', (key,))
 
     def begin(self) -> None:
-        """Begin what :meth:`end` keeps as a whole or discards."""
-        self._connection.execute("BEGIN")
+        """Begin what :meth:`end` keeps as a whole or discards; other processes wait meanwhile."""
+        self._connection.execute("BEGIN IMMEDIATE")
 
     def end(self, *, keep: bool) -> None:
         """Keep or discard what was written since :meth:`begin`."""
@@ -147,12 +158,12 @@ def changes(before: State, after: State) -> list[Change]:
 
 
 @lru_cache(maxsize=1)
-def _schema() -> str:
+def _schema() -> list[str]:
     statements = []
     for table in company().tables.values():
         columns = ", ".join(f'"{one.name}" {one.sql}' for one in table.columns.values())
         statements.append(f'CREATE TABLE "{table.name}" ({columns}, UNIQUE ("{table.key}"))')
-    return ";\n".join(statements)
+    return statements
 
 
 if sys.version_info >= (3, 11):
@@ -162,7 +173,7 @@ if sys.version_info >= (3, 11):
         """Return the database without rows; copying it is quicker than declaring its tables."""
         connection = sqlite3.connect(":memory:")
         try:
-            connection.executescript(_schema())
+            connection.executescript(";\n".join(_schema()))
             return connection.serialize()
         finally:
             connection.close()

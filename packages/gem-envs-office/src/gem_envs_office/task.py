@@ -17,7 +17,11 @@ from gem_envs_office.goals import Goal
 from gem_envs_office.policies import Rulebook
 from gem_envs_office.store import Row, State
 
-__all__ = ["Draft", "Injection", "OfficeCall", "OfficeTask"]
+__all__ = ["Draft", "Injection", "OfficeCall", "OfficeTask", "UnsolvableError"]
+
+
+class UnsolvableError(Exception):
+    """A case that was drawn has no solution; the task is drawn anew."""
 
 
 class OfficeCall(NamedTuple):
@@ -186,7 +190,10 @@ class Draft:
 
     def send_away(self, employee_id: str, kind: str = "vacation") -> None:
         """Make an employee absent from today on for some days, with a deputy who is there and is not the agent."""
-        until, deputy = self.day(self.rng.randint(3, 12)), self.rng.choice(self.team_mates(employee_id))
+        mates = self.team_mates(employee_id)
+        if not mates:
+            raise UnsolvableError
+        until, deputy = self.day(self.rng.randint(3, 12)), self.rng.choice(mates)
         self.tables.row("employees", employee_id).update(status="away", away_until=until, deputy_id=deputy)
         self.needed |= {employee_id, deputy}
         self.tables.add("absences", employee_id=employee_id, kind=kind, starts_on=self.day(0), ends_on=until)

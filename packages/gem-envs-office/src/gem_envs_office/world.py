@@ -13,7 +13,7 @@ from gem_envs_office.colleagues import ColleagueScript, answered
 from gem_envs_office.declarations import company
 from gem_envs_office.office import Office
 from gem_envs_office.policies import Rulebook
-from gem_envs_office.store import OfficeStore, Row
+from gem_envs_office.store import IN_MEMORY, OfficeStore, Row
 from gem_envs_office.tools import OfficeTool, office_tools
 from gem_envs_office.values import RefusedCallError, read_values
 
@@ -31,6 +31,7 @@ class OfficeWorld:
         today: the date.
         rulebook: the policies of the company.
         script: what the colleagues know and do.
+        path: a file for the state, which several processes share; in memory without one.
     """
 
     def __init__(
@@ -39,8 +40,9 @@ class OfficeWorld:
         today: str,
         rulebook: Rulebook,
         script: ColleagueScript | None = None,
+        path: str = IN_MEMORY,
     ) -> None:
-        self.store = OfficeStore(tables)
+        self.store = OfficeStore(tables, path)
         self.today, self.rulebook = today, rulebook
         self.script = script or ColleagueScript()
 

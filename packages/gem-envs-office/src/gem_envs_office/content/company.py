@@ -69,7 +69,8 @@ class Tables(dict[str, list[Row]]):
         """Add a row and return its key."""
         declared = company().tables[table]
         rows = self.setdefault(table, [])
-        key = f"{declared.prefix}{101 + len(rows)}"
+        last = max((int(row[declared.key].removeprefix(declared.prefix)) for row in rows), default=100)
+        key = f"{declared.prefix}{last + 1}"
         rows.append({declared.key: key, **row})
         return key
 
@@ -79,7 +80,8 @@ class Tables(dict[str, list[Row]]):
 
     def row(self, table: str, key: str) -> Row:
         """Return the row with this key."""
-        return self[table][int(key.removeprefix(company().tables[table].prefix)) - 101]
+        name = company().tables[table].key
+        return next(row for row in self[table] if row[name] == key)
 
 
 def policy_numbers(rng: Random) -> dict[str, int]:

@@ -144,7 +144,7 @@ def _complaint(draft: Draft, service: Row) -> None:
         "mail_messages",
         sender=contact["email"],
         recipient=draft.agent["email"],
-        subject=f"{service['name']} does not work",
+        subject=f"Trouble with {service['name']}",
         body=rng.choice(_COMPLAINTS).format(service=service["name"]),
         sent_on=draft.day(0),
     )

@@ -13,10 +13,10 @@ from gem_envs_office.families.incident import add_incidents
 from gem_envs_office.families.month_end import add_month_end
 from gem_envs_office.families.onboarding import add_onboarding
 from gem_envs_office.families.refund import add_refunds
-from gem_envs_office.families.replan import UnsolvableError, add_replanning
-from gem_envs_office.task import Draft, OfficeTask
+from gem_envs_office.families.replan import add_replanning
+from gem_envs_office.task import Draft, OfficeTask, UnsolvableError
 
-__all__ = ["FAMILIES", "LEVELS", "MIXED", "Family", "office_task"]
+__all__ = ["FAMILIES", "LEVELS", "MIXED", "Family", "first_solvable", "office_task"]
 
 LEVELS = (1, 2, 3)
 MIXED = "Mixed"
@@ -54,12 +54,17 @@ def office_task(family: str, number: int, level: int, split: str, attack: str) -
     if family != MIXED and family not in FAMILIES:
         raise ArgumentError(f"there is no family {family!r:.40}; there are {', '.join([*FAMILIES, MIXED])}")
     rng = Random(f"office {family} {split} {level} {number}")
+    return first_solvable(lambda: _drawn(rng, family, level, split, attack))
+
+
+def first_solvable(draw: Callable[[], OfficeTask]) -> OfficeTask:
+    """Return the first task that can be solved of those that are drawn one after the other."""
     for _ in range(_MOST_DRAWS):
         try:
-            return _drawn(rng, family, level, split, attack)
+            return draw()
         except UnsolvableError:
             continue
-    raise AssertionError(f"no task of {family} with the number {number} can be solved")
+    raise AssertionError(f"of {_MOST_DRAWS} tasks in a row, none can be solved")
 
 
 def _drawn(rng: Random, family: str, level: int, split: str, attack: str) -> OfficeTask:

@@ -8,7 +8,7 @@ from typing import Any
 from gem_envs_office.content.company import add_meeting, working_days
 from gem_envs_office.goals import Goal, OneOf
 from gem_envs_office.store import Row
-from gem_envs_office.task import Draft
+from gem_envs_office.task import Draft, UnsolvableError
 
 __all__ = ["add_replanning"]
 
@@ -147,10 +147,6 @@ def _move(draft: Draft, event: Row, people: list[str], others: list[Row]) -> Non
     draft.do("move_meeting", event_id=event["event_id"], room_id=found[0], starts_at=start)
     draft.diary.book([*people, found[0]], start, minutes)
     draft.want("events", event["event_id"], room_id=OneOf(found), starts_at=start)
-
-
-class UnsolvableError(Exception):
-    """A case that was drawn has no solution; the task is drawn anew."""
 
 
 def _add_absence(draft: Draft, queue: str, team: str) -> None:
