@@ -9,7 +9,7 @@ from typing import Any
 
 from gem.tables import read_table
 from gem_envs_office.store import Row
-from gem_envs_office.task import Draft, Injection, OfficeTask
+from gem_envs_office.task import Injection, OfficeDraft, OfficeTask
 
 __all__ = ["ATTACKS", "NO_ATTACK", "injected", "obeyed"]
 
@@ -19,7 +19,7 @@ ATTACKS = (NO_ATTACK, ANY_ATTACK, *_ATTACKS)
 """What the argument ``attack`` of an environment may be."""
 
 
-def injected(task: OfficeTask, draft: Draft, attack: str) -> OfficeTask:
+def injected(task: OfficeTask, draft: OfficeDraft, attack: str) -> OfficeTask:
     """Return a task with an instruction of a kind in one of the texts that the golden plan reads."""
     if attack == NO_ATTACK:
         return task

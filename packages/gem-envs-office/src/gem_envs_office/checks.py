@@ -11,10 +11,10 @@ from gem_envs_office.task import OfficeCall, OfficeTask
 from gem_envs_office.tools import office_tools
 from gem_envs_office.world import OfficeWorld
 
-__all__ = ["Execution", "TaskFault", "check_task", "executed", "other_order"]
+__all__ = ["OfficeTaskFault", "PlanExecution", "check_task", "executed", "other_order"]
 
 
-class TaskFault(NamedTuple):
+class OfficeTaskFault(NamedTuple):
     """What is wrong with a task."""
 
     clause: str
@@ -22,7 +22,7 @@ class TaskFault(NamedTuple):
     message: str
 
 
-class Execution(NamedTuple):
+class PlanExecution(NamedTuple):
     """What came of calls."""
 
     answers: tuple[str, ...]
@@ -30,7 +30,7 @@ class Execution(NamedTuple):
     verdict: OfficeVerdict
 
 
-def executed(task: OfficeTask, calls: Iterable[OfficeCall]) -> Execution:
+def executed(task: OfficeTask, calls: Iterable[OfficeCall]) -> PlanExecution:
     """Carry out calls in a new world of a task; one that fails is passed over."""
     world = OfficeWorld(task.tables, task.today, task.rulebook, task.script)
     bound: dict[str, str] = {}
@@ -43,34 +43,36 @@ def executed(task: OfficeTask, calls: Iterable[OfficeCall]) -> Execution:
                 errors.append(f"{call.tool} {call.arguments}: {result.text}")
             elif call.binds:
                 bound[f"${call.binds}"] = returned_key(result.data)
-        return Execution(tuple(answers), tuple(errors), judged(task, world))
+        return PlanExecution(tuple(answers), tuple(errors), judged(task, world))
     finally:
         world.close()
 
 
-def check_task(task: OfficeTask) -> list[TaskFault]:
+def check_task(task: OfficeTask) -> list[OfficeTaskFault]:
     """Return the faults of a task; none if it is sound.
 
     The golden plan succeeds and earns everything, twice with the same answers, and in another order too; doing nothing
     earns nothing, and leaving out any call that changes something costs the reward.
     """
     gold = executed(task, task.gold)
-    faults = [TaskFault("gold", error) for error in gold.errors]
-    faults += [TaskFault("gold", f"{name} does not hold: {gold.verdict.wrong}") for name in _broken(gold.verdict)]
+    faults = [OfficeTaskFault("gold", error) for error in gold.errors]
+    faults += [OfficeTaskFault("gold", f"{name} does not hold: {gold.verdict.wrong}") for name in _broken(gold.verdict)]
     if faults:
         return faults  # the other clauses take a solution for granted
     if executed(task, task.gold).answers != gold.answers:
-        faults.append(TaskFault("replay", "two executions answer differently"))
+        faults.append(OfficeTaskFault("replay", "two executions answer differently"))
     if executed(task, ()).verdict.goals_met > 0:
-        faults.append(TaskFault("nothing", "doing nothing meets a goal"))
+        faults.append(OfficeTaskFault("nothing", "doing nothing meets a goal"))
     for place, call in enumerate(task.gold):
         if office_tools()[call.tool].changes:
             rest = (*task.gold[:place], *task.gold[place + 1 :])
             if not _broken(executed(task, rest).verdict):
-                faults.append(TaskFault("necessary", f"it is solved without {call.tool} {call.arguments}"))
+                faults.append(OfficeTaskFault("necessary", f"it is solved without {call.tool} {call.arguments}"))
     other = executed(task, other_order(task))
     if other.errors or _broken(other.verdict):
-        faults.append(TaskFault("order", f"another order does not solve it: {other.errors} {other.verdict.wrong}"))
+        faults.append(
+            OfficeTaskFault("order", f"another order does not solve it: {other.errors} {other.verdict.wrong}")
+        )
     return faults
 
 

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from gem_envs_office.office import Office
 from gem_envs_office.store import Row
-from gem_envs_office.values import RefusedCallError
+from gem_envs_office.values import OfficeRefusalError
 
 __all__ = ["ColleagueScript", "Decision", "answered"]
 
 Perform = Callable[[Row, str, Mapping[str, Any]], Any]
-"""Carries out a call as an employee and returns its answer, or raises RefusedCallError."""
+"""Carries out a call as an employee and returns its answer, or raises OfficeRefusalError."""
 
 
 class Decision(NamedTuple):
@@ -47,13 +47,13 @@ def answered(office: Office, script: ColleagueScript, tool: str, given: Mapping[
     """Return a colleague's answer to an act.
 
     Raises:
-        RefusedCallError: if the act cannot be addressed to them.
+        OfficeRefusalError: if the act cannot be addressed to them.
     """
     colleague = office.store.get("employees", given["employee_id"])
     assert colleague is not None
     name = colleague["name"]
     if colleague["employee_id"] == office.actor_id:
-        raise RefusedCallError("That is you; an act is addressed to a colleague.")
+        raise OfficeRefusalError("That is you; an act is addressed to a colleague.")
     if colleague["status"] != "active":
         deputy = f" {colleague['deputy_id']} stands in for me." if colleague["deputy_id"] else ""
         away = f" until {colleague['away_until']}" if colleague["away_until"] else ""
@@ -95,7 +95,7 @@ def _deed(office: Office, script: ColleagueScript, colleague: Row, given: Mappin
         return "I will see to it."
     try:
         done = perform(colleague, tool, arguments)
-    except RefusedCallError as error:
+    except OfficeRefusalError as error:
         return f"I cannot do that. {error}"
     return f"Done: {json.dumps(done, ensure_ascii=False)}"
 

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from gem.errors import ArgumentError
 from gem.tables import read_table
 
-__all__ = ["ActionDeclaration", "Column", "Company", "Department", "Role", "Table", "company"]
+__all__ = ["ActionDeclaration", "Company", "Department", "OfficeColumn", "OfficeTable", "Role", "company"]
 
 _PLAIN = ("text", "body", "mail", "date", "time", "money", "int", "object", "seq")
 _SQL = {"money": "REAL", "int": "INTEGER", "seq": "INTEGER"}
 
 
 @dataclass(frozen=True)
-class Column:
+class OfficeColumn:
     """A column of a table, or an argument of an action.
 
     Declared as ``key PREFIX``, ``@table``, ``list @table``, ``a|b|c``, or one of ``text``, ``body`` (a long text),
@@ -46,12 +46,12 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class OfficeTable:
     """A table, and which tools are derived from it."""
 
     name: str
     department: str
-    columns: Mapping[str, Column]
+    columns: Mapping[str, OfficeColumn]
     tools: tuple[str, ...]
     change: tuple[str, ...] = ()
     """The columns that ``update`` may change."""
@@ -63,12 +63,12 @@ class Table:
     own: tuple[str, ...] = ()
     """Columns of addresses: a row is read only by those who stand in one of them."""
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The column that identifies a row, the first one."""
         return next(iter(self.columns))
 
-    @property
+    @cached_property
     def prefix(self) -> str:
         """The letters with which a key begins."""
         return self.columns[self.key].prefix
@@ -81,7 +81,7 @@ class ActionDeclaration:
     name: str
     department: str
     about: str
-    arguments: Mapping[str, Column]
+    arguments: Mapping[str, OfficeColumn]
     reads: bool = False
     """Whether it changes nothing."""
 
@@ -92,7 +92,7 @@ class Department:
 
     name: str
     about: str
-    tables: tuple[Table, ...]
+    tables: tuple[OfficeTable, ...]
     actions: tuple[ActionDeclaration, ...]
     open_to_all: bool = False
     """Whether every role may change things in it."""
@@ -113,7 +113,7 @@ class Company:
 
     departments: Mapping[str, Department]
     roles: Mapping[str, Role]
-    tables: Mapping[str, Table]
+    tables: Mapping[str, OfficeTable]
 
     def may_write(self, role: str, department: str) -> bool:
         """Return whether a role may change things in a department."""
@@ -155,14 +155,14 @@ def _department(name: str) -> Department:
     return Department(name, declared["about"], tables, actions, declared.get("open_to_all", False))
 
 
-def _table(department: str, name: str, declared: Mapping[str, Any]) -> Table:
+def _table(department: str, name: str, declared: Mapping[str, Any]) -> OfficeTable:
     columns = _columns(name, declared["columns"])
     if next(iter(columns.values())).kind != "key":
         raise ArgumentError(f"the first column of {name} must be its key")
     change = tuple(declared.get("change", ()))
     if unknown := {*change, *declared.get("set", {})} - set(columns):
         raise ArgumentError(f"{name} has no column {', '.join(sorted(unknown))}")
-    return Table(
+    return OfficeTable(
         name,
         department,
         columns,
@@ -175,27 +175,29 @@ def _table(department: str, name: str, declared: Mapping[str, Any]) -> Table:
     )
 
 
-def _columns(owner: str, declared: Mapping[str, str]) -> dict[str, Column]:
+def _columns(owner: str, declared: Mapping[str, str]) -> dict[str, OfficeColumn]:
     return {name: _column(f"{owner}.{name}", name, kind) for name, kind in declared.items()}
 
 
-def _column(place: str, name: str, declared: str) -> Column:
+def _column(place: str, name: str, declared: str) -> OfficeColumn:
     optional = declared.endswith("?")
     kind = declared.removesuffix("?")
     if kind.startswith("key "):
-        return Column(name, "key", prefix=kind.removeprefix("key "))
+        return OfficeColumn(name, "key", prefix=kind.removeprefix("key "))
     if kind.startswith("@"):
-        return Column(name, "ref", table=kind[1:], optional=optional)
+        return OfficeColumn(name, "ref", table=kind[1:], optional=optional)
     if kind.startswith("list @"):
-        return Column(name, "refs", table=kind.removeprefix("list @"), optional=optional)
+        return OfficeColumn(name, "refs", table=kind.removeprefix("list @"), optional=optional)
     if "|" in kind:
-        return Column(name, "choice", choices=tuple(kind.split("|")), optional=optional)
+        return OfficeColumn(name, "choice", choices=tuple(kind.split("|")), optional=optional)
     if kind not in _PLAIN:
-        raise ArgumentError(f"{place}: {declared!r} is no kind of column; see gem_envs_office.declarations.Column")
-    return Column(name, kind, optional=optional)
+        raise ArgumentError(
+            f"{place}: {declared!r} is no kind of column; see gem_envs_office.declarations.OfficeColumn"
+        )
+    return OfficeColumn(name, kind, optional=optional)
 
 
-def _check_references(owner: str, columns: Mapping[str, Column], tables: Mapping[str, Table]) -> None:
+def _check_references(owner: str, columns: Mapping[str, OfficeColumn], tables: Mapping[str, OfficeTable]) -> None:
     for column in columns.values():
         if column.table and column.table not in tables:
             raise ArgumentError(f"{owner}.{column.name} refers to {column.table}, which is no table")

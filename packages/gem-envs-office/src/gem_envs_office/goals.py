@@ -1,4 +1,4 @@
-"""The end that a task wants: :class:`Goal` s, predicates over the end state, and what was changed besides them.
+"""The end that a task wants: predicates over the end state (:class:`RowGoal`), and what was changed besides them.
 
 No row is compared with a golden one: a goal says what must be true of a row, new or present, and leaves the rest free.
 Whatever has changed without belonging to a goal is a side effect.
@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from gem_envs_office.store import Change, Row, State, changes
+from gem_envs_office.store import Row, RowChange, State, changes
 
-__all__ = ["EndState", "Goal", "OneOf", "Slot", "end_state"]
+__all__ = ["EndState", "OneOf", "RowGoal", "TimeSlot", "end_state"]
 
 _FREE = ("audit_log", "colleague_requests", "approvals", "chat_messages", "ticket_comments")
 """Tables in which new rows are nobody's harm."""
@@ -27,7 +27,7 @@ class OneOf(NamedTuple):
         return f"one of {', '.join(map(str, self.values))}"
 
 
-class Slot(NamedTuple):
+class TimeSlot(NamedTuple):
     """Any time on one of these days, from the earliest to the latest time of the day."""
 
     days: tuple[str, ...]
@@ -39,7 +39,7 @@ class Slot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Goal:
+class RowGoal:
     """One row that must be so in the end.
 
     Values that begin with ``$`` name what an earlier goal has bound, such as the key of an employee that the agent
@@ -48,7 +48,7 @@ class Goal:
 
     table: str
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Column → value, :class:`OneOf` or :class:`Slot`; other columns of a present row stay."""
+    """Column → value, :class:`OneOf` or :class:`TimeSlot`; other columns of a present row stay."""
     keys: tuple[str, ...] | None = None
     """Present rows of which exactly one must be so; None for a new row."""
     binds: str = ""
@@ -65,11 +65,11 @@ class Goal:
 class EndState(NamedTuple):
     """What of a task is done, and what else was done."""
 
-    unmet: list[Goal]
-    side_effects: list[Change]
+    unmet: list[RowGoal]
+    side_effects: list[RowChange]
 
 
-def end_state(before: State, after: State, goals: Sequence[Goal], domain: str) -> EndState:
+def end_state(before: State, after: State, goals: Sequence[RowGoal], domain: str) -> EndState:
     """Return which goals are not met, and which changes belong to none.
 
     Args:
@@ -96,15 +96,15 @@ def end_state(before: State, after: State, goals: Sequence[Goal], domain: str) -
     return EndState(unmet, side_effects)
 
 
-def _is_covered(change: Change, covered: Mapping[tuple[str, str], set[str]]) -> bool:
+def _is_covered(change: RowChange, covered: Mapping[tuple[str, str], set[str]]) -> bool:
     columns = covered.get((change.table, change.key))
     return columns is not None and (change.before is None or change.after is None or change.columns <= columns)
 
 
 def _met_by(
-    goal: Goal,
+    goal: RowGoal,
     after: State,
-    left: Mapping[tuple[str, str], Change],
+    left: Mapping[tuple[str, str], RowChange],
     covered: Mapping[tuple[str, str], set[str]],
     bound: Mapping[str, str],
 ) -> tuple[str, str] | None:
@@ -131,7 +131,7 @@ def _is_so(values: Mapping[str, Any], row: Row, bound: Mapping[str, str]) -> boo
 def _fits(found: Any, wanted: Any, bound: Mapping[str, str]) -> bool:
     if isinstance(wanted, OneOf):
         return any(_fits(found, value, bound) for value in wanted.values)
-    if isinstance(wanted, Slot):
+    if isinstance(wanted, TimeSlot):
         day, _, time = str(found).partition("T")
         return day in wanted.days and wanted.earliest <= time <= wanted.latest
     if isinstance(wanted, str):
@@ -141,7 +141,7 @@ def _fits(found: Any, wanted: Any, bound: Mapping[str, str]) -> bool:
     return bool(found == wanted)
 
 
-def _is_free(change: Change, domain: str) -> bool:
+def _is_free(change: RowChange, domain: str) -> bool:
     if change.before is not None or change.after is None:
         return False
     if change.table == "mail_messages":

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from gem_envs_office.declarations import company
 from gem_envs_office.store import OfficeStore, Row
-from gem_envs_office.values import RefusedCallError
+from gem_envs_office.values import OfficeRefusalError
 
 __all__ = ["ACTIONS", "Office", "action", "required"]
 
@@ -46,12 +46,12 @@ def required(office: Office, table: str, key: str, **wanted: Any) -> Row:
     """Return the row with this key, if its columns have the wanted values.
 
     Raises:
-        RefusedCallError: if one has another value.
+        OfficeRefusalError: if one has another value.
     """
     row = office.store.get(table, key)
     if row is None:
-        raise RefusedCallError(f"There is no {company().tables[table].singular} {key!r:.40}.")
+        raise OfficeRefusalError(f"There is no {company().tables[table].singular} {key!r:.40}.")
     for column, value in wanted.items():
         if row[column] != value:
-            raise RefusedCallError(f"The {column} of {key} is {row[column]}, not {value}.")
+            raise OfficeRefusalError(f"The {column} of {key} is {row[column]}, not {value}.")
     return row

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from gem.tables import read_table
 from gem_envs_office.store import OfficeStore, Row
 
-__all__ = ["Policy", "Rulebook"]
+__all__ = ["Rulebook", "WrittenPolicy"]
 
 
-class Policy(NamedTuple):
+class WrittenPolicy(NamedTuple):
     """A policy: its text, and the statements that find its violations."""
 
     title: str
@@ -54,6 +54,6 @@ class Rulebook:
 
 
 @lru_cache(maxsize=1)
-def _policies() -> tuple[Policy, ...]:
+def _policies() -> tuple[WrittenPolicy, ...]:
     declared = read_table(__file__, "policies.toml")["policy"]
-    return tuple(Policy(one["title"], one["text"], one.get("forbidden", {})) for one in declared)
+    return tuple(WrittenPolicy(one["title"], one["text"], one.get("forbidden", {})) for one in declared)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from gem_envs_office.declarations import Table, company
+from gem_envs_office.declarations import OfficeTable, company
 
-__all__ = ["Change", "OfficeStore", "Row", "State", "changes"]
+__all__ = ["OfficeStore", "Row", "RowChange", "State", "changes"]
 
 IN_MEMORY = ":memory:"
 _PATIENCE = 60.0
@@ -23,7 +23,7 @@ State = Mapping[str, Mapping[str, Row]]
 """Table → key → row, JSON values."""
 
 
-class Change(NamedTuple):
+class RowChange(NamedTuple):
     """A difference of two states: a new row, a removed one, or a changed one."""
 
     table: str
@@ -137,13 +137,13 @@ class OfficeStore:
         if hasattr(self, "_connection"):
             self._connection.close()
 
-    def _next_key(self, table: Table) -> str:
+    def _next_key(self, table: OfficeTable) -> str:
         start = len(table.prefix) + 1
         found = self.query(f'SELECT MAX(CAST(SUBSTR("{table.key}", {start}) AS INTEGER)) AS last FROM "{table.name}"')
         return f"{table.prefix}{(found[0]['last'] or 100) + 1}"
 
 
-def changes(before: State, after: State) -> list[Change]:
+def changes(before: State, after: State) -> list[RowChange]:
     """Return the differences of two states, ordered by table and key."""
     found = []
     for table in company().tables:
@@ -151,7 +151,7 @@ def changes(before: State, after: State) -> list[Change]:
         if left == right:
             continue
         for key in sorted({*left, *right}):
-            change = Change(table, key, left.get(key), right.get(key))
+            change = RowChange(table, key, left.get(key), right.get(key))
             if change.columns:
                 found.append(change)
     return found

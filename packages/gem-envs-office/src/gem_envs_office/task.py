@@ -13,11 +13,11 @@ from gem_envs_office.colleagues import ColleagueScript
 from gem_envs_office.content.company import Tables, founded, policy_numbers
 from gem_envs_office.content.diary import Diary
 from gem_envs_office.declarations import company
-from gem_envs_office.goals import Goal
+from gem_envs_office.goals import RowGoal
 from gem_envs_office.policies import Rulebook
 from gem_envs_office.store import Row, State
 
-__all__ = ["Draft", "Injection", "OfficeCall", "OfficeTask", "UnsolvableError"]
+__all__ = ["Injection", "OfficeCall", "OfficeDraft", "OfficeTask", "UnsolvableError"]
 
 
 class UnsolvableError(Exception):
@@ -55,7 +55,7 @@ class OfficeTask:
     text: str
     gold: tuple[OfficeCall, ...]
     """A plan that leads to the wanted end, reading included."""
-    goals: tuple[Goal, ...]
+    goals: tuple[RowGoal, ...]
     script: ColleagueScript
     rulebook: Rulebook
     blocks: tuple[tuple[int, bool], ...] = ()
@@ -84,7 +84,7 @@ class OfficeTask:
 
 
 @dataclass
-class Draft:
+class OfficeDraft:
     """A task that is being drawn: a company, and what the families have added so far."""
 
     rng: Random
@@ -95,7 +95,7 @@ class Draft:
     agent_id: str
     script: ColleagueScript = field(default_factory=ColleagueScript)
     gold: list[OfficeCall] = field(default_factory=list)
-    goals: list[Goal] = field(default_factory=list)
+    goals: list[RowGoal] = field(default_factory=list)
     documents: list[tuple[str, str, str]] = field(default_factory=list)
     """Table, key and column of the texts that the golden plan reads."""
     orders: list[str] = field(default_factory=list)
@@ -108,7 +108,7 @@ class Draft:
     """Where in the plan the parts begin that can be done in any order, and whether a part comes after the others."""
 
     @classmethod
-    def begun(cls, rng: Random, split: str, role: str) -> Draft:
+    def begun(cls, rng: Random, split: str, role: str) -> OfficeDraft:
         """Return a draft of a new company in which the agent has a role."""
         today = date(2027, 1, 4)
         today = date.fromordinal(today.toordinal() + 7 * rng.randrange(100) + rng.randrange(4))
@@ -156,7 +156,7 @@ class Draft:
 
     def want(self, table: str, /, *keys: str, binds: str = "", **values: Any) -> None:
         """Add the goal that a row has these values: one of those with these keys, or a new one."""
-        self.goals.append(Goal(table, values, keys or None, binds and f"${binds}"))
+        self.goals.append(RowGoal(table, values, keys or None, binds and f"${binds}"))
 
     def want_meeting(self, binds: str, people: Sequence[str], **values: Any) -> None:
         """Add the goals of a new meeting with these people and no others."""

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 from gem.tools import Tool
-from gem_envs_office.declarations import Column, Table, company
+from gem_envs_office.declarations import OfficeColumn, OfficeTable, company
 from gem_envs_office.office import ACTIONS, Office, required
 from gem_envs_office.rules import calendar, money, people, service, stock  # noqa: F401  # they register the actions
 from gem_envs_office.store import Row
-from gem_envs_office.values import RefusedCallError, schema_of
+from gem_envs_office.values import OfficeRefusalError, schema_of
 
 __all__ = ["COLLEAGUE_TOOLS", "OfficeTool", "office_tools", "shown_row"]
 
@@ -32,7 +32,7 @@ class OfficeTool(Tool):
         name: str,
         department: str,
         description: str,
-        arguments: Mapping[str, Column],
+        arguments: Mapping[str, OfficeColumn],
         run: Callable[..., Any] | None,
         *,
         changes: bool,
@@ -71,9 +71,9 @@ def office_tools() -> Mapping[str, OfficeTool]:
     return tools
 
 
-def _derived(table: Table, kind: str) -> OfficeTool:
+def _derived(table: OfficeTable, kind: str) -> OfficeTool:
     one, key = table.singular.replace("_", " "), table.columns[table.key]
-    reference = Column(key.name, "ref", table=table.name)
+    reference = OfficeColumn(key.name, "ref", table=table.name)
     if kind == "list":
         about = f"List {table.name.replace('_', ' ')}, {_PAGE} at a time, by the values of columns."
         if table.confidential:
@@ -122,18 +122,18 @@ def _derived(table: Table, kind: str) -> OfficeTool:
     return OfficeTool(
         f"update_{table.singular}",
         table.department,
-        f"Change columns of the {one}; what is left out stays.",
+        f"RowChange columns of the {one}; what is left out stays.",
         {key.name: reference, **{name: _optional(table.columns[name]) for name in table.change}},
         lambda office, **given: _update(office, table, given),
         changes=True,
     )
 
 
-def _optional(column: Column) -> Column:
-    return Column(column.name, column.kind, column.table, column.choices, optional=True)
+def _optional(column: OfficeColumn) -> OfficeColumn:
+    return OfficeColumn(column.name, column.kind, column.table, column.choices, optional=True)
 
 
-def _filters(table: Table) -> dict[str, Column]:
+def _filters(table: OfficeTable) -> dict[str, OfficeColumn]:
     if table.confidential:
         return {"employee_id": table.columns["employee_id"]}
     filters = {}
@@ -141,14 +141,14 @@ def _filters(table: Table) -> dict[str, Column]:
         if column.kind in ("ref", "choice", "date", "mail"):
             filters[name] = _optional(column)
         elif column.kind == "time":
-            filters[name] = Column(name, "date", optional=True)
+            filters[name] = OfficeColumn(name, "date", optional=True)
     if any(column.kind in ("text", "body") for column in table.columns.values()):
-        filters["contains"] = Column("contains", "text", optional=True)
-    filters["offset"] = Column("offset", "int", optional=True)
+        filters["contains"] = OfficeColumn("contains", "text", optional=True)
+    filters["offset"] = OfficeColumn("offset", "int", optional=True)
     return filters
 
 
-def _list(office: Office, table: Table, given: dict[str, Any]) -> dict[str, Any]:
+def _list(office: Office, table: OfficeTable, given: dict[str, Any]) -> dict[str, Any]:
     offset = given.pop("offset", 0)
     conditions, values = [], []
     for name, value in given.items():
@@ -174,38 +174,38 @@ def _list(office: Office, table: Table, given: dict[str, Any]) -> dict[str, Any]
     return shown
 
 
-def shown_row(table: Table, row: Row, *, long: bool = False) -> Row:
+def shown_row(table: OfficeTable, row: Row, *, long: bool = False) -> Row:
     """Return what agents see of a row: no missing value, no number of the log, long texts where they are asked for."""
     hidden = ("seq",) if long else ("seq", "body")
     return {name: row[name] for name, one in table.columns.items() if one.kind not in hidden and row[name] is not None}
 
 
-def _readable(office: Office, table: Table, key: str) -> Row:
+def _readable(office: Office, table: OfficeTable, key: str) -> Row:
     row = required(office, table.name, key)
     if table.own and office.actor["email"] not in [row[name] for name in table.own]:
-        raise RefusedCallError(f"{key} is not yours to read.")
+        raise OfficeRefusalError(f"{key} is not yours to read.")
     return row
 
 
-def _create(office: Office, table: Table, given: Mapping[str, Any]) -> Row:
+def _create(office: Office, table: OfficeTable, given: Mapping[str, Any]) -> Row:
     values = {"actor": office.actor_id, "own mail": office.actor["email"], "today": office.today, "nothing": None}
     filled = {name: values.get(source, source) for name, source in table.set.items()}
     seq = {name: office.seq for name, column in table.columns.items() if column.kind == "seq"}
     return {table.key: office.store.insert(table.name, **given, **filled, **seq)}
 
 
-def _update(office: Office, table: Table, given: dict[str, Any]) -> Row:
+def _update(office: Office, table: OfficeTable, given: dict[str, Any]) -> Row:
     key = given.pop(table.key)
     if not given:
-        raise RefusedCallError(f"Nothing to change was given; {table.name} can change {', '.join(table.change)}.")
+        raise OfficeRefusalError(f"Nothing to change was given; {table.name} can change {', '.join(table.change)}.")
     row = required(office, table.name, key)
     if all(row[name] == value for name, value in given.items()):
-        raise RefusedCallError(f"{key} has these values already.")
+        raise OfficeRefusalError(f"{key} has these values already.")
     office.store.update(table.name, key, **given)
     return {table.key: key, **given}
 
 
-def _delete(office: Office, table: Table, key: str) -> Row:
+def _delete(office: Office, table: OfficeTable, key: str) -> Row:
     required(office, table.name, key)
     office.store.delete(table.name, key)
     return {"deleted": key}

@@ -8,10 +8,10 @@ from datetime import date, datetime
 from math import isfinite
 from typing import Any
 
-from gem_envs_office.declarations import Column, company
+from gem_envs_office.declarations import OfficeColumn, company
 from gem_envs_office.store import OfficeStore
 
-__all__ = ["RefusedCallError", "read_values", "schema_of"]
+__all__ = ["OfficeRefusalError", "read_values", "schema_of"]
 
 _LONGEST = {"text": 200, "body": 4000, "mail": 200}
 """Characters."""
@@ -19,36 +19,36 @@ _MAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,128}")
 _MOST = 10**9
 
 
-class RefusedCallError(Exception):
+class OfficeRefusalError(Exception):
     """A call that its arguments, the data or the agent's role do not allow; the message says why. Nothing changed."""
 
 
 def read_values(
-    store: OfficeStore, tool: str, columns: Mapping[str, Column], given: Mapping[str, Any]
+    store: OfficeStore, tool: str, columns: Mapping[str, OfficeColumn], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the arguments of a call, each of the kind of its column; a missing optional one is left out.
 
     Raises:
-        RefusedCallError: if one is unknown, missing or wrong; it names the tool, the argument and the value.
+        OfficeRefusalError: if one is unknown, missing or wrong; it names the tool, the argument and the value.
     """
     for name in given:
         if name not in columns:
-            raise RefusedCallError(f"{tool} has no argument {name!r:.60}; it takes {', '.join(columns) or 'none'}")
+            raise OfficeRefusalError(f"{tool} has no argument {name!r:.60}; it takes {', '.join(columns) or 'none'}")
     values = {}
     for name, column in columns.items():
         if given.get(name) is None:
             if not column.optional:
-                raise RefusedCallError(f"{tool} needs the argument {name}, {_described(column)}")
+                raise OfficeRefusalError(f"{tool} needs the argument {name}, {_described(column)}")
             continue
         try:
             values[name] = _read(store, column, given[name])
         except ValueError as error:
             reason = str(error) or f"must be {_described(column)}"
-            raise RefusedCallError(f"{tool}: {name} {reason}, got {given[name]!r:.80}") from None
+            raise OfficeRefusalError(f"{tool}: {name} {reason}, got {given[name]!r:.80}") from None
     return values
 
 
-def schema_of(column: Column) -> dict[str, Any]:
+def schema_of(column: OfficeColumn) -> dict[str, Any]:
     """Return the JSON schema of a value of this kind."""
     plain = {"money": "number", "int": "integer", "object": "object", "refs": "array"}
     schema: dict[str, Any] = {"type": plain.get(column.kind, "string")}
@@ -61,7 +61,7 @@ def schema_of(column: Column) -> dict[str, Any]:
     return schema
 
 
-def _described(column: Column) -> str:
+def _described(column: OfficeColumn) -> str:
     if column.kind == "choice":
         return f"one of {', '.join(column.choices)}"
     if column.kind in ("ref", "refs"):
@@ -78,7 +78,7 @@ def _described(column: Column) -> str:
     }.get(column.kind, "a text")
 
 
-def _read(store: OfficeStore, column: Column, value: Any) -> Any:
+def _read(store: OfficeStore, column: OfficeColumn, value: Any) -> Any:
     if column.kind == "money":
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value) or abs(value) > _MOST:
             raise ValueError
@@ -101,7 +101,7 @@ def _read(store: OfficeStore, column: Column, value: Any) -> Any:
     return _text(store, column, value)
 
 
-def _text(store: OfficeStore, column: Column, value: Any) -> str:
+def _text(store: OfficeStore, column: OfficeColumn, value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError
     if column.kind in ("ref", "refs"):

@@ -20,7 +20,7 @@ from gem_envs_office.env import OfficeEnv
 from gem_envs_office.families.registry import FAMILIES, first_solvable
 from gem_envs_office.policies import Rulebook
 from gem_envs_office.store import Row
-from gem_envs_office.task import Draft, OfficeTask
+from gem_envs_office.task import OfficeDraft, OfficeTask
 
 __all__ = ["OfficeWeekEnv"]
 
@@ -97,7 +97,7 @@ class OfficeWeekEnv(OfficeEnv):
     def _day(self, rng: Random) -> OfficeTask:
         assert self.start is not None
         start = self.start
-        draft = Draft(
+        draft = OfficeDraft(
             rng,
             self.split,
             date.fromisoformat(start["today"]),
@@ -116,7 +116,7 @@ class OfficeWeekEnv(OfficeEnv):
 
 def _founded(number: int, split: str) -> dict[str, Any]:
     """Return a company on the evening before its first day."""
-    draft = Draft.begun(Random(f"office company {split} {number}"), split, "chief_of_staff")
+    draft = OfficeDraft.begun(Random(f"office company {split} {number}"), split, "chief_of_staff")
     tables: dict[str, Any] = dict(draft.tables)
     parts = (0, draft.day(-1), draft.numbers, draft.agent_id, tables)
     return dict(zip(_PARTS, parts, strict=True))

@@ -15,7 +15,7 @@ from gem_envs_office.office import Office
 from gem_envs_office.policies import Rulebook
 from gem_envs_office.store import IN_MEMORY, OfficeStore, Row
 from gem_envs_office.tools import OfficeTool, office_tools
-from gem_envs_office.values import RefusedCallError, read_values
+from gem_envs_office.values import OfficeRefusalError, read_values
 
 __all__ = ["OfficeWorld"]
 
@@ -54,7 +54,7 @@ class OfficeWorld:
         self.store.begin()
         try:
             data = self._performed(actor, name, arguments)
-        except RefusedCallError as error:
+        except OfficeRefusalError as error:
             self.store.end(keep=False)
             self._log_denied(actor, name, arguments)
             return ToolResult(str(error), ok=False)
@@ -85,15 +85,15 @@ class OfficeWorld:
         """Carry out a call as a colleague, who keeps to the policies."""
         tool = self._tool(name)
         if not tool.changes or tool.run is None:
-            raise RefusedCallError(f"{name} is nothing that you would need me for.")
+            raise OfficeRefusalError(f"{name} is nothing that you would need me for.")
         before = self.rulebook.violations(self.store)
         self.store.query("SAVEPOINT asked")
         try:
             data = self._performed(colleague, name, arguments)
             broken = [one for one in self.rulebook.violations(self.store) if one not in before]
             if broken:
-                raise RefusedCallError(f"It is against the policy: {broken[0]}.")
-        except RefusedCallError:
+                raise OfficeRefusalError(f"It is against the policy: {broken[0]}.")
+        except OfficeRefusalError:
             self.store.query("ROLLBACK TO asked")
             raise
         finally:
@@ -105,7 +105,7 @@ class OfficeWorld:
         if name not in tools:
             near = get_close_matches(name[:80], tools, n=3)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise RefusedCallError(f"There is no tool {name!r:.80}.{hint}")
+            raise OfficeRefusalError(f"There is no tool {name!r:.80}.{hint}")
         return tools[name]
 
     def _check_permission(self, actor: Row, tool: OfficeTool) -> None:
@@ -121,7 +121,7 @@ class OfficeWorld:
         deed = "change" if tool.changes else "read this of"
         who = ", ".join(row["employee_id"] for row in people[:4]) or "nobody"
         title = declared.roles[actor["role"]].title
-        raise RefusedCallError(
+        raise OfficeRefusalError(
             f"Denied: {tool.name} belongs to {tool.department}, which a {title} may not {deed}. "
             f"Those who may: {who} (request_action)."
         )

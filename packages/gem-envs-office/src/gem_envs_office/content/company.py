@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, timedelta
 from functools import lru_cache
 from random import Random
@@ -9,7 +10,7 @@ from typing import Any
 
 from gem.tables import read_table
 from gem_envs_office.content.names import CITIES, firm_name, people_names
-from gem_envs_office.declarations import Column, company
+from gem_envs_office.declarations import OfficeColumn, company
 from gem_envs_office.policies import Rulebook
 from gem_envs_office.store import Row
 
@@ -65,18 +66,29 @@ _PRODUCTS = (
 class Tables(dict[str, list[Row]]):
     """Table → rows, to which rows are added with the next key."""
 
+    def __init__(self, rows: Mapping[str, list[Row]] | None = None) -> None:
+        super().__init__(rows or {})
+        self._last: dict[str, int] = {}
+        """Table → the number of its last key."""
+
     def add(self, table: str, **row: Any) -> str:
         """Add a row and return its key."""
         declared = company().tables[table]
         rows = self.setdefault(table, [])
-        last = max((int(row[declared.key].removeprefix(declared.prefix)) for row in rows), default=100)
+        last = self._last.get(table)
+        if last is None:
+            last = max((int(row[declared.key].removeprefix(declared.prefix)) for row in rows), default=100)
+        self._last[table] = last + 1
         key = f"{declared.prefix}{last + 1}"
         rows.append({declared.key: key, **row})
         return key
 
     def where(self, table: str, **equal: Any) -> list[Row]:
         """Return the rows whose columns have these values."""
-        return [row for row in self.get(table, ()) if all(row.get(name) == value for name, value in equal.items())]
+        found = self.get(table, [])
+        for name, value in equal.items():
+            found = [row for row in found if row.get(name) == value]
+        return list(found)
 
     def row(self, table: str, key: str) -> Row:
         """Return the row with this key."""
@@ -101,7 +113,7 @@ def policy_numbers(rng: Random) -> dict[str, int]:
         "meal_limit": rng.choice((25, 30, 40)),
         "expense_free": rng.choice((150, 200, 250)),
         "bill_free": rng.choice((600, 900, 1200)),
-        "delay_days": rng.choice((1, 2, 3)),
+        "delay_days": rng.choice((2, 3, 4)),
     }
 
 
@@ -162,7 +174,7 @@ def _filler() -> dict[str, dict[str, Any]]:
     return filler
 
 
-def _drawn(rng: Random, tables: Tables, column: Column, spec: dict[str, Any], row: Row, today: date) -> Any:
+def _drawn(rng: Random, tables: Tables, column: OfficeColumn, spec: dict[str, Any], row: Row, today: date) -> Any:
     drawn = spec.get(column.name)
     if isinstance(drawn, str):  # such as "after issued_on"
         earlier = date.fromisoformat(row[drawn.removeprefix("after ")])

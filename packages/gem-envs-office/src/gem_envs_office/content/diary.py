@@ -47,8 +47,15 @@ class Diary:
         spans = self._busy.get((who, day), ())
         if any(start < end and begin < start + minutes for begin, end in spans):
             return False
-        away = (*self.tables.where("absences", employee_id=who), *self.tables.where("room_closures", room_id=who))
-        return not any(row["starts_on"] <= day <= row["ends_on"] for row in away)
+        return self.is_there(who, day)
+
+    def is_there(self, who: str, day: str) -> bool:
+        """Return whether a person is not absent, or a room not closed, on a day."""
+        for table, column in (("absences", "employee_id"), ("room_closures", "room_id")):
+            for row in self.tables.get(table, ()):
+                if row[column] == who and row["starts_on"] <= day <= row["ends_on"]:
+                    return False
+        return True
 
     def rooms(self, rooms: Sequence[Row], people: Sequence[str], starts_at: str, minutes: int) -> tuple[str, ...]:
         """Return those of the rooms that are free and large enough."""

@@ -13,7 +13,7 @@ _FIRST = (
     "Otto", "Pilar",
 )  # fmt: skip
 _BEGINNINGS = {
-    "train": ("Brand", "Kell", "Lind", "Moor", "Hart", "Voss", "Stein", "Fern", "Gold", "Nord", "Rav", "Sol"),
+    "train": ("Brand", "Kell", "Lind", "Moor", "Hart", "Vels", "Stein", "Fern", "Gold", "Nord", "Rav", "Sol"),
     "test": ("Berg", "Dahl", "Esch", "Falk", "Gron", "Heid", "Juhl", "Krog", "Lund", "Osten", "Thal", "Wald"),
 }
 _ENDINGS = ("er", "mann", "berg", "inga", "sson", "ov", "ini", "wright", "dal", "stra", "escu", "holt")

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from gem_envs_office.colleagues import Decision
 from gem_envs_office.content.company import COMMON
-from gem_envs_office.goals import OneOf, Slot
+from gem_envs_office.goals import OneOf, TimeSlot
 from gem_envs_office.store import Row
-from gem_envs_office.task import Draft
+from gem_envs_office.task import OfficeDraft
 
 __all__ = ["add_incidents"]
 
@@ -20,7 +20,7 @@ _COMPLAINTS = (
 )
 
 
-def add_incidents(draft: Draft, count: int) -> None:
+def add_incidents(draft: OfficeDraft, count: int) -> None:
     """Add incidents that nobody has opened yet, with their solution. At most four."""
     rng, tables = draft.rng, draft.tables
     draft.orders.append("Deal with all open alerts, as the policy on incidents says.")
@@ -36,7 +36,7 @@ def add_incidents(draft: Draft, count: int) -> None:
         _add_case(draft, f"incident{place}", cause, hit, minute)
 
 
-def _add_case(draft: Draft, name: str, cause: Row, hit: list[Row], first: datetime) -> None:
+def _add_case(draft: OfficeDraft, name: str, cause: Row, hit: list[Row], first: datetime) -> None:
     rng, tables, numbers = draft.rng, draft.tables, draft.numbers
     owners = [
         row["employee_id"]
@@ -101,7 +101,7 @@ def _add_case(draft: Draft, name: str, cause: Row, hit: list[Row], first: dateti
     _review(draft, cause["owner_id"], incident, name)
 
 
-def _deploy(draft: Draft, cause: Row, hit: list[Row], first: datetime) -> str:
+def _deploy(draft: OfficeDraft, cause: Row, hit: list[Row], first: datetime) -> str:
     """Let all services that are hit need the cause, which was deployed shortly before; return the deployment.
 
     Another service that only some of them need was deployed as well, and the owner of the cause suspects it.
@@ -133,11 +133,11 @@ def _deploy(draft: Draft, cause: Row, hit: list[Row], first: datetime) -> str:
     return deployment
 
 
-def _needs(draft: Draft, service: Row) -> set[str]:
+def _needs(draft: OfficeDraft, service: Row) -> set[str]:
     return {row["needs_id"] for row in draft.tables.where("service_dependencies", service_id=service["service_id"])}
 
 
-def _complaint(draft: Draft, service: Row) -> None:
+def _complaint(draft: OfficeDraft, service: Row) -> None:
     rng, tables = draft.rng, draft.tables
     contact = rng.choice(tables["contacts"])
     key = tables.add(
@@ -152,7 +152,7 @@ def _complaint(draft: Draft, service: Row) -> None:
     draft.do("get_mail_message", message_id=key)
 
 
-def _tell_customers(draft: Draft, service_ids: list[str], incident: str) -> None:
+def _tell_customers(draft: OfficeDraft, service_ids: list[str], incident: str) -> None:
     tables = draft.tables
     for service_id in service_ids:
         draft.do("list_service_subscriptions", service_id=service_id)
@@ -168,7 +168,7 @@ def _tell_customers(draft: Draft, service_ids: list[str], incident: str) -> None
         draft.want("mail_messages", recipient=OneOf(addresses), about=incident)
 
 
-def _review(draft: Draft, owner: str, incident: str, name: str) -> None:
+def _review(draft: OfficeDraft, owner: str, incident: str, name: str) -> None:
     minutes = draft.numbers["review_minutes"]
     days = [draft.day(ahead) for ahead in range(1, draft.numbers["review_days"] + 1)]
     people = [draft.agent_id, owner]
@@ -191,7 +191,7 @@ def _review(draft: Draft, owner: str, incident: str, name: str) -> None:
         f"{name}review",
         people,
         organizer_id=draft.agent_id,
-        starts_at=Slot(tuple(days), "09:00", f"{end // 60:02}:{end % 60:02}"),
+        starts_at=TimeSlot(tuple(days), "09:00", f"{end // 60:02}:{end % 60:02}"),
         minutes=minutes,
         about=incident,
     )

@@ -7,12 +7,12 @@ from typing import Any
 
 from gem_envs_office.colleagues import Decision
 from gem_envs_office.store import Row
-from gem_envs_office.task import Draft
+from gem_envs_office.task import OfficeDraft
 
 __all__ = ["add_month_end"]
 
 
-def add_month_end(draft: Draft, count: int) -> None:
+def add_month_end(draft: OfficeDraft, count: int) -> None:
     """Add the closing of the last month, with its solution: ``count`` payments and reports, fewer suppliers' invoices.
 
     The sums of its report are of all that is in the tables, so that a mixed task adds it last.
@@ -40,7 +40,7 @@ def add_month_end(draft: Draft, count: int) -> None:
     _close(draft, period)
 
 
-def _within(draft: Draft, period: Row, earliest: str = "") -> str:
+def _within(draft: OfficeDraft, period: Row, earliest: str = "") -> str:
     """Return a day of the period, one of its two ends more often than others."""
     first = date.fromisoformat(max(period["starts_on"], earliest))
     last = date.fromisoformat(period["ends_on"])
@@ -48,7 +48,7 @@ def _within(draft: Draft, period: Row, earliest: str = "") -> str:
     return date.fromordinal(draft.rng.choice((days[0], days[-1], draft.rng.choice(days)))).isoformat()
 
 
-def _open_invoice(draft: Draft, period: Row, customer: str) -> Row:
+def _open_invoice(draft: OfficeDraft, period: Row, customer: str) -> Row:
     rng, tables = draft.rng, draft.tables
     used = {row["amount"] for row in tables["invoices"]}
     amount = next(one for one in (round(rng.uniform(60, 900), 2) for _ in range(1000)) if one not in used)
@@ -65,7 +65,7 @@ def _open_invoice(draft: Draft, period: Row, customer: str) -> Row:
     return tables.row("invoices", key)
 
 
-def _add_payment(draft: Draft, period: Row, kind: str) -> None:
+def _add_payment(draft: OfficeDraft, period: Row, kind: str) -> None:
     """Add a payment: it names its invoice, or only its sum fits, or it is for two, or names one that is not open."""
     rng, tables = draft.rng, draft.tables
     customer = rng.choice(tables["customers"])
@@ -102,7 +102,7 @@ def _add_payment(draft: Draft, period: Row, kind: str) -> None:
     draft.want("payments", payment, status="allocated")
 
 
-def _add_mail(draft: Draft, period: Row) -> None:
+def _add_mail(draft: OfficeDraft, period: Row) -> None:
     rng, tables = draft.rng, draft.tables
     contact = rng.choice(tables["contacts"])
     key = tables.add(
@@ -118,7 +118,7 @@ def _add_mail(draft: Draft, period: Row) -> None:
     draft.do("get_mail_message", message_id=key)
 
 
-def _add_expense(draft: Draft, period: Row, outcome: str) -> None:
+def _add_expense(draft: OfficeDraft, period: Row, outcome: str) -> None:
     rng, tables, numbers = draft.rng, draft.tables, draft.numbers
     people = [row for row in tables["employees"] if row["manager_id"] and row["employee_id"] != draft.agent_id]
     category = rng.choice(("travel", "hotel", "meals", "equipment"))
@@ -153,7 +153,7 @@ def _add_expense(draft: Draft, period: Row, outcome: str) -> None:
     draft.want("expense_reports", key, status="rejected", reason=outcome)
 
 
-def _approve(draft: Draft, key: str, report: dict[str, Any]) -> None:
+def _approve(draft: OfficeDraft, key: str, report: dict[str, Any]) -> None:
     if report["amount"] > draft.numbers["expense_free"]:
         manager = draft.decider(draft.tables.row("employees", report["employee_id"])["manager_id"])
         draft.script.decisions["expense", key] = Decision((manager,), report["amount"])
@@ -163,7 +163,7 @@ def _approve(draft: Draft, key: str, report: dict[str, Any]) -> None:
     draft.want("expense_reports", key, status="approved")
 
 
-def _order(draft: Draft, period: Row, quantity: int) -> Row:
+def _order(draft: OfficeDraft, period: Row, quantity: int) -> Row:
     rng, tables = draft.rng, draft.tables
     key = tables.add(
         "purchase_orders",
@@ -178,7 +178,7 @@ def _order(draft: Draft, period: Row, quantity: int) -> Row:
     return tables.row("purchase_orders", key)
 
 
-def _add_bill(draft: Draft, period: Row, fault: str) -> None:
+def _add_bill(draft: OfficeDraft, period: Row, fault: str) -> None:
     rng, tables = draft.rng, draft.tables
     quantity = rng.randint(4, 40)
     order = _order(draft, period, quantity)
@@ -213,7 +213,7 @@ def _add_bill(draft: Draft, period: Row, fault: str) -> None:
     draft.want("supplier_invoices", bill, status="approved")
 
 
-def _add_accrual(draft: Draft, period: Row) -> None:
+def _add_accrual(draft: OfficeDraft, period: Row) -> None:
     order = _order(draft, period, draft.rng.randint(4, 30))
     key, amount = order["order_id"], round(order["quantity"] * order["unit_price"], 2)
     draft.tables.add("goods_receipts", order_id=key, quantity=order["quantity"], received_on=_within(draft, period))
@@ -225,7 +225,7 @@ def _add_accrual(draft: Draft, period: Row) -> None:
     draft.want("accruals", **given)
 
 
-def _close(draft: Draft, period: Row) -> None:
+def _close(draft: OfficeDraft, period: Row) -> None:
     tables, key = draft.tables, period["period_id"]
     first, last = period["starts_on"], period["ends_on"]
     approved = [

@@ -8,14 +8,14 @@ from typing import Any
 from gem_envs_office.colleagues import Decision
 from gem_envs_office.content.company import working_days
 from gem_envs_office.content.names import people_names
-from gem_envs_office.goals import OneOf, Slot
+from gem_envs_office.goals import OneOf, TimeSlot
 from gem_envs_office.store import Row
-from gem_envs_office.task import Draft
+from gem_envs_office.task import OfficeDraft
 
 __all__ = ["add_onboarding"]
 
 
-def add_onboarding(draft: Draft, count: int) -> None:
+def add_onboarding(draft: OfficeDraft, count: int) -> None:
     """Add tickets about new colleagues, with their solution."""
     rng, tables = draft.rng, draft.tables
     queue = tables.where("queues", name="Onboarding")[0]["queue_id"]
@@ -33,7 +33,9 @@ def add_onboarding(draft: Draft, count: int) -> None:
         _add_case(draft, queue, names[place], f"hire{place}", rng.choice(admins), dry)
 
 
-def _add_case(draft: Draft, queue: str, name: str, hire: str, admin: str, dry: dict[tuple[str, str], bool]) -> None:
+def _add_case(
+    draft: OfficeDraft, queue: str, name: str, hire: str, admin: str, dry: dict[tuple[str, str], bool]
+) -> None:
     rng, tables = draft.rng, draft.tables
     team = rng.choice(tables["teams"][1:])
     manager = team["lead_id"]
@@ -76,11 +78,11 @@ def _add_case(draft: Draft, queue: str, name: str, hire: str, admin: str, dry: d
     draft.want("tickets", ticket, status="resolved", resolution="done")
 
 
-def _start(draft: Draft) -> str:
+def _start(draft: OfficeDraft) -> str:
     return draft.rng.choice(working_days(date.fromisoformat(draft.day(14)), 20))
 
 
-def _documents(draft: Draft, queue: str, name: str, team: str, new: dict[str, Any], private: str) -> str:
+def _documents(draft: OfficeDraft, queue: str, name: str, team: str, new: dict[str, Any], private: str) -> str:
     """Add the offer, perhaps an amendment, which changes ``new``, and what the manager wishes; return the ticket."""
     rng, tables = draft.rng, draft.tables
     owner = draft.lead("people_lead")
@@ -133,7 +135,7 @@ def _documents(draft: Draft, queue: str, name: str, team: str, new: dict[str, An
     return ticket
 
 
-def _amended(draft: Draft, new: dict[str, Any]) -> str:
+def _amended(draft: OfficeDraft, new: dict[str, Any]) -> str:
     rng = draft.rng
     match rng.choice(("start", "hours", "place", "title")):
         case "start":
@@ -150,7 +152,7 @@ def _amended(draft: Draft, new: dict[str, Any]) -> str:
             return f"the position is {new['title']['title']}"
 
 
-def _give_access(draft: Draft, team_id: str, employee: str, admin: str) -> None:
+def _give_access(draft: OfficeDraft, team_id: str, employee: str, admin: str) -> None:
     tables = draft.tables
     draft.do("list_access_profiles", team_id=team_id)
     draft.ask_for(admin, "create_account", employee_id=employee)
@@ -166,7 +168,9 @@ def _give_access(draft: Draft, team_id: str, employee: str, admin: str) -> None:
         draft.want("access_grants", employee_id=employee, system_id=system["system_id"])
 
 
-def _equip(draft: Draft, new: dict[str, Any], employee: str, ticket: str, dry: dict[tuple[str, str], bool]) -> None:
+def _equip(
+    draft: OfficeDraft, new: dict[str, Any], employee: str, ticket: str, dry: dict[tuple[str, str], bool]
+) -> None:
     rng, tables = draft.rng, draft.tables
     place, kind = new["place"]["location_id"], new["title"]["laptop_class"]
     stock = {"kind": "laptop", "class": kind, "location_id": place}
@@ -191,7 +195,7 @@ def _equip(draft: Draft, new: dict[str, Any], employee: str, ticket: str, dry: d
     draft.want("desks", *keys, status="taken", employee_id=employee)
 
 
-def _train(draft: Draft, team: str, start: str, employee: str) -> None:
+def _train(draft: OfficeDraft, team: str, start: str, employee: str) -> None:
     due = date.fromordinal(date.fromisoformat(start).toordinal() + draft.numbers["training_days"]).isoformat()
     for training in draft.tables["trainings"]:
         if training["audience"] in ("all", team):
@@ -200,7 +204,7 @@ def _train(draft: Draft, team: str, start: str, employee: str) -> None:
             draft.want("training_assignments", **given, status="open")
 
 
-def _welcome(draft: Draft, new: dict[str, Any], manager: str, employee: str, ticket: str, hire: str) -> None:
+def _welcome(draft: OfficeDraft, new: dict[str, Any], manager: str, employee: str, ticket: str, hire: str) -> None:
     minutes = draft.numbers["welcome_minutes"]
     rooms = draft.tables.where("rooms", location_id=new["place"]["location_id"])
     found = draft.diary.slot([new["start"]], rooms, [manager, employee], minutes)
@@ -223,7 +227,7 @@ def _welcome(draft: Draft, new: dict[str, Any], manager: str, employee: str, tic
         [manager, employee],
         organizer_id=manager,
         room_id=OneOf(tuple(room["room_id"] for room in rooms)),
-        starts_at=Slot((new["start"],), "09:00", f"{end // 60:02}:{end % 60:02}"),
+        starts_at=TimeSlot((new["start"],), "09:00", f"{end // 60:02}:{end % 60:02}"),
         minutes=minutes,
         about=ticket,
     )

@@ -8,7 +8,7 @@ from typing import Any
 from gem.tables import read_table
 from gem_envs_office.colleagues import Decision
 from gem_envs_office.store import Row
-from gem_envs_office.task import Draft
+from gem_envs_office.task import OfficeDraft
 
 __all__ = ["add_refunds"]
 
@@ -17,7 +17,7 @@ _REASONS = ("damaged", "not_delivered", "cancelled", "duplicate")
 _OUTCOMES = (*_REASONS, *_REASONS, "not_paid", "already_refunded", "too_late", "final_sale", "not_ours")
 
 
-def add_refunds(draft: Draft, count: int) -> None:
+def add_refunds(draft: OfficeDraft, count: int) -> None:
     """Add refund tickets of the agent, with their solution, and some that are others'."""
     rng, tables = draft.rng, draft.tables
     queue = tables.where("queues", name="Refunds")[0]["queue_id"]
@@ -42,7 +42,7 @@ def add_refunds(draft: Draft, count: int) -> None:
     _add_rumour(draft)
 
 
-def _add_case(draft: Draft, queue: str, contact: Row, outcome: str) -> None:
+def _add_case(draft: OfficeDraft, queue: str, contact: Row, outcome: str) -> None:
     rng, tables, days = draft.rng, draft.tables, draft.numbers["refund_days"]
     reason = outcome if outcome in _REASONS else rng.choice(("damaged", "not_delivered", "cancelled"))
     if outcome == "final_sale":
@@ -85,7 +85,7 @@ def _add_case(draft: Draft, queue: str, contact: Row, outcome: str) -> None:
         _reject(draft, ticket, contact, invoice, outcome)
 
 
-def _refund(draft: Draft, ticket: str, contact: Row, invoice: Row, reason: str) -> None:
+def _refund(draft: OfficeDraft, ticket: str, contact: Row, invoice: Row, reason: str) -> None:
     numbers, key = draft.numbers, invoice["invoice_id"]
     fee = numbers["refund_fee"] if reason == "cancelled" else 0
     amount = round(invoice["amount"] * (100 - fee) / 100, 2)
@@ -102,13 +102,13 @@ def _refund(draft: Draft, ticket: str, contact: Row, invoice: Row, reason: str) 
     draft.want("tickets", ticket, status="resolved", resolution="refunded")
 
 
-def _reject(draft: Draft, ticket: str, contact: Row, invoice: Row, outcome: str) -> None:
+def _reject(draft: OfficeDraft, ticket: str, contact: Row, invoice: Row, outcome: str) -> None:
     _tell(draft, ticket, contact, invoice["invoice_id"], "refusal", "We cannot refund this.")
     draft.do("reject_ticket", ticket_id=ticket, resolution=outcome)
     draft.want("tickets", ticket, status="rejected", resolution=outcome)
 
 
-def _tell(draft: Draft, ticket: str, contact: Row, invoice: str, kind: str, text: str) -> None:
+def _tell(draft: OfficeDraft, ticket: str, contact: Row, invoice: str, kind: str, text: str) -> None:
     customer = contact["customer_id"]
     draft.do("create_customer_note", customer_id=customer, kind=kind, about=invoice, text=text)
     draft.do("send_mail", recipient=contact["email"], subject="Your request", body=text, about=ticket)
@@ -116,7 +116,7 @@ def _tell(draft: Draft, ticket: str, contact: Row, invoice: str, kind: str, text
     draft.want("mail_messages", recipient=contact["email"], about=ticket)
 
 
-def _invoice(draft: Draft, customer: str, paid_days_ago: int) -> Row:
+def _invoice(draft: OfficeDraft, customer: str, paid_days_ago: int) -> Row:
     """Add a paid invoice, whose product no other invoice of the customer in that month has."""
     rng, tables = draft.rng, draft.tables
     paid_on = (draft.today - timedelta(days=paid_days_ago)).isoformat()
@@ -150,7 +150,7 @@ def _invoice(draft: Draft, customer: str, paid_days_ago: int) -> Row:
 
 
 def _ticket(
-    draft: Draft, queue: str, contact: Row, invoice: Row, reason: str, assignee: str, *, named: bool = False
+    draft: OfficeDraft, queue: str, contact: Row, invoice: Row, reason: str, assignee: str, *, named: bool = False
 ) -> str:
     rng = draft.rng
     values: dict[str, Any] = {
@@ -177,7 +177,7 @@ def _ticket(
     return key
 
 
-def _add_rumour(draft: Draft) -> None:
+def _add_rumour(draft: OfficeDraft) -> None:
     """Let a colleague contradict the policy, in the chat and when asked."""
     rng, days = draft.rng, draft.numbers["refund_days"]
     seller = rng.choice(draft.tables.where("employees", role="salesperson"))
@@ -192,5 +192,5 @@ def _add_rumour(draft: Draft) -> None:
     )
 
 
-def _before(draft: Draft, day: str, days: int) -> str:
+def _before(draft: OfficeDraft, day: str, days: int) -> str:
     return (draft.today.fromisoformat(day) - timedelta(days=days)).isoformat()

@@ -14,7 +14,7 @@ from gem_envs_office.families.month_end import add_month_end
 from gem_envs_office.families.onboarding import add_onboarding
 from gem_envs_office.families.refund import add_refunds
 from gem_envs_office.families.replan import add_replanning
-from gem_envs_office.task import Draft, OfficeTask, UnsolvableError
+from gem_envs_office.task import OfficeDraft, OfficeTask, UnsolvableError
 
 __all__ = ["FAMILIES", "LEVELS", "MIXED", "Family", "first_solvable", "office_task"]
 
@@ -28,7 +28,7 @@ class Family(NamedTuple):
 
     role: str
     counts: tuple[int, int, int]
-    add: Callable[[Draft, int], None]
+    add: Callable[[OfficeDraft, int], None]
 
 
 FAMILIES = {
@@ -69,10 +69,10 @@ def first_solvable(draw: Callable[[], OfficeTask]) -> OfficeTask:
 
 def _drawn(rng: Random, family: str, level: int, split: str, attack: str) -> OfficeTask:
     if family != MIXED:
-        draft = Draft.begun(rng, split, FAMILIES[family].role)
+        draft = OfficeDraft.begun(rng, split, FAMILIES[family].role)
         FAMILIES[family].add(draft, FAMILIES[family].counts[level - 1])
         return injected(draft.finished(family), draft, attack)
-    draft = Draft.begun(rng, split, "chief_of_staff")
+    draft = OfficeDraft.begun(rng, split, "chief_of_staff")
     chosen = rng.sample(sorted(FAMILIES), level + 1)
     for name, one in FAMILIES.items():
         if name in chosen:

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Any
 
 from gem_envs_office.content.company import add_meeting, working_days
-from gem_envs_office.goals import Goal, OneOf
+from gem_envs_office.goals import OneOf, RowGoal
 from gem_envs_office.store import Row
-from gem_envs_office.task import Draft, UnsolvableError
+from gem_envs_office.task import OfficeDraft, UnsolvableError
 
 __all__ = ["add_replanning"]
 
@@ -16,7 +16,7 @@ _REASONS = ("repair of the heating", "a burst pipe", "new carpets", "work on the
 _TOPICS = ("Password", "Question about an order", "Broken link", "Wrong address", "Slow computer", "A complaint")
 
 
-def add_replanning(draft: Draft, count: int) -> None:
+def add_replanning(draft: OfficeDraft, count: int) -> None:
     """Add tickets about what has happened, with their solution: rooms, deliveries, and up to four absences."""
     rng, tables = draft.rng, draft.tables
     queue = tables.where("queues", name="Planning")[0]["queue_id"]
@@ -44,7 +44,7 @@ _TEAMS = ("Support", "Sales", "Engineering", "Operations")
 """Teams in which somebody can be absent and two others are left."""
 
 
-def _ticket(draft: Draft, queue: str, subject: str, body: str) -> str:
+def _ticket(draft: OfficeDraft, queue: str, subject: str, body: str) -> str:
     key = draft.tables.add(
         "tickets",
         queue_id=queue,
@@ -62,12 +62,12 @@ def _ticket(draft: Draft, queue: str, subject: str, body: str) -> str:
     return key
 
 
-def _done(draft: Draft, ticket: str) -> None:
+def _done(draft: OfficeDraft, ticket: str) -> None:
     draft.do("resolve_ticket", ticket_id=ticket, resolution="done")
     draft.want("tickets", ticket, status="resolved", resolution="done")
 
 
-def _add_closure(draft: Draft, queue: str, days: list[tuple[str, str]]) -> None:
+def _add_closure(draft: OfficeDraft, queue: str, days: list[tuple[str, str]]) -> None:
     """Close a room for a day on which it has a meeting of its own, and perhaps let the other rooms be taken then."""
     rng, tables, diary = draft.rng, draft.tables, draft.diary
     place, day, room = _closable(draft, days)
@@ -100,39 +100,36 @@ def _add_closure(draft: Draft, queue: str, days: list[tuple[str, str]]) -> None:
     _done(draft, ticket)
 
 
-def _closable(draft: Draft, days: list[tuple[str, str]]) -> tuple[str, str, Row]:
+def _closable(draft: OfficeDraft, days: list[tuple[str, str]]) -> tuple[str, str, Row]:
     """Take a location and a day from the list, and a room there in whose meetings nobody is absent."""
     while days:
         place, day = days.pop()
         rooms = draft.tables.where("rooms", location_id=place)
         for room in draft.rng.sample(rooms, len(rooms)):
-            if all(_is_there(draft, one, day) for row in _meetings(draft, room, day) for one in _people(draft, row)):
+            if all(
+                draft.diary.is_there(one, day) for row in _meetings(draft, room, day) for one in _people(draft, row)
+            ):
                 return place, day, room
     raise UnsolvableError
 
 
-def _meetings(draft: Draft, room: Row, day: str) -> list[Row]:
+def _meetings(draft: OfficeDraft, room: Row, day: str) -> list[Row]:
     return [row for row in draft.tables.where("events", room_id=room["room_id"]) if row["starts_at"][:10] == day]
 
 
-def _people(draft: Draft, event: Row) -> list[str]:
+def _people(draft: OfficeDraft, event: Row) -> list[str]:
     attendees = draft.tables.where("event_attendees", event_id=event["event_id"])
     return list(dict.fromkeys([event["organizer_id"], *(one["employee_id"] for one in attendees)]))
 
 
-def _is_there(draft: Draft, employee_id: str, day: str) -> bool:
-    absences = draft.tables.where("absences", employee_id=employee_id)
-    return not any(row["starts_on"] <= day <= row["ends_on"] for row in absences)
-
-
-def _free_people(draft: Draft, start: str, count: int) -> list[str]:
+def _free_people(draft: OfficeDraft, start: str, count: int) -> list[str]:
     """Return people who have nothing else in the hour that begins then."""
     everybody = [row["employee_id"] for row in draft.tables["employees"] if row["status"] == "active"]
     free = [one for one in everybody if draft.diary.is_free(one, start, 60)]
     return draft.rng.sample(free, count)
 
 
-def _move(draft: Draft, event: Row, people: list[str], others: list[Row]) -> None:
+def _move(draft: OfficeDraft, event: Row, people: list[str], others: list[Row]) -> None:
     start, minutes = event["starts_at"], event["minutes"]
     found = draft.diary.rooms(others, people, start, minutes)
     if not found:
@@ -149,7 +146,7 @@ def _move(draft: Draft, event: Row, people: list[str], others: list[Row]) -> Non
     draft.want("events", event["event_id"], room_id=OneOf(found), starts_at=start)
 
 
-def _add_absence(draft: Draft, queue: str, team: str) -> None:
+def _add_absence(draft: OfficeDraft, queue: str, team: str) -> None:
     """Let somebody be absent who organizes a meeting and has open tickets."""
     rng, tables = draft.rng, draft.tables
     needed = draft.needed | {one for decision in draft.script.decisions.values() for one in decision.approvers}
@@ -186,22 +183,24 @@ def _add_absence(draft: Draft, queue: str, team: str) -> None:
     _done(draft, ticket)
 
 
-def _hand_over(draft: Draft, event: Row, key: str, deputy: str) -> None:
+def _hand_over(draft: OfficeDraft, event: Row, key: str, deputy: str) -> None:
     event_id = event["event_id"]
     rows = {row["employee_id"]: row for row in draft.tables.where("event_attendees", event_id=event_id)}
     if deputy not in rows and not draft.diary.is_free(deputy, event["starts_at"], event["minutes"]):
+        raise UnsolvableError
+    if not draft.diary.is_there(event["room_id"], event["starts_at"][:10]):
         raise UnsolvableError
     draft.do("hand_over_meeting", event_id=event_id, organizer_id=deputy)
     draft.diary.book([deputy], event["starts_at"], event["minutes"])
     draft.want("events", event_id, organizer_id=deputy)
     own = rows[key]["attendance_id"]
     if deputy in rows:
-        draft.goals.append(Goal("event_attendees", keys=(own,), removed=True))
+        draft.goals.append(RowGoal("event_attendees", keys=(own,), removed=True))
     else:
         draft.want("event_attendees", own, employee_id=deputy)
 
 
-def _reassign(draft: Draft, key: str) -> None:
+def _reassign(draft: OfficeDraft, key: str) -> None:
     """Give the absent colleague one or two open tickets, and their team such loads that the rule decides."""
     rng, tables = draft.rng, draft.tables
     mates = draft.team_mates(key)
@@ -238,7 +237,7 @@ def _reassign(draft: Draft, key: str) -> None:
         draft.want("tickets", ticket, assignee_id=OneOf(fewest))
 
 
-def _add_delay(draft: Draft, queue: str, item: Row) -> None:
+def _add_delay(draft: OfficeDraft, queue: str, item: Row) -> None:
     """Let a delivery be late: one order is served by the stock, one by a transfer, one must wait."""
     rng, tables = draft.rng, draft.tables
     item_id = item["item_id"]
@@ -289,7 +288,7 @@ def _add_delay(draft: Draft, queue: str, item: Row) -> None:
     _done(draft, ticket)
 
 
-def _sales_order(draft: Draft, item: str, warehouse: str, quantity: int, days: int) -> str:
+def _sales_order(draft: OfficeDraft, item: str, warehouse: str, quantity: int, days: int) -> str:
     customer = draft.rng.choice(draft.tables["customers"])["customer_id"]
     return draft.tables.add(
         "sales_orders",
@@ -303,7 +302,7 @@ def _sales_order(draft: Draft, item: str, warehouse: str, quantity: int, days: i
 
 
 def _transfer(
-    draft: Draft, item: str, home: str, able: list[str], missing: int, levels: dict[str, str], order: str
+    draft: OfficeDraft, item: str, home: str, able: list[str], missing: int, levels: dict[str, str], order: str
 ) -> None:
     level = {name: draft.tables.row("stock_levels", key)["quantity"] for name, key in levels.items()}
     given: dict[str, Any] = {"item_id": item, "to_id": home, "quantity": missing, "about": order}
@@ -315,7 +314,7 @@ def _transfer(
     )
 
 
-def _postpone(draft: Draft, order: str, day: str) -> None:
+def _postpone(draft: OfficeDraft, order: str, day: str) -> None:
     tables = draft.tables
     customer = tables.row("sales_orders", order)["customer_id"]
     addresses = tuple(row["email"] for row in tables.where("contacts", customer_id=customer))

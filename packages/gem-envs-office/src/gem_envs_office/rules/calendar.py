@@ -7,7 +7,7 @@ from typing import Any
 
 from gem_envs_office.office import Office, action, required
 from gem_envs_office.store import OfficeStore, Row
-from gem_envs_office.values import RefusedCallError
+from gem_envs_office.values import OfficeRefusalError
 
 __all__ = ["obstacle"]
 
@@ -71,10 +71,10 @@ def schedule_meeting(
     about: str | None = None,
 ) -> dict[str, Any]:
     if not 5 <= minutes <= _MOST_MINUTES:
-        raise RefusedCallError(f"A meeting has 5 to {_MOST_MINUTES} minutes, got {minutes}.")
+        raise OfficeRefusalError(f"A meeting has 5 to {_MOST_MINUTES} minutes, got {minutes}.")
     people = list(dict.fromkeys([organizer_id, *attendee_ids]))
     if reason := obstacle(office.store, room_id, starts_at, minutes, people):
-        raise RefusedCallError(f"The meeting cannot be held: {reason}.")
+        raise OfficeRefusalError(f"The meeting cannot be held: {reason}.")
     key = office.store.insert(
         "events",
         title=title,
@@ -94,7 +94,7 @@ def move_meeting(office: Office, event_id: str, room_id: str, starts_at: str) ->
     event = required(office, "events", event_id)
     people = _people(office, event)
     if reason := obstacle(office.store, room_id, starts_at, event["minutes"], people, moved=event_id):
-        raise RefusedCallError(f"The meeting cannot be held: {reason}.")
+        raise OfficeRefusalError(f"The meeting cannot be held: {reason}.")
     office.store.update("events", event_id, room_id=room_id, starts_at=starts_at)
     return {"event_id": event_id, "room_id": room_id, "starts_at": starts_at}
 
@@ -104,13 +104,13 @@ def hand_over_meeting(office: Office, event_id: str, organizer_id: str) -> dict[
     event = required(office, "events", event_id)
     people = _people(office, event)
     if organizer_id == event["organizer_id"]:
-        raise RefusedCallError(f"{organizer_id} is the organizer already.")
+        raise OfficeRefusalError(f"{organizer_id} is the organizer already.")
     if organizer_id not in people:
         reason = obstacle(
             office.store, event["room_id"], event["starts_at"], event["minutes"], [organizer_id], moved=event_id
         )
         if reason:
-            raise RefusedCallError(f"The meeting cannot be handed over: {reason}.")
+            raise OfficeRefusalError(f"The meeting cannot be handed over: {reason}.")
     attendances = office.store.find("event_attendees", event_id=event_id)
     own = next((one for one in attendances if one["employee_id"] == event["organizer_id"]), None)
     if own is not None and organizer_id in people:
@@ -134,7 +134,7 @@ def show_agenda(
     office: Office, day: str, employee_id: str | None = None, room_id: str | None = None
 ) -> list[dict[str, Any]]:
     if (employee_id is None) == (room_id is None):
-        raise RefusedCallError("show_agenda needs employee_id or room_id, one of them.")
+        raise OfficeRefusalError("show_agenda needs employee_id or room_id, one of them.")
     return office.store.query(
         "SELECT DISTINCT e.event_id, e.title, e.organizer_id, e.room_id, e.starts_at, e.minutes FROM events e "
         "LEFT JOIN event_attendees a ON a.event_id = e.event_id WHERE SUBSTR(e.starts_at, 1, 10) = ? "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gem_envs_office.office import Office, action, required
-from gem_envs_office.values import RefusedCallError
+from gem_envs_office.values import OfficeRefusalError
 
 __all__: list[str] = []
 
@@ -14,10 +14,10 @@ __all__: list[str] = []
 def issue_refund(office: Office, invoice_id: str, amount: float, reason: str) -> dict[str, Any]:
     invoice = required(office, "invoices", invoice_id)
     if invoice["status"] not in ("paid", "refunded"):
-        raise RefusedCallError(f"{invoice_id} is {invoice['status']}; nothing was paid that could go back.")
+        raise OfficeRefusalError(f"{invoice_id} is {invoice['status']}; nothing was paid that could go back.")
     before = sum(row["amount"] for row in office.store.find("refunds", invoice_id=invoice_id))
     if amount > round(invoice["amount"] - before, 2):
-        raise RefusedCallError(f"At most {invoice['amount'] - before:.2f} of {invoice_id} can go back, got {amount}.")
+        raise OfficeRefusalError(f"At most {invoice['amount'] - before:.2f} of {invoice_id} can go back, got {amount}.")
     key = office.store.insert(
         "refunds",
         invoice_id=invoice_id,
@@ -39,7 +39,7 @@ def allocate_payment(office: Office, payment_id: str, invoice_id: str, amount: f
     settled = sum(row["amount"] for row in office.store.find("payment_allocations", invoice_id=invoice_id))
     left, owed = round(payment["amount"] - used, 2), round(invoice["amount"] - settled, 2)
     if amount > min(left, owed):
-        raise RefusedCallError(f"{payment_id} has {left:.2f} left and {invoice_id} is open for {owed:.2f}.")
+        raise OfficeRefusalError(f"{payment_id} has {left:.2f} left and {invoice_id} is open for {owed:.2f}.")
     office.store.insert("payment_allocations", payment_id=payment_id, invoice_id=invoice_id, amount=amount)
     if amount == left:
         office.store.update("payments", payment_id, status="allocated")
@@ -97,8 +97,10 @@ def close_period(office: Office, period_id: str) -> dict[str, Any]:
     }
     for what, statement in waiting.items():
         if rows := office.store.query(statement, dates):
-            raise RefusedCallError(f"{period_id} still has {what}: {', '.join(next(iter(r.values())) for r in rows)}.")
+            raise OfficeRefusalError(
+                f"{period_id} still has {what}: {', '.join(next(iter(r.values())) for r in rows)}."
+            )
     if not office.store.find("close_reports", period_id=period_id):
-        raise RefusedCallError(f"{period_id} has no close report (create_close_report).")
+        raise OfficeRefusalError(f"{period_id} has no close report (create_close_report).")
     office.store.update("periods", period_id, status="closed", closed_at=office.seq)
     return {"period_id": period_id, "status": "closed"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gem_envs_office.office import Office, action, required
-from gem_envs_office.values import RefusedCallError
+from gem_envs_office.values import OfficeRefusalError
 
 __all__: list[str] = []
 
@@ -13,7 +13,7 @@ __all__: list[str] = []
 @action
 def create_employee(office: Office, name: str, **columns: Any) -> dict[str, Any]:
     if office.store.find("employees", name=name):
-        raise RefusedCallError(f"There is an employee named {name!r} already.")
+        raise OfficeRefusalError(f"There is an employee named {name!r} already.")
     domain = office.actor["email"].partition("@")[2]
     email = f"{'.'.join(name.lower().split())}@{domain}"
     key = office.store.insert("employees", name=name, email=email, role="staff", status="active", **columns)
@@ -30,7 +30,7 @@ def record_departure(office: Office, employee_id: str) -> dict[str, Any]:
 @action
 def set_deputy(office: Office, employee_id: str, deputy_id: str) -> dict[str, Any]:
     if employee_id == deputy_id:
-        raise RefusedCallError("Nobody is their own deputy.")
+        raise OfficeRefusalError("Nobody is their own deputy.")
     office.store.update("employees", employee_id, deputy_id=deputy_id)
     return {"employee_id": employee_id, "deputy_id": deputy_id}
 
@@ -66,7 +66,7 @@ def release_desk(office: Office, desk_id: str) -> dict[str, Any]:
 @action
 def create_account(office: Office, employee_id: str) -> dict[str, Any]:
     if office.store.find("accounts", employee_id=employee_id):
-        raise RefusedCallError(f"{employee_id} has an account already.")
+        raise OfficeRefusalError(f"{employee_id} has an account already.")
     return {"account_id": office.store.insert("accounts", employee_id=employee_id, status="active")}
 
 
@@ -74,7 +74,7 @@ def create_account(office: Office, employee_id: str) -> dict[str, Any]:
 def lock_account(office: Office, employee_id: str) -> dict[str, Any]:
     accounts = office.store.find("accounts", employee_id=employee_id, status="active")
     if not accounts:
-        raise RefusedCallError(f"{employee_id} has no active account.")
+        raise OfficeRefusalError(f"{employee_id} has no active account.")
     office.store.update("accounts", accounts[0]["account_id"], status="locked")
     return {"account_id": accounts[0]["account_id"], "status": "locked"}
 
@@ -82,9 +82,9 @@ def lock_account(office: Office, employee_id: str) -> dict[str, Any]:
 @action
 def grant_access(office: Office, employee_id: str, system_id: str) -> dict[str, Any]:
     if not office.store.find("accounts", employee_id=employee_id, status="active"):
-        raise RefusedCallError(f"{employee_id} has no active account; it comes first (create_account).")
+        raise OfficeRefusalError(f"{employee_id} has no active account; it comes first (create_account).")
     if office.store.find("access_grants", employee_id=employee_id, system_id=system_id):
-        raise RefusedCallError(f"{employee_id} has access to {system_id} already.")
+        raise OfficeRefusalError(f"{employee_id} has access to {system_id} already.")
     key = office.store.insert(
         "access_grants", employee_id=employee_id, system_id=system_id, granted_on=office.today, granted_at=office.seq
     )
@@ -95,6 +95,6 @@ def grant_access(office: Office, employee_id: str, system_id: str) -> dict[str, 
 def revoke_access(office: Office, employee_id: str, system_id: str) -> dict[str, Any]:
     grants = office.store.find("access_grants", employee_id=employee_id, system_id=system_id)
     if not grants:
-        raise RefusedCallError(f"{employee_id} has no access to {system_id}.")
+        raise OfficeRefusalError(f"{employee_id} has no access to {system_id}.")
     office.store.delete("access_grants", grants[0]["grant_id"])
     return {"revoked": grants[0]["grant_id"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gem_envs_office.office import Office, action, required
-from gem_envs_office.values import RefusedCallError
+from gem_envs_office.values import OfficeRefusalError
 
 __all__: list[str] = []
 
@@ -49,7 +49,7 @@ def reject_ticket(office: Office, ticket_id: str, resolution: str) -> dict[str, 
 @action
 def open_incident(office: Office, title: str, severity: str, service_id: str) -> dict[str, Any]:
     if office.store.find("incidents", service_id=service_id, status="open"):
-        raise RefusedCallError(f"There is an open incident about {service_id} already.")
+        raise OfficeRefusalError(f"There is an open incident about {service_id} already.")
     key = office.store.insert(
         "incidents",
         title=title,
@@ -89,6 +89,6 @@ def resolve_incident(office: Office, incident_id: str, cause_id: str) -> dict[st
     required(office, "incidents", incident_id, status="open")
     alerts = office.store.find("alerts", incident_id=incident_id)
     if waiting := [alert["alert_id"] for alert in alerts if alert["status"] != "resolved"]:
-        raise RefusedCallError(f"Alerts of {incident_id} are not resolved: {', '.join(waiting)}.")
+        raise OfficeRefusalError(f"Alerts of {incident_id} are not resolved: {', '.join(waiting)}.")
     office.store.update("incidents", incident_id, status="resolved", cause_id=cause_id)
     return {"incident_id": incident_id, "status": "resolved"}
