@@ -2,7 +2,7 @@
 
     python benchmarks/office_variety.py [--seeds N] [ID …]
 
-Draws the tasks with the numbers 0 to N - 1 of each id (2,000 unless said otherwise). A form is the golden plan in which
+Draws the tasks with the numbers 0 to N - 1 of each id (1,000 unless said otherwise). A form is the golden plan in which
 free texts and addresses are blanks, and each key of a row is the number of its first appearance: two plans have one
 form if they do the same with other people, orders and rooms. "Forms" leaves out amounts and dates as well; "tasks" has
 the amounts, and the dates as days from today. Prints a table in Markdown.
@@ -72,7 +72,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ids", nargs="*")
-    parser.add_argument("--seeds", type=int, default=2000)
+    parser.add_argument("--seeds", type=int, default=1000)
     options = parser.parse_args()
     print(f"| id | forms of {options.seeds:,} seeds | tasks | calls of a plan | median |\n|---|---|---|---|---|")
     for env_id in options.ids or IDS:
