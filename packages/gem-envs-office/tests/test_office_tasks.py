@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -149,3 +150,78 @@ def test_plan_is_json() -> None:
     """The calls of a plan are JSON values, as an agent would write them."""
     task = office_task("Onboarding", 2, 1, "train", "none")
     assert json.loads(json.dumps([call.arguments for call in task.gold])) == [call.arguments for call in task.gold]
+
+
+_FREE = {"subject", "body", "text", "title", "room_id", "starts_at", "asset_id", "desk_id", "from_id", "minutes"}
+"""Arguments whose value is free within limits."""
+
+
+def _neighbour(task: OfficeTask, tool: str, name: str, value: Any) -> Any:
+    """Return another value of the kind of an argument, or None where there is none that must be wrong."""
+    column = office_tools()[tool].arguments[name]
+    allowed = {one for goal in task.goals for wanted in goal.values.values() for one in getattr(wanted, "values", ())}
+    if column.kind == "choice":
+        return next(one for one in column.choices if one != value)
+    if column.kind in ("money", "int"):
+        return value + 1
+    if column.kind == "date":
+        return (date.fromisoformat(value) + timedelta(days=1)).isoformat()
+    if column.kind == "mail":
+        return next((row["email"] for row in task.tables["contacts"] if row["email"] not in {value, *allowed}), None)
+    if column.kind == "ref" and not str(value).startswith("$"):
+        keys = [next(iter(row.values())) for row in task.tables[column.table]]
+        return next((key for key in keys if key not in {value, *allowed}), None)
+    return None
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_neighbour_value_costs(family: str) -> None:
+    """Another reason, amount, day, address or key in any call that changes something is noticed."""
+    for number in (1, 2, 3):
+        task = office_task(family, number, 1, "train", "none")
+        for place, call in enumerate(task.gold):
+            if not office_tools()[call.tool].changes:
+                continue
+            for name, value in call.arguments.items():
+                other = None if name in _FREE else _neighbour(task, call.tool, name, value)
+                if other is None or (call.tool == "request_action" and name == "employee_id"):
+                    continue
+                wrong = OfficeCall(call.tool, {**call.arguments, name: other}, call.binds)
+                plan = [*task.gold[:place], wrong, *task.gold[place + 1 :]]
+                assert executed(task, plan).verdict.reward("all") == 0.0, (number, call, name, other)
+
+
+def test_other_choices_earn_as_much() -> None:
+    """Another free desk, room, time and warehouse than the plan's are as right."""
+    tried = set()
+    for family in ("Onboarding", "Replan", "Incident"):
+        for task in _tasks(family, 1, 8):
+            for place, call in enumerate(task.gold):
+                for other in _alternatives(task, call):
+                    plan = [*task.gold[:place], OfficeCall(call.tool, other, call.binds), *task.gold[place + 1 :]]
+                    found = executed(task, plan)
+                    if not found.errors:  # a room or a colleague may be busy
+                        assert found.verdict.reward("all") == 1.0, (call, other)
+                        tried.add(call.tool)
+    assert tried == {"assign_desk", "assign_asset", "schedule_meeting", "transfer_stock", "send_mail", "move_meeting"}
+
+
+def _alternatives(task: OfficeTask, call: OfficeCall) -> list[dict[str, Any]]:
+    """Return other arguments that are as right as those of a call."""
+    column = {
+        "assign_desk": "desk_id",
+        "assign_asset": "asset_id",
+        "transfer_stock": "from_id",
+        "send_mail": "recipient",
+        "move_meeting": "room_id",
+    }.get(call.tool)
+    if call.tool == "schedule_meeting":
+        return [{**call.arguments, "starts_at": f"{call.arguments['starts_at'][:11]}15:35"}]
+    if column is None:
+        return []
+    value = call.arguments[column]
+    sets = [goal.keys or () for goal in task.goals]
+    sets += [getattr(wanted, "values", ()) for goal in task.goals for wanted in goal.values.values()]
+    same = next((one for one in sets if value in one and len(one) > 1), ())
+    return [{**call.arguments, column: other} for other in same if other != value][:1]
