@@ -135,7 +135,7 @@ def _fits(found: Any, wanted: Any, bound: Mapping[str, str]) -> bool:
         day, _, time = str(found).partition("T")
         return day in wanted.days and wanted.earliest <= time <= wanted.latest
     if isinstance(wanted, str):
-        return bool(found == bound.get(wanted, wanted))
+        return found is not None and bool(found == (bound.get(wanted) if wanted.startswith("$") else wanted))
     if isinstance(found, (int, float)) and isinstance(wanted, (int, float)):
         return abs(found - wanted) < 0.005
     return bool(found == wanted)
