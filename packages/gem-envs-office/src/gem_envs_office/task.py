@@ -10,8 +10,9 @@ from random import Random
 from typing import Any, NamedTuple
 
 from gem_envs_office.colleagues import ColleagueScript
-from gem_envs_office.content.company import Tables, founded, policy_numbers
+from gem_envs_office.content.company import founded, policy_numbers
 from gem_envs_office.content.diary import Diary
+from gem_envs_office.content.tables import Tables
 from gem_envs_office.declarations import company
 from gem_envs_office.goals import RowGoal
 from gem_envs_office.policies import Rulebook

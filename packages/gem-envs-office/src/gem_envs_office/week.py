@@ -14,7 +14,8 @@ from gem.errors import ArgumentError
 from gem.numbered_tasks import TASKS
 from gem.state_fields import StateFields
 from gem_envs_office.attacks import NO_ATTACK, injected
-from gem_envs_office.content.company import Tables, working_days
+from gem_envs_office.content.company import working_days
+from gem_envs_office.content.tables import Tables
 from gem_envs_office.declarations import company
 from gem_envs_office.env import OfficeEnv
 from gem_envs_office.families.registry import FAMILIES, first_solvable

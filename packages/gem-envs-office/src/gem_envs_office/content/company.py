@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date, timedelta
-from functools import lru_cache
 from random import Random
-from typing import Any
 
-from gem.tables import read_table
+from gem_envs_office.content.filler import fill
 from gem_envs_office.content.names import CITIES, firm_name, people_names
-from gem_envs_office.declarations import OfficeColumn, company
+from gem_envs_office.content.tables import Tables
 from gem_envs_office.policies import Rulebook
-from gem_envs_office.store import Row
 
-__all__ = ["COMMON", "Tables", "add_meeting", "founded", "policy_numbers", "working_days"]
+__all__ = ["COMMON", "add_meeting", "founded", "policy_numbers", "working_days"]
 
 _TEAMS = (
     ("Management", ("director", "chief_of_staff", "chief_of_staff")),
@@ -61,39 +57,6 @@ _PRODUCTS = (
     "panel kit",
     "licence",
 )
-
-
-class Tables(dict[str, list[Row]]):
-    """Table → rows, to which rows are added with the next key."""
-
-    def __init__(self, rows: Mapping[str, list[Row]] | None = None) -> None:
-        super().__init__(rows or {})
-        self._last: dict[str, int] = {}
-        """Table → the number of its last key."""
-
-    def add(self, table: str, **row: Any) -> str:
-        """Add a row and return its key."""
-        declared = company().tables[table]
-        rows = self.setdefault(table, [])
-        last = self._last.get(table)
-        if last is None:
-            last = max((int(row[declared.key].removeprefix(declared.prefix)) for row in rows), default=100)
-        self._last[table] = last + 1
-        key = f"{declared.prefix}{last + 1}"
-        rows.append({declared.key: key, **row})
-        return key
-
-    def where(self, table: str, **equal: Any) -> list[Row]:
-        """Return the rows whose columns have these values."""
-        found = self.get(table, [])
-        for name, value in equal.items():
-            found = [row for row in found if row.get(name) == value]
-        return list(found)
-
-    def row(self, table: str, key: str) -> Row:
-        """Return the row with this key."""
-        name = company().tables[table].key
-        return next(row for row in self[table] if row[name] == key)
 
 
 def policy_numbers(rng: Random) -> dict[str, int]:
@@ -147,56 +110,9 @@ def founded(rng: Random, split: str, today: date, rulebook: Rulebook) -> Tables:
         tables.add("queues", name=name, team_id=rng.choice(tables["teams"])["team_id"])
     tables["policies"] = rulebook.documents()
     _add_periods(tables, today)
-    _fill(rng, tables, today)
+    fill(rng, tables, today)
     _add_meetings(rng, tables, today)
     return tables
-
-
-def _fill(rng: Random, tables: Tables, today: date) -> None:
-    """Add rows that no task is about."""
-    for table, spec in _filler().items():
-        rows = spec["rows"]
-        count = rows if isinstance(rows, int) else len(tables[rows])
-        columns = [column for column in company().tables[table].columns.values() if column.kind != "key"]
-        for place in range(count):
-            row: Row = {}
-            for column in columns:
-                row[column.name] = _drawn(rng, tables, column, spec, row, today)
-            if not isinstance(rows, int):
-                key = company().tables[rows].key
-                row[key] = tables[rows][place][key]
-            tables.add(table, **row)
-
-
-@lru_cache(maxsize=1)
-def _filler() -> dict[str, dict[str, Any]]:
-    filler: dict[str, dict[str, Any]] = read_table(__file__, "filler.toml")
-    return filler
-
-
-def _drawn(rng: Random, tables: Tables, column: OfficeColumn, spec: dict[str, Any], row: Row, today: date) -> Any:
-    drawn = spec.get(column.name)
-    if isinstance(drawn, str):  # such as "after issued_on"
-        earlier = date.fromisoformat(row[drawn.removeprefix("after ")])
-        return (earlier + timedelta(days=rng.randint(3, 30))).isoformat()
-    if drawn is not None:
-        return rng.choice(drawn)
-    if column.kind == "seq" or column.optional:
-        return None
-    if column.kind == "ref":
-        return rng.choice(tables[column.table])[company().tables[column.table].key]
-    if column.kind == "choice":
-        return rng.choice(column.choices)
-    if column.kind in ("date", "time"):
-        day = (today - timedelta(days=rng.randint(120, 500))).isoformat()
-        return day if column.kind == "date" else f"{day}T{rng.randint(8, 18):02}:{rng.randrange(0, 60, 5):02}"
-    if column.kind == "money":
-        return float(rng.randint(40, 900))
-    if column.kind == "int":
-        return rng.randint(1, 9)
-    if column.kind == "mail":
-        return rng.choice(tables["employees"])["email"]
-    return "–"
 
 
 def _add_people(rng: Random, split: str, tables: Tables, today: date) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gem_envs_office.content.company import Tables
+from gem_envs_office.content.tables import Tables
 from gem_envs_office.store import Row
 
 __all__ = ["Diary", "FoundSlot"]
