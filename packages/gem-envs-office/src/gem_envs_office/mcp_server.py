@@ -8,6 +8,7 @@ started one by one, as real ones are, and ``--verdict`` prints what the reward r
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sqlite3
 import sys
@@ -32,7 +33,6 @@ __all__ = ["department_server", "main"]
 
 def department_server(task: OfficeTask, world: OfficeWorld, departments: Sequence[str]) -> Server[Any]:
     """Return the server of departments, which acts as the employee of a task in a world."""
-    import anyio.to_thread
     import mcp_types
     from mcp.server.lowlevel import Server
 
@@ -53,9 +53,7 @@ def department_server(task: OfficeTask, world: OfficeWorld, departments: Sequenc
             )
         else:
             # Another process may hold the state for a while.
-            result = await anyio.to_thread.run_sync(
-                world.call, task.agent_id, parameters.name, parameters.arguments or {}
-            )
+            result = await asyncio.to_thread(world.call, task.agent_id, parameters.name, parameters.arguments or {})
             text, ok = result.text, result.ok
         return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], is_error=not ok)
 
@@ -90,14 +88,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _serve(server: Server[Any]) -> None:
-    import anyio
     from mcp.server.stdio import stdio_server
 
     async def run() -> None:
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
-    anyio.run(run)
+    asyncio.run(run())
 
 
 def _parser() -> argparse.ArgumentParser:
