@@ -23,6 +23,7 @@ NAMESPACES = {
     "grid": ("gem-envs-grid",),
     "house": ("gem-envs-house",),
     "lab": ("gem-envs-lab",),
+    "office": ("gem-envs-office",),
     "swe": ("gem-envs-swe",),
     "terminal": ("gem-terminal",),
     "visual": ("gem-envs-visual",),
