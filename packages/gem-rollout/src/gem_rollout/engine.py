@@ -105,7 +105,8 @@ class RolloutEngine:
     what failed.
 
     While the consumer is behind, no new episode starts: running and waiting episodes together never exceed
-    ``concurrency + queue_size``.
+    ``concurrency + queue_size``. While it runs, Python looks for reference cycles the more rarely, the more episodes
+    there may be at a time (:mod:`gem_rollout.garbage`).
 
     Args:
         plan: the episodes to play. Environments of a list share the engine evenly, each with its episodes in order;
