@@ -3,6 +3,7 @@
     python benchmarks/evaluation.py overhead
     python benchmarks/evaluation.py memory
     python benchmarks/evaluation.py concurrency
+    python benchmarks/evaluation.py workers
     python benchmarks/evaluation.py peers --inspect PYTHON --verifiers PYTHON
 
 The model is `gem fake-model` in a process of its own; only this process's CPU is counted, all threads included. Sides
@@ -18,6 +19,9 @@ memory: the resident memory of one evaluation of many episodes of one turn.
 concurrency: 512 episodes at once. The ideal schedule has the same latencies, which follow from the ids of the replies;
 each of the 512 places plays the next episode, and nothing but the model takes time.
 
+workers: light episodes, played by their reference policy, in one process and in worker processes, whose CPU counts as
+well. What the processes cost until they play is in it.
+
 peers: the same episodes with Inspect AI and with verifiers, each in a virtual environment of its own that also holds
 gem-core and gem-envs-games (and openai for Inspect AI). Its options name their interpreters.
 """
@@ -28,6 +32,7 @@ import argparse
 import asyncio
 import heapq
 import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -194,6 +199,29 @@ def concurrency(episodes: int, at_once: int, seconds: float) -> None:
         print(f"| {name} | {ideal:.1f} | {measured:.1f} | {ideal / measured:.1%} | {cpu:.1f} |", flush=True)
 
 
+def workers(episodes: int, processes: int, rounds: int) -> None:
+    """Print the CPU and the wall-clock time of one process and of several."""
+    columns = ("CPU s, the process that writes", "CPU s, workers", "wall-clock s")
+    figures: dict[int, list[tuple[float, ...]]] = {1: [], processes: []}
+    config = {"environment": [ENV_ID], "agent": "reference", "episodes": episodes}
+    with tempfile.TemporaryDirectory() as scratch:
+        for number in range(rounds + 1):
+            for count, rows in figures.items():
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                wall, cpu = time.perf_counter(), time.process_time()
+                evaluate_sync({**config, "workers": count}, out=Path(scratch, f"{number}-{count}"))
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                others = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                row = (time.process_time() - cpu, others, time.perf_counter() - wall)
+                if number:  # the first loads libraries
+                    rows.append(row)
+    print(f"| processes that play | {' | '.join(columns)} |\n|---|---|---|---|")
+    for count, rows in figures.items():
+        print(f"| {count} | {' | '.join(spread(list(column)) for column in zip(*rows, strict=True))} |")
+    ratios = [sum(two[:2]) / sum(one[:2]) for one, two in zip(*figures.values(), strict=True)]
+    print(f"\n{episodes} episodes, {rounds} rounds; {spread(ratios)} times the CPU of one process.")
+
+
 def ideal_seconds(run: RunFolder, latency: Latency, at_once: int) -> float:
     """Return the time of an ideal schedule: each place plays the next episode, and only the model takes time."""
     places = [0.0] * at_once
@@ -258,6 +286,10 @@ def main(arguments: list[str]) -> None:
     command.add_argument("--episodes", type=int, default=2048)
     command.add_argument("--at-once", type=int, default=512)
     command.add_argument("--seconds", type=float, default=1.0)
+    command = commands.add_parser("workers")
+    command.add_argument("--episodes", type=int, default=20_000)
+    command.add_argument("--processes", type=int, default=2)
+    command.add_argument("--rounds", type=int, default=5)
     command = commands.add_parser("peers")
     command.add_argument("--inspect", required=True, metavar="PYTHON")
     command.add_argument("--verifiers", required=True, metavar="PYTHON")
@@ -265,7 +297,7 @@ def main(arguments: list[str]) -> None:
     command.add_argument("--rounds", type=int, default=3)
     command.add_argument("--at-once", type=int, default=64)
     options = vars(parser.parse_args(arguments))
-    parts = {"overhead": overhead, "memory": memory, "concurrency": concurrency, "peers": peers}
+    parts = {"overhead": overhead, "memory": memory, "concurrency": concurrency, "workers": workers, "peers": peers}
     parts[options.pop("command")](**options)
 
 

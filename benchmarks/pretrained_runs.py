@@ -8,7 +8,8 @@ Run with gem-rl[lora], gem-eval and the environment's package installed::
 
 ``keep`` writes recipe, seed, the figures of each update and which tasks were achieved into
 ``docs/pretrained/runs.jsonl``, also of a run that learnt nothing, in place of an earlier line of the folder's name, and
-its curves beside it. ``table`` prints a row for each line, with Student's 95 % interval of the difference.
+its curves beside it. ``table`` prints a row for each line, with Student's 95 % interval of the difference, and for each
+recipe that several seeds have run the mean of their differences with an interval over seeds.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gem_eval.statistics import compare_means
+from gem_eval.statistics import ComparedMeans, compare_means, estimate_mean
 
 KEPT = Path(__file__).parent.parent / "docs" / "pretrained" / "runs.jsonl"
 FIGURES = ("update", "success", "malformed", "entropy", "constant_groups", "rollout_cpu_seconds", "update_cpu_seconds")
@@ -56,7 +57,7 @@ def keep(folder: Path, note: str, evaluate: bool) -> None:
     others = [one for one in kept() if one["run"] != folder.name]
     lines = sorted([*others, line], key=lambda one: str(one["run"]))
     KEPT.write_text("".join(json.dumps(one) + "\n" for one in lines), encoding="utf-8")
-    (env_id,) = recipe.environments
+    env_id = ", ".join(recipe.environments)
     picture = trainer.folder.draw(f"{env_id}, seed {record['seed']}")
     (KEPT.parent / f"{folder.name}.svg").write_bytes(picture.read_bytes())
 
@@ -68,17 +69,41 @@ def kept() -> list[dict[str, Any]]:
     return [json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines()]
 
 
-def row(run: dict[str, Any]) -> list[str]:
-    """Return the cells of a run."""
-    (env_id,) = run["recipe"]["environments"]
-    first, last = run["updates"][0]["success"], [one["success"] for one in run["updates"][-LAST:]]
-    spent = sum(one["rollout_cpu_seconds"] + one["update_cpu_seconds"] for one in run["updates"])
+def difference(run: dict[str, Any]) -> ComparedMeans | None:
+    """Return the success before and after a run, task by task; None if it was not evaluated."""
     tasks = [
         {task: [float(won)] for task, won in enumerate(run[name] or ()) if won is not None}
         for name in ("before", "after")
     ]
-    compared = compare_means(*tasks, share=True)
-    evaluated = [f"{sum(map(sum, tasks[0].values())) / len(tasks[0]):.3f} → not evaluated", ""]
+    return compare_means(*tasks, share=True)
+
+
+def over_seeds(runs: list[dict[str, Any]]) -> list[str]:
+    """Return a sentence for each recipe that at least two evaluated seeds have run to its last update."""
+    recipes: dict[str, dict[int, list[float]]] = {}
+    for run in runs:
+        compared = difference(run)
+        if compared is not None and len(run["updates"]) == run["recipe"]["updates"]:
+            seeds = recipes.setdefault(json.dumps(run["recipe"], sort_keys=True), {})
+            seeds.setdefault(run["seed"], []).append(compared.difference)
+    found = []
+    for recipe, seeds in recipes.items():
+        mean = estimate_mean(seeds)
+        if mean is not None and len(seeds) > 1:
+            found.append(
+                f"{', '.join(json.loads(recipe)['environments'])}, {len(seeds)} seeds: "
+                f"{mean.value:+.3f} ({mean.low:+.3f} to {mean.high:+.3f})"
+            )
+    return found
+
+
+def row(run: dict[str, Any]) -> list[str]:
+    """Return the cells of a run."""
+    env_id = ", ".join(run["recipe"]["environments"])
+    first, last = run["updates"][0]["success"], [one["success"] for one in run["updates"][-LAST:]]
+    spent = sum(one["rollout_cpu_seconds"] + one["update_cpu_seconds"] for one in run["updates"])
+    compared, start = difference(run), [won for won in run["before"] if won is not None]
+    evaluated = [f"{sum(start) / len(start):.3f} → not evaluated", ""]
     if compared is not None:
         evaluated = [
             f"{compared.mean_a:.3f} → {compared.mean_b:.3f}",
@@ -115,6 +140,7 @@ def main() -> None:
     print("|" + "---|" * (len(heads) + 2))
     for run in kept():
         print("| " + " | ".join(row(run)) + " |")
+    print("", *over_seeds(kept()), sep="\n")
 
 
 if __name__ == "__main__":

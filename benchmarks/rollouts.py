@@ -5,23 +5,27 @@ Run with gem-core and gem-envs-games installed::
     python benchmarks/rollouts.py cost [EPISODES]
     python benchmarks/rollouts.py throughput [EPISODES]
     python benchmarks/rollouts.py memory [EPISODES]
+    python benchmarks/rollouts.py late [EPISODES]
 
 ``cost``: CPU milliseconds of a five-turn episode with policies that cost nothing, all threads together, beside a bare
 loop over ``reset`` and ``step``. ``throughput``: 512 episodes at a time with a policy that waits a second for each
 action, without and with 10 % of the episodes waiting 20 s once, against the ideal schedule of the same latencies (each
 place in the batch takes the next episode the moment it is free). ``memory``: peak resident memory while many episodes
-are played.
+are played. ``late``: all episodes at once, five turns each, with a policy that waits 3 s in the median (log-normal, at
+most 12 s): CPU microseconds of a turn, making the environments included, how late each wait is over, and memory.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
+import random
 import resource
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import gem
 from gem.core import Env, Info
@@ -147,8 +151,44 @@ def memory(episodes: int) -> None:
     asyncio.run(run())
 
 
+class Lingers(Policy[Any, str]):
+    """Waits with a heavy tail, and notes how late each wait is over."""
+
+    late: ClassVar[list[float]] = []
+
+    def seed_episode(self, seed: int, repetition: int) -> None:
+        self.chance = random.Random(seed)
+
+    async def act(self, observation: Any, info: Info) -> str:
+        loop = asyncio.get_running_loop()
+        seconds = min(12.0, 3.0 * self.chance.lognormvariate(0.0, 0.8))
+        due = loop.time() + seconds
+        await asyncio.sleep(seconds)
+        self.late.append(loop.time() - due)
+        return "\\boxed{0}"
+
+
+def late(episodes: int) -> None:
+    """Print the cost of a turn and the lateness of answers where all episodes are played at once."""
+    limits = {"min_number": 1, "max_number": 1_000_000, "max_turns": 5}
+    spec = replace(gem.spec(GUESS), kwargs=limits)
+    begin, cpu = time.perf_counter(), time.process_time()
+    turns = asyncio.run(play(spec, episodes, lambda env: Lingers(), episodes))
+    spent, cpu = time.perf_counter() - begin, time.process_time() - cpu
+    median, last = (sorted(Lingers.late)[int(share * (turns - 1))] for share in (0.5, 0.99))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{episodes} at once, {turns} turns in {spent:.0f} s, {peak:.0f} MiB at most")
+    print(f"{1e6 * cpu / turns:.0f} CPU microseconds a turn")
+    print(f"late: {median:.2f} s in the median, {last:.2f} s at p99")
+
+
 if __name__ == "__main__":
-    measures = {"cost": (cost, 4000), "throughput": (throughput, 2048), "memory": (memory, 100_000)}
+    measures = {
+        "cost": (cost, 4000),
+        "throughput": (throughput, 2048),
+        "memory": (memory, 100_000),
+        "late": (late, 65_536),
+    }
     if len(sys.argv) < 2 or sys.argv[1] not in measures:
         sys.exit(__doc__)
     measure, default = measures[sys.argv[1]]

@@ -252,7 +252,7 @@ def test_the_workflow_runs_what_a_change_touches() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
     jobs = workflow["jobs"]
     night = {"nightly", "mutants", "cells", "strangers"}
-    assert set(jobs) == {"choose", "package", "across", "lint", "demo", *night}
+    assert set(jobs) == {"choose", "package", "across", "elsewhere", "lint", "demo", *night}
     assert all(needed in jobs for job in jobs.values() for needed in [job.get("needs", "choose")])
     assert jobs["package"]["strategy"]["matrix"]["package"] == "${{ fromJSON(needs.choose.outputs.packages) }}"
     assert jobs["package"]["strategy"]["matrix"]["python"] == ["3.10", "3.14"]

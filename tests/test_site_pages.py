@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 from devtools.site import look, play
+from devtools.site.build import write_settings
 from devtools.site.environment_pages import turns_of
 from devtools.site.restructured import section_id
 
 from gem import built_in
+from gem_cli.guide import index_of, pages
 from gem_hub.site.environment import environment_body
 from gem_hub.site.views import BaseEnvironment, RewardRange
 
@@ -78,9 +80,7 @@ def sphinx(sources: Path, pages: Path) -> None:
     """Build pages with the settings of the site."""
     from sphinx.cmd.build import main
 
-    shutil.copy(ROOT / "devtools/site/conf.py", sources / "conf.py")
-    shutil.copytree(ROOT / "devtools/site/static", sources / "_static")
-    (sources / "aliases.json").write_text(json.dumps({"paths": {}, "names": {}}), encoding="utf-8")
+    write_settings(sources, {"paths": {}, "names": {}})
     assert main(["-W", "-q", str(sources), str(pages)]) == 0
 
 
@@ -183,6 +183,19 @@ def test_the_tabulator_reaches_all_that_can_be_clicked(site: Path, opened: Any, 
         opened.goto((site / name).as_uri())
         assert not look.clicked_only(opened, look.tab_stops(opened)), name
     menu_works(opened)
+
+
+@pytest.mark.nightly
+def test_search_answers_questions_as_the_command_does(site: Path, opened: Any) -> None:
+    """The first three results for a question in a user's words are the guides that ``gem guide QUESTION`` gives."""
+    lines = (ROOT / "packages/gem-cli/tests/questions.txt").read_text(encoding="utf-8").splitlines()
+    opened.goto((site / "search.html").as_uri() + "?q=sudoku")
+    opened.wait_for("document.querySelector('#search-results ul.search li a')")
+    index = index_of(pages())
+    for question in (line.split(" | ", 1)[1] for line in lines):
+        results = f"Search._performSearch(...Search._parseQuery({json.dumps(question)}))"
+        found = opened.evaluate(f"{results}.slice(-3).reverse().map((item) => item[0].split('/').pop())")
+        assert found == [answer.page for answer in index.search(question)[:3]], question
 
 
 @pytest.mark.nightly

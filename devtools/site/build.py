@@ -9,15 +9,15 @@ import argparse
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from devtools.shell import ROOT, say
-from devtools.site import check, command_pages, documents, environment_pages, llms, named_pages, python_pages
+from devtools.site import check, command_pages, documents, environment_pages, llms, named_pages, python_pages, search
 from devtools.site.navigation import page_of, sections
 from devtools.site.public_api import PublicApi, load_api, source_packages
 
-__all__ = ["main", "write_sources"]
+__all__ = ["main", "write_settings", "write_sources"]
 
 HERE = Path(__file__).parent
 
@@ -71,10 +71,22 @@ def write_sources(target: Path, cache: Path, *, play: bool) -> None:
         _put(fresh / f"{page}.rst", text)
     for page, text in environment_pages.environment_pages(cache, play=play):
         _put(fresh / f"{page}.md", text)
-    _put(fresh / "aliases.json", json.dumps(aliases(api)))
-    shutil.copy(HERE / "conf.py", fresh / "conf.py")
-    shutil.copytree(HERE / "static", fresh / "_static")
+    write_settings(fresh, aliases(api))
     _replace(target, fresh)
+
+
+def write_settings(sources: Path, names: Mapping[str, Mapping[str, str]]) -> None:
+    """Put Sphinx's settings, templates and static files beside the sources of pages.
+
+    Args:
+        sources: the folder of the sources.
+        names: other names of public names, as :func:`aliases` gives them.
+    """
+    _put(sources / "aliases.json", json.dumps(names))
+    shutil.copy(HERE / "conf.py", sources / "conf.py")
+    shutil.copytree(HERE / "static", sources / "_static")
+    shutil.copytree(HERE / "templates", sources / "_templates")
+    _put(sources / "_static" / search.FILE, search.search_script())
 
 
 def _put(path: Path, text: str) -> None:

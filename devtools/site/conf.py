@@ -41,6 +41,7 @@ maximum_signature_line_length = 88
 
 html_theme = "furo"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_css_files = ["site.css"]
 html_js_files = ["keyboard.js"]
 html_favicon = "_static/icon.svg"

@@ -18,7 +18,17 @@ class Section:
 
 
 SECTIONS = (
-    Section("Start", ("docs/start.md", "docs/concepts.md", "docs/README.md", "docs/commands.md", "docs/compared.md")),
+    Section(
+        "Start",
+        (
+            "docs/start.md",
+            "docs/concepts.md",
+            "docs/questions.md",
+            "docs/README.md",
+            "docs/commands.md",
+            "docs/compared.md",
+        ),
+    ),
     Section(
         "Tutorials",
         (

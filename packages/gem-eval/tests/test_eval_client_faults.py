@@ -266,6 +266,26 @@ def test_every_episode_is_played_or_fails_by_a_known_kind() -> None:
     assert stops <= {"terminated", "truncated", "context"}
 
 
+def test_a_pause_without_end_ends_its_own_request_alone() -> None:
+    """One that asks for three years fails at once and says so; the requests beside it and after it are answered."""
+
+    async def ask() -> list[Completion | BaseException]:
+        settings = FaultSettings(retry_after=1e8)
+        async with FakeModel(lambda _: TEXT, faults=["rate-limit-seconds:0.3"], fault_settings=settings) as model:
+            client = open_client(model.url, concurrency=8, first_delay=0.001)
+            chats = [client.chat([{"role": "user", "content": f"{number}?"}]) for number in range(40)]
+            try:
+                return await asyncio.wait_for(asyncio.gather(*chats, return_exceptions=True), 60)
+            finally:
+                await client.close()
+
+    results = asyncio.run(ask())
+    refused = [result for result in results if isinstance(result, ModelError)]
+    assert 0 < len(refused) < 40
+    assert all("the server wants a pause of 10" in str(error) for error in refused)
+    assert all(isinstance(result, Completion) for result in results if result not in refused)
+
+
 def test_a_full_context_ends_an_episode_that_is_scored() -> None:
     """The error is an episode limit, and its message is the server's."""
     result = asked("overflow-vllm-new")

@@ -224,6 +224,10 @@ def test_rates_per_minute_hold_requests_back() -> None:
         await pacer.enter()
         pacer.leave(700)
         assert pacer.delay() == pytest.approx((700 - 500 + 1) / 100)
+        now += 100
+        await pacer.enter()
+        pacer.leave(10**15)  # as a server may claim
+        assert 599 < pacer.delay() < 601
 
     asyncio.run(run())
     with pytest.raises(ArgumentError, match="requests_per_minute"):

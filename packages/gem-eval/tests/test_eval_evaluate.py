@@ -220,7 +220,7 @@ class UnrecordableReward(Reward):
 
 def test_rewards_are_applied_beside_the_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each finished episode carries the score of each reward; one that raises costs only its own score."""
-    monkeypatch.setattr("gem_eval.runs.evaluation._GRACE", 0.0)  # which only interrupted scores have
+    monkeypatch.setattr("gem_eval.runs.recorder._GRACE", 0.0)  # which only interrupted scores have
     rewards = (
         {"name": f"{__name__}:LengthReward", "label": "length"},
         {"name": f"{__name__}:RaisingReward"},

@@ -217,6 +217,18 @@ def test_an_argument_that_may_name_code_is_not_played(
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("size", [10**9, -(10**9), 1e300, float("inf"), float("nan"), 101, [1] * 101, [[10**9]]])
+def test_an_argument_that_no_machine_can_bear_is_not_played(results: dict[str, RunResult], size: Any) -> None:
+    """A number beyond what any variant has may use up the memory of the machine that checks."""
+    same = dict(find_spec(GAME).kwargs)
+    checked = check_result(as_of_model(results["random"], kwargs={**same, "scale": size}))
+    assert checked.verdict == "cannot be checked"
+    assert "scale = " in checked.difference
+    assert "--trust-arguments" in checked.difference
+    wrapped = as_of_model(results["random"], wrappers=[{"name": "time_limit", "max_episode_steps": 10**12}])
+    assert check_result(wrapped, results["random"].raw).verdict == "cannot be checked"
+
+
 def test_arguments_of_numbers_and_of_the_manifest_are_played(results: dict[str, RunResult]) -> None:
     """Numbers choose no code, and what the manifest itself gives an environment is its author's."""
     same = find_spec(GAME).kwargs

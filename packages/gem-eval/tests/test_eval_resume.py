@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from gem_eval.cli.eval import eval_command
-from gem_eval.clients import Completion, EndpointClient
+from gem_eval.clients import Completion, EndpointClient, ScriptedClient
 from gem_eval.fake_model import FakeModel, FakeModelProcess, FakeModelThread
 from gem_eval.runs import EvaluationConfig, EvaluationProgress, RunFolder, canonical_lines, evaluate
 
@@ -275,6 +275,16 @@ def test_what_was_changed_is_not_continued(tmp_path: Path) -> None:
         assert asyncio.run(go_on()).continued == 0
     records = [json.loads(line) for line in (tmp_path / "run" / "episodes.jsonl").read_text().splitlines()]
     assert not any("recalled_turns" in record.get("metadata", {}) for record in records)
+
+
+def test_the_command_says_what_a_run_of_a_client_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that Python began with a client of its own: the command has none, whatever server a variable names."""
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    client = ScriptedClient(lambda _: "x")
+    asyncio.run(evaluate({"environment": [NUMBER], "episodes": 1}, client=client, out=tmp_path / "run"))
+    done = CliRunner().invoke(eval_command, ["--resume", str(tmp_path / "run")])
+    assert done.exit_code == 2
+    assert "begun from Python with a client of its own" in done.output
 
 
 def test_the_command_says_which_episodes_began_again(tmp_path: Path) -> None:

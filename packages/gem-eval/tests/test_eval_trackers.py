@@ -14,10 +14,12 @@ import pytest
 
 from gem.errors import MissingPluginError, PluginWarning
 from gem_eval.runs import RunFolder
+from gem_eval.runs.errors import EvaluationConfigError
 from gem_eval.trackers import RunTracking, episode_figures, flat_figures
 from gem_eval.trackers import tracking as tracking_module
 from gem_eval.trackers.jsonl import JsonlTracker
 from gem_eval.trackers.tensorboard import TensorboardTracker
+from gem_eval.trackers.tracker import needs_library, run_settings, service_run
 from gem_rollout.trajectory import Failure, Trajectory, Transition
 
 
@@ -123,6 +125,54 @@ def test_an_unknown_tracker_is_named(tmp_path: Path) -> None:
         RunTracking(["json"], tmp_path)
     with pytest.raises(MissingPluginError, match="did you mean 'tensorboard'"):
         RunTracking.check(["tensorbord"])
+
+
+def test_a_tracker_that_cannot_begin_is_a_mistake_in_the_configuration(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whatever its library raises, the sentence names the tracker and what it said, and those before it are closed."""
+
+    def broken(folder: Path) -> Recording:
+        raise OSError("no key")
+
+    makers = {"recording": Recording, "broken": broken}
+    monkeypatch.setattr(tracking_module, "lookup", lambda hook, name, kind: makers[name])
+    with pytest.raises(EvaluationConfigError, match="run tracker broken cannot begin: OSError: no key"):
+        RunTracking(["recording", "broken"], tmp_path)
+    assert Recording.made[-1].calls == ["close"]
+
+
+def test_a_missing_library_is_named_before_a_run_begins() -> None:
+    """With the line that installs it, for a module and for one within a package that is missing."""
+    for module in ("no_such_library", "no_such_library.inner"):
+        with pytest.raises(
+            MissingPluginError, match=rf"needs the library {module}; run: pip install 'gem-eval\[wandb\]'"
+        ):
+            needs_library("wandb", module)
+    needs_library("wandb", "json", "xml.dom")
+
+
+def test_a_run_keeps_its_id_at_a_service(tmp_path: Path) -> None:
+    """The first call begins a run, later ones go on with it, and another service has its own."""
+    begun: list[str | None] = []
+
+    def begin(known: str | None) -> str:
+        begun.append(known)
+        return known or "r7"
+
+    assert [service_run(tmp_path, "a", begin) for _ in range(2)] == ["r7", "r7"]
+    service_run(tmp_path, "b", begin)
+    assert begun == [None, "r7", None]
+
+
+def test_the_settings_of_a_run_are_texts(tmp_path: Path) -> None:
+    """By the path to each; what is unset or derived is left out, and a folder without a configuration has none."""
+    assert run_settings(tmp_path) == {}
+    environments = [{"label": "game:X", "spec": {"id": "game:X"}}, {"id": "game:Y"}]
+    record = {"schema": 1, "environments": environments, "limits": {"turns": 3}, "model": None, "packages": {"a": "1"}}
+    (tmp_path / "run.json").write_text(json.dumps({**record, "rewards": [{"name": "x"}, "y"], "track": []}))
+    settings = run_settings(tmp_path)
+    assert settings == {"environments": "game:X, game:Y", "limits/turns": "3", "rewards": '{"name": "x"}, y'}
 
 
 def test_the_figures_of_an_episode() -> None:

@@ -30,6 +30,9 @@ from gem_gateway.exchange import ExchangeLimits
         {"Authorization": "Bearer {key}", "x-api-key": "{other}"},
         {"Authorization": "Bearer {other}"},
         {"x-api-key": "{other}"},
+        {"x-goog-api-key": "{other}"},
+        {"Authorization": "Bearer {key}", "x-goog-api-key": "{other}"},
+        {"x-api-key": "{key}", "x-goog-api-key": "{other}"},
         {"x-api-key": "ключ"},
     ],
     ids=str,
@@ -82,6 +85,12 @@ PATHS = [
     "/s/{own}/v1/chat/completions/",
     "/s/{own}/v1/files",
     "/v1/../s/{other}/v1/chat/completions",
+    "/s/{other}/v1beta/models/m:generateContent",
+    "/s/{own}/v1beta/models/../../../{other}/v1beta/models/m:generateContent",
+    "/v1beta/models/m:generateContent/../../../s/{other}/v1/chat/completions",
+    "/s/{own}/v1beta/models/m:generateContent%3f/s/{other}",
+    "/s/{own}/v1beta/models/m:streamGenerateContent",
+    "/s/{own}/v1beta/cachedContents",
 ]
 
 

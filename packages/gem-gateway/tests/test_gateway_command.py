@@ -40,12 +40,15 @@ def asked(url: str, key: str) -> tuple[int, Any]:
 
 @pytest.mark.nightly
 def test_programs_open_sessions_by_their_keys(tmp_path: Path) -> None:
-    """Each name behind the key has a budget and a record of its own; the end prints what was called."""
+    """Each name behind the key has a budget and a record of its own; the end prints what was called.
+
+    A model that the server does not list is asked for, with a warning.
+    """
     folder = tmp_path / "calls"
     with FakeModelThread(FakeModel("constant:hi")) as model:
         command = [sys.executable, "-m", "gem", "gateway", "--base-url", model.url, "--port", "0", "--json"]
         process = subprocess.Popen(
-            [*command, "--journal", str(folder), "--calls", "2"],
+            [*command, "--journal", str(folder), "--calls", "2", "--model", "other"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -55,8 +58,9 @@ def test_programs_open_sessions_by_their_keys(tmp_path: Path) -> None:
         url, key = started["openai_base_url"], started["api_key"]
         found = [asked(url, name)[0] for name in (key, f"{key}.one", f"{key}.one", f"{key}.one", f"{key}./../x", "no")]
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=60)
+        output, warned = process.communicate(timeout=60)
     assert found == [200, 200, 200, 403, 401, 401]
+    assert "the server lists no model 'other', but 'fake-model'" in warned
     sessions = {row["session"]: row for row in json.loads(output)["sessions"]}
     assert sessions["one"]["exceeded"] == "calls"
     assert sessions["one"]["answered"] == 2
@@ -81,6 +85,13 @@ def test_wrong_options_are_named(tmp_path: Path, arguments: list[str], words: st
     result = CliRunner().invoke(gateway_command, given)
     assert result.exit_code == 2
     assert words in result.output
+
+
+def test_a_server_that_is_not_there_is_found_before_a_program_calls() -> None:
+    """Also where the model is named."""
+    result = CliRunner().invoke(gateway_command, ["--base-url", "http://127.0.0.1:1", "--model", "m", "--port", "0"])
+    assert result.exit_code != 0
+    assert "no connection to 127.0.0.1:1" in str(result.exception)
 
 
 @pytest.mark.parametrize("rest", ["", ".one", ".A-b_9"])

@@ -69,8 +69,13 @@ def test_a_malformed_call_is_refused_with_a_reason(play, body: Any) -> None:
 HOSTILE = 'x\n\nevent: error\ndata: {"type":"error"}\n\n\r\n\r\nHTTP/1.1 200 OK\r\nSet-Cookie: a=b\u2028\x00'
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("endpoint", ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/completions"])
+GEMINI = "/v1beta/models/m:generateContent"
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize(
+    "endpoint", ["/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/completions", GEMINI]
+)
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 def test_what_the_model_says_stays_inside_its_json(play, endpoint: str, stream: bool) -> None:
     """Line breaks in texts, names and ids of an answer open no event and no header of their own."""
@@ -82,7 +87,9 @@ def test_what_the_model_says_stays_inside_its_json(play, endpoint: str, stream: 
             body = {**QUESTION, "input": "?", "max_tokens": 9, "stream": stream, "thinking": {"type": "enabled"}}
             if endpoint == "/v1/completions":
                 body["prompt"] = "?"
-            status, headers, answer = await post(playing, endpoint, body)
+            body["contents"] = [{"parts": [{"text": "?"}]}]
+            path = GEMINI.replace(":g", ":streamG") + "?alt=sse" if endpoint == GEMINI and stream else endpoint
+            status, headers, answer = await post(playing, path, body)
             assert status == 200
             assert "Set-Cookie" not in headers
             if not stream:
@@ -112,6 +119,12 @@ SERVER_TOOLS = {
         {"type": "web_search_20250305", "name": "web_search"},
         {"type": "code_execution_20250825", "name": "code_execution"},
         {"type": "web_fetch_20250910", "name": "web_fetch"},
+        {"type": "computer_20250124", "name": "computer", "display_width_px": 9, "display_height_px": 9},
+    ],
+    GEMINI: [
+        *({kind: {}} for kind in ("googleSearch", "google_search", "codeExecution", "urlContext", "fileSearch")),
+        {"computerUse": {"environment": "ENVIRONMENT_BROWSER"}},
+        {"mcpServers": [{"streamableHttpTransport": {"url": "https://evil.example"}}]},
     ],
 }
 
@@ -120,6 +133,7 @@ SERVER_TOOLS = {
 def test_tools_of_the_server_never_reach_the_model(play, endpoint: str) -> None:
     """They are left out with a note each, or the call is refused, as the session says."""
     body = {**QUESTION, "input": "?", "max_tokens": 9, "tools": SERVER_TOOLS[endpoint]}
+    body["contents"] = [{"parts": [{"text": "?"}]}]
 
     async def run() -> None:
         async with play([said()]) as playing:
@@ -156,6 +170,7 @@ def test_remote_tools_and_fields_of_the_server_are_left_out(play) -> None:
             for endpoint in ("/v1/chat/completions", "/v1/messages"):
                 assert (await post(playing, endpoint, {**QUESTION, **fields, "max_tokens": 9}))[0] == 200
                 assert playing.client.asked[-1]["sampling"].extra == {"top_k": 5}
+            assert any("web_search_options" in note for note in playing.session.calls.notes)
 
     asyncio.run(run())
 
@@ -170,12 +185,14 @@ def test_no_picture_is_fetched_for_a_program(play, url: str) -> None:
     chat = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]}
     responses = {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": url}]}]}
     source = {"type": "url", "url": url}
+    gemini = {"contents": [{"parts": [{"fileData": {"mimeType": "image/png", "fileUri": url}}]}]}
     messages = {"messages": [{"role": "user", "content": [{"type": "image", "source": source}]}], "max_tokens": 9}
 
     async def run() -> None:
         async with play([]) as playing:
-            for endpoint, body in (("chat/completions", chat), ("responses", responses), ("messages", messages)):
-                assert (await post(playing, f"/v1/{endpoint}", body))[0] == 400
+            calls = {"/v1/chat/completions": chat, "/v1/responses": responses, "/v1/messages": messages, GEMINI: gemini}
+            for endpoint, body in calls.items():
+                assert (await post(playing, endpoint, body))[0] == 400
             assert playing.client.prompts == []
 
     asyncio.run(run())

@@ -1,4 +1,4 @@
-"""Models behind servers of Anthropic's and OpenAI's own interfaces: as a client asks them, and through a gateway."""
+"""Models behind servers of Anthropic's, OpenAI's and Google's interfaces: as a client asks, and through a gateway."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from raw_calls import post
 from test_gateway_foreign_clients import PICTURE, WEATHER, calling, saying
 
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem_eval.clients import EndpointClient, ModelError, Sampling
+from gem_eval.clients.gemini_dialect import gemini_answer, gemini_request
 from gem_eval.clients.messages_dialect import messages_answer, messages_request
 from gem_eval.clients.responses_dialect import responses_answer, responses_request
 from gem_gateway import Gateway
@@ -95,7 +98,7 @@ def test_requests_have_the_official_packages_types() -> None:
     check()
 
 
-@pytest.mark.parametrize("protocol", ["messages", "responses"])
+@pytest.mark.parametrize("protocol", ["gemini", "messages", "responses"])
 def test_a_client_of_each_interface_has_the_answer_as_it_was(play: Any, protocol: Any) -> None:
     """Text, reasoning, calls, usage and the conversation go to a server of the interface and back."""
 
@@ -108,6 +111,8 @@ def test_a_client_of_each_interface_has_the_answer_as_it_was(play: Any, protocol
                 sampling = Sampling(temperature=0.5, max_tokens=77, extra={"tool_choice": "required"})
                 if protocol == "messages":
                     sampling.extra["thinking"] = {"type": "enabled", "budget_tokens": 1024}
+                if protocol == "gemini":
+                    sampling.extra["generationConfig"] = {"thinkingConfig": {"includeThoughts": True}}
                 asked = [{"role": "system", "content": "Be brief."}, QUESTION]
                 answer = await client.chat(asked, tools=TOOLS, sampling=sampling)
                 assert (answer.text, answer.reasoning, answer.finish_reason) == (
@@ -201,6 +206,70 @@ def test_signed_thinking_passes_a_gateway_untouched(stream: bool) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
+def test_thought_signatures_pass_a_gateway_untouched(stream: bool) -> None:
+    """The same in Gemini's interface: each part comes back with its signature, and the program's own fields arrive."""
+    parts = [
+        {"text": "Two cities.", "thought": True},
+        {"text": "Looking.", "thoughtSignature": "dGV4dA=="},
+        {"functionCall": {"id": "f1", "name": "weather", "args": {"city": "Oslo"}}, "thoughtSignature": "Y2FsbA=="},
+        {"functionCall": {"id": "f2", "name": "weather", "args": {"city": "Rome"}}},
+    ]
+    usage = {"promptTokenCount": 28, "cachedContentTokenCount": 20, "candidatesTokenCount": 9, "thoughtsTokenCount": 4}
+
+    def candidate(parts: list[dict[str, Any]]) -> dict[str, Any]:
+        content = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
+        return {"candidates": [content], "usageMetadata": usage, "modelVersion": "gemini", "responseId": "r1"}
+
+    async def run() -> None:
+        path = "/v1beta/models/gemini-x:generateContent"
+        async with (
+            server(path, [candidate(parts), candidate([{"text": "Rain."}])]) as (url, asked),
+            Gateway() as gateway,
+        ):
+            upstream = EndpointClient(f"{url}/v1beta", "gemini-x", api_key="the server's", protocol="gemini")
+            recorder = LineageRecorder(upstream)
+            session = gateway.open(recorder)
+            playing = SimpleNamespace(
+                headers={"x-goog-api-key": session.api_key}, url=lambda path: session.base_url("gemini") + path
+            )
+            given: list[Any] = [{"role": "user", "parts": [{"text": "?"}]}]
+            body: dict[str, Any] = {
+                "contents": given,
+                "tools": [{"functionDeclarations": [{"name": "weather", "parametersJsonSchema": WEATHER}]}],
+                "generationConfig": {"thinkingConfig": {"includeThoughts": True, "thinkingLevel": "HIGH"}, "topK": 3},
+                "safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}],
+            }
+            method = "streamGenerateContent?alt=sse" if stream else "generateContent"
+            async with upstream:
+                for _ in range(2):
+                    status, _, answer = await post(playing, f"/v1beta/models/m:{method}", body)
+                    assert status == 200
+                    texts = answer.decode().replace("data: ", "").split("\n\n") if stream else [answer]
+                    given += [json.loads(text)["candidates"][0]["content"] for text in filter(None, texts)]
+                    results = [
+                        {"functionResponse": {"id": name, "name": "weather", "response": {"output": "Rain"}}}
+                        for name in ("f1", "f2")
+                    ]
+                    given.append({"role": "user", "parts": results})
+            for headers, sent in asked:
+                assert headers["x-goog-api-key"] == "the server's"
+                assert "Authorization" not in headers
+                assert sent["generationConfig"] == {**body["generationConfig"]}
+                assert sent["safetySettings"] == body["safetySettings"]
+                assert sent["tools"] == body["tools"]
+            assert asked[1][1]["contents"] == [
+                {"role": "user", "parts": [{"text": "?"}]},
+                {"role": "model", "parts": parts[1:]},
+                {"role": "user", "parts": results},
+            ]
+            assert [call.parent for call in recorder.tree.calls] == [None, 0]
+            counts = recorder.tree.calls[0].usage
+            assert counts == {"prompt_tokens": 28, "completion_tokens": 13, "reasoning_tokens": 4, "cached_tokens": 20}
+
+    asyncio.run(run())
+
+
 def test_encrypted_reasoning_passes_a_gateway_untouched() -> None:
     """The same with OpenAI's client and Responses: reasoning items come back with what they hold encrypted."""
     import openai
@@ -263,6 +332,12 @@ def test_encrypted_reasoning_passes_a_gateway_untouched() -> None:
         (responses_answer, {"output": [], "status": "failed", "error": {"message": "broken"}}, "bad_response"),
         (responses_answer, {"output": [], "status": "completed"}, "empty"),
         (responses_answer, {"choices": []}, "bad_response"),
+        (gemini_answer, {"promptFeedback": {"blockReason": "SAFETY"}}, "content_filter"),
+        (gemini_answer, {"candidates": [{"finishReason": "RECITATION"}]}, "content_filter"),
+        (gemini_answer, {"candidates": [{"content": {}, "finishReason": "STOP"}]}, "empty"),
+        (gemini_answer, {"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}, "rate_limited"),
+        (gemini_answer, {"candidates": []}, "bad_response"),
+        (gemini_answer, None, "bad_response"),
     ],
 )
 def test_answers_that_hold_nothing_are_told_apart(read: Any, answer: Any, kind: str) -> None:
@@ -276,6 +351,6 @@ def test_what_the_interfaces_cannot_do_is_said() -> None:
     """Streams of them are not read, and a part that would be dropped is refused by name."""
     with pytest.raises(ArgumentError, match="stream=True is for chat"):
         EndpointClient("http://localhost", "m", protocol="messages", stream=True)
-    for request in (messages_request, responses_request):
+    for request in (gemini_request, messages_request, responses_request):
         with pytest.raises(ArgumentTypeError, match="input_audio"):
             request("m", [{"role": "user", "content": [{"type": "input_audio"}]}], None, Sampling(), None)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from click.testing import CliRunner
@@ -25,9 +25,11 @@ from gem_eval.cli.eval import eval_command
 from gem_eval.clients import ModelError, ScriptedClient
 from gem_eval.fake_model import FakeModel, FakeModelThread, ModelRequest
 from gem_eval.runs import RunFolder
-from gem_gateway.harnesses import harness_policy
+from gem_gateway.harnesses import Harness, harness_policy
 from gem_gateway.harnesses.box_layer import BOX_PYTHON
+from gem_gateway.harnesses.harness import Dialect
 from gem_gateway.harnesses.own_box import obstacle_to_own_box
+from gem_gateway.harnesses.policies import HarnessPolicyMaker
 from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
 from gem_rollout import EpisodeLimits, RolloutEngine, plan_episodes
 from gem_rollout.lineages.certificate import certify
@@ -182,6 +184,28 @@ def test_a_program_sees_nothing_of_the_trainer(play: Play, tmp_path: Path, monke
     assert not {"HF_TOKEN", "HTTPS_PROXY"} & variables.keys()
     assert variables["HOME"] != os.environ.get("HOME")
     assert variables["PATH"] == os.environ["PATH"]
+    origin = variables["ANTHROPIC_BASE_URL"]
+    assert variables["OPENAI_BASE_URL"] == f"{origin}/v1"
+    assert variables["GOOGLE_GEMINI_BASE_URL"] == origin
+    assert variables["GEMINI_API_KEY"] == variables["OPENAI_API_KEY"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("dialect", get_args(Dialect))
+def test_every_program_gets_the_addresses_of_all_dialects(tmp_path: Path, dialect: Dialect) -> None:
+    """Whatever it speaks itself, since what it starts may speak another."""
+    file = tmp_path / "variables"
+    harness = Harness("mine", (sys.executable, "-I", "-S", str(PROGRAM), "shows_variables", str(file)), dialect=dialect)
+    model = ReferenceModel()
+    make_policy = with_reference_model(HarnessPolicyMaker(harness, model, box="never"), model)
+
+    async def run() -> None:
+        async with RolloutEngine(plan_episodes(GAME, 1, seed=3), make_policy, concurrency=1) as engine:
+            await anext(aiter(engine))
+
+    asyncio.run(run())
+    variables = json.loads(file.read_text())
+    assert variables["OPENAI_BASE_URL"] == variables["GOOGLE_GEMINI_BASE_URL"] + "/v1"
 
 
 @pytest.mark.parametrize(
@@ -336,3 +360,23 @@ def test_an_evaluation_of_a_program_with_exact_tokens(tmp_path: Path, monkeypatc
         assert (certificate.faults, certificate.open) == ([], {})
         assert certificate.prompts_proved == certificate.answers_proved == row.token_calls
     assert "continue the ids before them" in done.output
+
+
+def test_the_cost_of_an_episode_is_limited_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``gem eval --max-cost`` counts by the prices of the run and ends the episode; without prices it is refused."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("losing_model.py").write_text(
+        "call = {'id': 'c', 'type': 'function', 'function': {'name': 'act', 'arguments': '{\"action\": \"x\"}'}}\n"
+        "def answer(messages): return {'role': 'assistant', 'content': None, 'tool_calls': [call]}\n"
+    )
+    program = f"command:'{sys.executable}' -I -S '{PROGRAM}' plays -"
+    options = ("--harness", program, "-u", "scripted:losing_model:answer", "-n", "1", "--harness-box", "never")
+    limit = ("--max-cost", "0.5", "--price-output", "1000000", "--out", "run")
+    done = CliRunner().invoke(eval_command, [GAME, *options, *limit], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    (row,) = RunFolder("run").rows()
+    assert (row.outcome, row.stop_reason) == ("incomplete", "cost")
+    refused = CliRunner().invoke(eval_command, [GAME, *options, "--max-cost", "0.5", "--out", "other"])
+    assert refused.exit_code == 2
+    assert "--max-cost needs --price-input or --price-output" in refused.output

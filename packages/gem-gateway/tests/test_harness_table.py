@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from gem.errors import ArgumentError
 from gem_eval.clients import ScriptedClient
-from gem_eval.runs.agents import _HARNESSES
 from gem_gateway.cli.harness import harness_command
 from gem_gateway.harnesses import HarnessError, harness_policy, harnesses
 from gem_gateway.harnesses.harness import filled, filled_json, filled_toml
 from gem_gateway.harnesses.installation import folder_of, install, installed, is_installed
 from gem_gateway.harnesses.table import DRIVERS, harness_of
 from gem_gateway.plugin import gem_harnesses
+from gem_rollout.model_agents import _HARNESSES
 
 if sys.version_info >= (3, 11):
     from tomllib import loads

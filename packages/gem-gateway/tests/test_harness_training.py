@@ -1,4 +1,4 @@
-"""Agent programs where trainers and ``gem rollout`` look for a policy."""
+"""Agent programs where trainers look for a policy, and in ``gem rollout``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import asyncio
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from difficult_programs import PairCodec
 from test_lineages import TEMPLATES
 
 from gem_eval.clients import Sampling
 from gem_eval.clients.local_generation import GeneratedTokens
+from gem_eval.fake_model import FakeModel, FakeModelThread
 from gem_gateway.generate_client import GenerateClient
 from gem_gateway.harnesses import harness_policy
 from gem_rollout import RolloutEngine, plan_episodes
@@ -80,3 +82,64 @@ def test_gem_rollout_plays_with_a_program_that_a_module_names(tmp_path: Path, mo
     played = list(read_trajectories("played.jsonl"))
     assert [[turn.action for turn in record.transitions] for record in played] == [["no number"]] * 2
     assert {record.transitions[0].metadata["harness"] for record in played} == {"command"}
+
+
+def rolled_out(*arguments: str) -> Result:
+    """Return what ``gem rollout`` does on a game."""
+    return CliRunner().invoke(rollout_command, [GAME, "--episodes", "2", *arguments])
+
+
+def test_gem_rollout_plays_with_a_program_and_a_models_server(tmp_path: Path) -> None:
+    """Each episode is the program's, with its model's calls; the model is the server's only one."""
+    out = tmp_path / "played.jsonl"
+
+    def guess(request: Any) -> dict[str, Any]:
+        guesses = sum(message["role"] == "assistant" for message in request.messages)
+        function = {"name": "act", "arguments": json.dumps({"action": f"\\boxed{{{guesses + 1}}}"})}
+        return {"content": None, "tool_calls": [{"id": f"c{guesses}", "type": "function", "function": function}]}
+
+    with FakeModelThread(FakeModel(guess)) as model:
+        play = ("--harness", PROGRAM, "--base-url", model.url, "--max-calls", "3", "--harness-box", "never")
+        done = rolled_out(*play, "--out", str(out), "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["agent"].endswith(" with fake-model")
+    for record in read_trajectories(out):
+        tree = lineages_of(record)
+        assert tree is not None
+        assert record.failure is None
+        assert 1 <= len(tree.calls) <= 3
+        assert record.transitions[0].metadata["harness"] == "command"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--harness", "codez", "-u", "scripted:json:dumps"], "did you mean 'codex'?"),
+        (["--harness", PROGRAM, "-u", "http://127.0.0.1:1/v1", "-m", "m"], "no connection to 127.0.0.1:1"),
+        (["--harness", PROGRAM], "needs its model's server"),
+        (["--harness", PROGRAM, "--agent", "random", "-u", "x"], "exclude each other"),
+        (["--base-url", "http://127.0.0.1:1/v1"], "are for --harness"),
+        (["--max-calls", "3"], "are for --harness"),
+        (["--harness", PROGRAM, "-u", "x", "--api-key-env", "NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE"),
+    ],
+)
+def test_what_gem_rollout_cannot_play_with_is_refused_before_an_episode(
+    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Options that contradict each other, an unknown program, a server that is not there."""
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    done = rolled_out(*arguments)
+    assert done.exit_code != 0
+    assert said in f"{done.output}{done.exception}"
+
+
+def test_gem_rollout_says_why_episodes_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first message of each kind is on standard error."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "silent_model.py").write_text("def answer(messages):\n    return 'x'\n")
+    program = f"command:'{sys.executable}' -I -S '{Path(__file__).with_name('tiny_agent.py')}' fails -"
+    done = rolled_out("--harness", program, "-u", "scripted:silent_model:answer", "--harness-box", "never")
+    assert done.exit_code == 0, done.output
+    assert "every episode failed" in done.stderr
+    assert "2 x environment/harness_not_started" in done.stderr
+    assert "no configuration found" in done.stderr

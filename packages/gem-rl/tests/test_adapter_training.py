@@ -36,6 +36,7 @@ from gem_rl.training.losses import text_loss  # noqa: E402
 from gem_rl.training.prompt_sharing import by_prompt, pack  # noqa: E402
 from gem_rl.training.recipe import Recipe  # noqa: E402
 from gem_rl.training.trainer import Trainer  # noqa: E402
+from gem_rl.training.weights import using_weights  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing.:FutureWarning")  # of peft for transformers
 
@@ -140,13 +141,27 @@ def test_adapters_learn_from_rewards(
     small: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: int, learns: bool
 ) -> None:
     """After a start on reference answers, beyond a bar that advantages of the wrong sign miss."""
-    monkeypatch.setattr("gem_rl.training.trainer.rloo", lambda batch: sign * rloo(batch))
+    monkeypatch.setattr("gem_rl.training.update_advantages.rloo", lambda batch: sign * rloo(batch))
     supervised = replace(small, sft_steps=30, sft_tasks=16, sft_learning_rate=2e-2)
     trainer = Trainer(replace(supervised, updates=16, episodes=32, learning_rate=2e-2), 0, tmp_path)
     trainer.train()
     returns = [line["mean_return"] for line in trainer.folder.metrics]
     assert 0 < returns[0] < 0.12
     assert (sum(returns[-5:]) / 5 > 0.15) is learns
+
+
+def test_the_reference_of_adapters_is_the_model_without_them(small: Recipe, tmp_path: Path) -> None:
+    """Bit for bit, if nothing came before the first update; other adapters say something else."""
+    trainer = Trainer(replace(small, sft_steps=0, kl_weight=0.1), 0, tmp_path)
+    for one in adapters(trainer).values():
+        torch.nn.init.normal_(one)
+    ids = torch.tensor([trainer.tokenizer.encode("say b please")])
+    with torch.inference_mode(), using_weights(trainer.model, trainer.reference):
+        reference = trainer.model.hidden(ids)
+    with torch.inference_mode(), trainer.model.adapted.disable_adapter():
+        assert torch.equal(trainer.model.hidden(ids), reference)
+    with torch.inference_mode():
+        assert not torch.equal(trainer.model.hidden(ids), reference)
 
 
 @pytest.mark.nightly

@@ -72,14 +72,16 @@ def test_each_sampled_token_has_the_advantage_of_its_turn_and_its_own_weight() -
 
 
 def test_the_loss_is_that_of_the_papers() -> None:
-    """Token by token: the clipped surrogate, the value head's error, the entropy, the loss on observations."""
+    """Token by token: the clipped surrogate, the value head's error, the entropy, the loss on observations, and the
+    divergence from a reference.
+    """
     torch.manual_seed(0)
     model = TinyTransformer(ModelSize(vocabulary=12, width=8, layers=1, heads=2, context=16))
     torch.nn.init.normal_(model.embedding.weight, std=0.5)
     torch.nn.init.normal_(model.value.weight)
-    rows = rows_of_episodes()
-    objective = PolicyObjective(clip=0.2, value_weight=0.7, entropy_bonus=0.3, world_model=0.11)
-    policy = value = entropy = seen = clipped = 0.0
+    rows = [replace(row, reference=-0.2 - 0.1 * np.arange(len(row))) for row in rows_of_episodes()]
+    objective = PolicyObjective(clip=0.2, value_weight=0.7, entropy_bonus=0.3, world_model=0.11, kl_weight=0.13)
+    policy = value = entropy = seen = clipped = divergence = 0.0
     sides = set()
     for row in rows:
         ids = torch.as_tensor(row.tokens.token_ids)
@@ -97,6 +99,8 @@ def test_the_loss_is_that_of_the_papers() -> None:
             bounded = min(max(ratio, 0.8), 1.2)
             policy -= row.weights[place] * min(ratio * advantage, bounded * advantage)
             clipped += row.weights[place] * (ratio != bounded)
+            likelier = math.exp(-0.2 - 0.1 * place - surprise)  # by the reference
+            divergence += row.weights[place] * (likelier - math.log(likelier) - 1)
             sides.add((ratio > bounded) - (ratio < bounded))
             entropy -= float((logprobs[place - 1].exp() * logprobs[place - 1]).sum()) / 9
             if row.first[place]:
@@ -108,7 +112,8 @@ def test_the_loss_is_that_of_the_papers() -> None:
         "value": value,
         "entropy": entropy,
         "clipped": clipped,
-        "total": policy + 0.7 * value - 0.3 * entropy + 0.11 * seen,
+        "divergence": divergence,
+        "total": policy + 0.7 * value - 0.3 * entropy + 0.11 * seen + 0.13 * divergence,
     }.items():
         assert sum(float(getattr(loss, name).detach()) for loss in losses) == pytest.approx(expected, rel=1e-4), name
 
@@ -233,7 +238,7 @@ def test_what_follows_a_cut_has_the_value_of_the_state_after_it(
         given["expected"] = expected
         return training_rows(episodes, advantages, *rest)
 
-    monkeypatch.setattr("gem_rl.training.trainer.gae", noted_gae)
+    monkeypatch.setattr("gem_rl.training.update_advantages.gae", noted_gae)
     monkeypatch.setattr("gem_rl.training.trainer.training_rows", rows)
     trainer.step(CollapseMonitor())
     np.testing.assert_allclose(given["finals"], given["expected"], rtol=1e-4, atol=1e-5)

@@ -444,3 +444,27 @@ def test_an_episode_that_its_policy_ended_is_recalled_to_its_end(tmp_path: Path)
         assert (len(episode), episode.metadata.get("recalled_turns", 0)) == (2, recalled)
         assert episode.stop_reason == "tokens"
     assert asked.total() == 2
+
+
+def test_another_journal_takes_episodes_over(tmp_path: Path) -> None:
+    """With the turns that a dead process had written, in place of its own; what is not asked for stays where it is."""
+    dead, heir, requests = tmp_path / "dead.jsonl", tmp_path / "heir.jsonl", plan(counts(), 4)
+    first = interrupted(dead, requests, 9)
+    whole = played(None, requests, Counter())
+    with TurnJournal(dead) as journal:
+        known = journal.unfinished
+    assert len(known) > 2
+    left, *taken = known
+    interrupted(heir, [request for request in requests if request.key in taken], 2)  # fewer turns than the dead one had
+    before = dead.read_bytes()
+    with TurnJournal(heir) as journal:
+        journal.adopt(dead, taken)
+        journal.adopt(tmp_path / "missing.jsonl")
+        assert journal.unfinished == {key: known[key] for key in taken}
+    assert dead.read_bytes() == before
+    episodes, asked = resumed(heir, [request for request in requests if request.key in taken])
+    assert [shown(one) for one in episodes] == [shown(whole[one.key]) for one in episodes]
+    assert asked.total() == sum(5 - known[key] for key in taken)
+    assert left not in {one.key for one in episodes}
+    assert not heir.exists()
+    assert first.total() == 9

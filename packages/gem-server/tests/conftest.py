@@ -62,20 +62,40 @@ class Relay:
 
     ``lose`` says what becomes of the next bytes: ``"answer"`` drops what the server sends, ``"request"`` what the
     client sends, and then the connection breaks. The other direction is unharmed, so a lost answer is one that the
-    server has given.
+    server has given. ``stalled`` carries nothing any more in either direction, and breaks nothing.
     """
 
     def __init__(self, port: int) -> None:
         self.lost = 0
         self.lose: str | None = None
+        self.requests = 0
+        """How often something came from a client."""
+        self._flows, self._ends = threading.Event(), threading.Event()
+        self._flows.set()
+        self._stalled: list[socket.socket] = []
         self._target = port
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
+    @property
+    def stalled(self) -> bool:
+        """Whether nothing is carried, on connections that exist and on new ones."""
+        return not self._flows.is_set()
+
+    @stalled.setter
+    def stalled(self, stalled: bool) -> None:
+        (self._flows.clear if stalled else self._flows.set)()
+
+    def stall_those_that_are_open(self) -> None:
+        """Carry nothing more on the connections that there are; new ones are as ever."""
+        self._stalled = list(self._open)
+
     def close(self) -> None:
         """Break all connections, and take no more."""
+        self._flows.set()
+        self._ends.set()
         for each in (self._listener, *self._open):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -95,6 +115,10 @@ class Relay:
     def _carry(self, source: socket.socket, target: socket.socket, kind: str) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
+                self.requests += kind == "request"
+                self._flows.wait()
+                if source in self._stalled:
+                    self._ends.wait()
                 if self.lose == kind:
                     self.lose = None
                     self.lost += 1

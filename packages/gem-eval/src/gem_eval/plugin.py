@@ -55,5 +55,8 @@ def gem_run_trackers() -> Named:
     """Return the run trackers by name."""
     return {
         "jsonl": "gem_eval.trackers.jsonl:JsonlTracker",
+        "mlflow": "gem_eval.trackers.mlflow:MlflowTracker",
+        "opentelemetry": "gem_eval.trackers.opentelemetry:OpenTelemetryTracker",
         "tensorboard": "gem_eval.trackers.tensorboard:TensorboardTracker",
+        "wandb": "gem_eval.trackers.wandb:WandbTracker",
     }

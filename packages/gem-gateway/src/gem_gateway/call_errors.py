@@ -13,7 +13,7 @@ encoding        415    is compressed in a way that the gateway does not read
 context         400    is longer than the model's context
 filtered        400    got no answer because a filter of the provider withheld it
 busy            429    comes while too many others of its session are under way
-budget          403    would exceed a budget of the episode; 400 in Responses and Messages
+budget          403    would exceed a budget of the episode; 400 in Responses, Messages and Gemini
 ended           401    was under way, or came, when its session ended
 model           502    got no answer from the model, whose client has tried again as often as it may
 internal        500    met a fault of the gateway or of what answers for it
@@ -48,13 +48,14 @@ STATUSES = {
 }
 """Kind of an error → HTTP status; that of a used-up budget depends on the dialect."""
 
-BUDGET_STATUS = {"chat": 403, "completions": 403, "responses": 400, "messages": 400}
+BUDGET_STATUS = {"chat": 403, "completions": 403, "responses": 400, "messages": 400, "gemini": 400}
 """Dialect → status of a call that exceeds a budget, chosen so that the program stops.
 
 OpenAI's own answer would be 429 ``insufficient_quota``, which many programs repeat with growing pauses. 403 becomes the
 error of litellm with which mini-swe-agent ends at once, where it tries ten times after 400 and 429 (its
 ``litellm_model.py``). Codex repeats after 403 and ends with 400 (its ``map_api_error`` and ``is_retryable``).
-Anthropic's own status for a credit that is used up is 400.
+Anthropic's own status for a credit that is used up is 400. Gemini CLI repeats after 429 and 5xx, and ends with 400
+(its ``retry.ts``); Google's own, 400 ``FAILED_PRECONDITION``, tells that an account must be paid for.
 """
 
 

@@ -23,7 +23,7 @@ class ModelCall:
     response_format: dict[str, Any] | None = None
     """For structured output, as chat APIs take it."""
     dialect: str = "chat"
-    """``chat``, ``completions``, ``responses`` or ``messages``."""
+    """``chat``, ``completions``, ``responses``, ``messages`` or ``gemini``."""
     model: str = ""
     """The model that the program asked for; the session decides which one answers."""
     stream: bool = False

@@ -22,6 +22,7 @@ from gem_gateway.calls import CallAnswerer
 from gem_gateway.dialects.base import CallDialect, CallSettings
 from gem_gateway.dialects.chat import ChatDialect
 from gem_gateway.dialects.completions import CompletionsDialect
+from gem_gateway.dialects.gemini import GeminiDialect, gemini_call, gemini_model
 from gem_gateway.dialects.messages import MessagesDialect
 from gem_gateway.dialects.responses import ResponsesDialect
 from gem_gateway.exchange import ExchangeLimits, error_response, exchange
@@ -43,6 +44,9 @@ _DIALECTS: dict[str, CallDialect] = {
 """Endpoint → its dialect."""
 
 _COUNT_PATH = "/messages/count_tokens"
+
+_COUNT_FIELDS = {"messages": "input_tokens", "gemini": "totalTokens"}
+"""Dialect → the field of an answer that says how many tokens a prompt has."""
 
 _SHUTDOWN_SECONDS = 1.0
 """How long :meth:`Gateway.close` waits for answers that are being written."""
@@ -202,22 +206,20 @@ class Gateway:
 
     async def _handle(self, request: web.BaseRequest, *, only: GatewaySession | None = None) -> web.StreamResponse:
         path = parsed_path(request.raw_path)
-        dialect = _DIALECTS.get(path.endpoint)
+        dialect, counts = _dialect_of(path)
         try:
             session = self._session(request, path, only)
-            if path.endpoint == _COUNT_PATH:
-                self._check_method(request, "POST")
-                return await self._count(request, session)
-            if dialect is not None:
-                self._check_method(request, "POST")
-                return await exchange(request, session, dialect, self._limits)
-            return self._plain(request, session, path)
+            if dialect is None:
+                return self._plain(request, session, path)
+            self._check_method(request, "POST")
+            if counts:
+                return await self._count(request, session, dialect)
+            return await exchange(request, session, dialect, self._limits)
         except (ModelCallError, GemError) as error:
             if not isinstance(error, ModelCallError):  # of an opener, whose record cannot be made, for example
                 self._report(error)
                 error = ModelCallError("internal", "the gateway failed to open a session")
-            told = "/messages" if path.endpoint.startswith("/messages") else "/chat/completions"
-            return error_response(error, dialect or _DIALECTS[told])
+            return error_response(error, dialect or _dialect_of_errors(path))
 
     def _session(self, request: web.BaseRequest, path: CallPath, only: GatewaySession | None) -> GatewaySession:
         """Return the session of a request, which may be limited to one.
@@ -245,24 +247,46 @@ class Gateway:
 
     def _plain(self, request: web.BaseRequest, session: GatewaySession, path: CallPath) -> web.Response:
         """Return the answer to a request that is no call."""
-        if path.endpoint not in ("/models", f"/models/{session.model}"):
+        endpoint = path.endpoint.removeprefix("/v1beta")
+        if endpoint not in ("/models", f"/models/{session.model}"):
             raise ModelCallError(
-                "not_found", f"there is nothing at {path.endpoint[:100]!r}; calls go to {', '.join(_DIALECTS)}"
+                "not_found",
+                f"there is nothing at {path.endpoint[:100]!r}; calls go to "
+                f"{', '.join(_DIALECTS)} or /models/MODEL:generateContent",
             )
         self._check_method(request, "GET")
         entry = {"id": session.model, "object": "model", "created": 0, "owned_by": "gem"}
-        # What only Anthropic's clients look for stands beside what only OpenAI's do.
+        # What only Anthropic's or only Google's clients look for stands beside what only OpenAI's do.
         entry |= {"type": "model", "display_name": session.model, "created_at": "1970-01-01T00:00:00Z"}
-        if path.endpoint != "/models":
-            return _json(entry)
+        google = gemini_model(session.model)
+        if endpoint != "/models":
+            return _json({**entry, **google})
         ends = {"first_id": session.model, "last_id": session.model, "has_more": False}
-        return _json({"object": "list", "data": [entry], **ends})
+        return _json({"object": "list", "data": [entry], **ends, "models": [google]})
 
-    async def _count(self, request: web.BaseRequest, session: GatewaySession) -> web.Response:
+    async def _count(self, request: web.BaseRequest, session: GatewaySession, dialect: CallDialect) -> web.Response:
         """Return how many tokens a prompt has: exactly where the answerer can count, else an estimate."""
         body, _ = await body_of(request, self._limits.max_body, self._limits.body_seconds)
-        call = _DIALECTS["/messages"].read(body, session.settings)
-        return _json({"input_tokens": await session.count_tokens(call)})
+        call = dialect.read(body, session.settings)
+        return _json({_COUNT_FIELDS[dialect.name]: await session.count_tokens(call)})
+
+
+def _dialect_of(path: CallPath) -> tuple[CallDialect | None, bool]:
+    """Return the dialect of a call, None for what is no call, and whether only its tokens are counted."""
+    if path.endpoint == _COUNT_PATH:
+        return _DIALECTS["/messages"], True
+    known = _DIALECTS.get(path.endpoint)
+    if known is not None:
+        return known, False
+    gemini = gemini_call(path.endpoint, path.query)
+    return gemini, gemini is not None and gemini.counts
+
+
+def _dialect_of_errors(path: CallPath) -> CallDialect:
+    """Return the dialect in which a request is told that it is no call."""
+    if path.endpoint.startswith("/v1beta/"):
+        return GeminiDialect()
+    return _DIALECTS["/messages" if path.endpoint.startswith("/messages") else "/chat/completions"]
 
 
 def _json(body: dict[str, Any]) -> web.Response:

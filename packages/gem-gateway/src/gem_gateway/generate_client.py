@@ -19,9 +19,11 @@ from gem_rollout.chat_templates.sampled_prompt import ChatCodec, SampledPrompt, 
 
 __all__ = ["GenerateClient", "GenerateFunction"]
 
-GenerateFunction = Callable[[list[int], Sampling], "GeneratedTokens | Awaitable[GeneratedTokens]"]
+Generated = GeneratedTokens | dict[str, Any]
+GenerateFunction = Callable[[list[int], Sampling], Generated | Awaitable[Generated]]
 """Continues the ids of a prompt: returns the sampled ids, a stop token included, their log-probabilities or none, and
-the finish reason, ``stop`` or ``length``. The text may be left empty. What is not ``async`` runs in a thread."""
+the finish reason, ``stop`` or ``length``, as a :class:`~gem_eval.clients.local_generation.GeneratedTokens` or a dict of
+its fields. The text may be left empty. What is not ``async`` runs in a thread."""
 
 
 class GenerateClient:
@@ -103,12 +105,11 @@ class GenerateClient:
         """
         ids = prompt if isinstance(prompt, list) else list(self._tokenizer.encode(prompt, add_special_tokens=False))
         asked = sampling or Sampling()
-        if inspect.iscoroutinefunction(self._generate):
-            tokens = await self._generate(list(ids), asked)
+        if inspect.iscoroutinefunction(self._generate) or inspect.iscoroutinefunction(type(self._generate).__call__):
+            returned = self._generate(list(ids), asked)
         else:
-            returned: Any = await asyncio.to_thread(self._generate, list(ids), asked)
-            tokens = await returned if inspect.isawaitable(returned) else returned
-        _check(tokens)
+            returned = await asyncio.to_thread(self._generate, list(ids), asked)
+        tokens = _checked(await returned if inspect.isawaitable(returned) else returned)
         text = tokens.text or str(self._tokenizer.decode(tokens.ids, skip_special_tokens=True))
         reasoning, rest = split_reasoning(text, self._think_tags)
         return Completion(
@@ -127,7 +128,12 @@ class GenerateClient:
         """Do nothing: the function belongs to the trainer."""
 
 
-def _check(tokens: Any) -> None:
+def _checked(tokens: Any) -> GeneratedTokens:
+    if isinstance(tokens, dict):
+        try:
+            tokens = GeneratedTokens(**tokens)
+        except TypeError as error:
+            raise ModelError("bad_response", f"generate returned a dict with other fields: {error}") from error
     if not isinstance(tokens, GeneratedTokens):
         raise ModelError("bad_response", f"generate must return GeneratedTokens, got {type(tokens).__name__}")
     if not tokens.ids or not all(type(token) is int for token in tokens.ids):
@@ -137,3 +143,4 @@ def _check(tokens: Any) -> None:
             "bad_response",
             f"generate returned {len(tokens.ids)} ids and {len(tokens.logprobs)} log-probabilities, not as many",
         )
+    return tokens

@@ -15,6 +15,9 @@ from gem_gateway.decompression import ENCODINGS, BodyDecompressor
 
 __all__ = ["CallPath", "body_of", "key_of", "parsed_path"]
 
+_KEY_HEADERS = ("x-api-key", "x-goog-api-key")
+_KEY_FORMS = "Authorization: Bearer KEY, x-api-key: KEY or x-goog-api-key: KEY"
+
 
 @dataclass(frozen=True, slots=True)
 class CallPath:
@@ -24,6 +27,8 @@ class CallPath:
     """The id of the session in the path; empty for paths without one, where the key alone names the session."""
     endpoint: str
     """The rest of the path, without ``/v1``, such as ``/chat/completions``."""
+    query: str = ""
+    """What stands behind the question mark."""
 
 
 def parsed_path(raw: str) -> CallPath:
@@ -31,34 +36,30 @@ def parsed_path(raw: str) -> CallPath:
 
     Clients disagree on whether ``/v1`` belongs to a base URL, so that it may be there once, or be missing.
     """
-    path = raw.partition("?")[0]
+    path, _, query = raw.partition("?")
     session = ""
     if path.startswith("/s/"):
         session, slash, rest = path[3:].partition("/")
         path = slash + rest
-    return CallPath(session, path.removeprefix("/v1") if path.startswith("/v1/") else path)
+    return CallPath(session, path.removeprefix("/v1") if path.startswith("/v1/") else path, query)
 
 
 def key_of(request: BaseRequest) -> str:
-    """Return the key of a request: of ``Authorization: Bearer`` or ``x-api-key``.
+    """Return the key of a request: of ``Authorization: Bearer``, ``x-api-key`` or ``x-goog-api-key``.
 
     Raises:
         ModelCallError: if there is none, or more than one and they differ.
     """
-    keys = {value.strip() for value in request.headers.getall("x-api-key", [])}
+    keys = {value.strip() for name in _KEY_HEADERS for value in request.headers.getall(name, [])}
     for value in request.headers.getall("Authorization", []):
         scheme, _, key = value.strip().partition(" ")
         if scheme.lower() != "bearer":
-            raise ModelCallError(
-                "authentication", "the key must come as Authorization: Bearer KEY, or as x-api-key: KEY"
-            )
+            raise ModelCallError("authentication", f"the key must come as {_KEY_FORMS}")
         keys.add(key.strip())
     keys.discard("")
     if len(keys) != 1:
         problem = "carries several keys" if keys else "carries no key"
-        raise ModelCallError(
-            "authentication", f"the request {problem}; send the session's as Authorization: Bearer KEY or x-api-key"
-        )
+        raise ModelCallError("authentication", f"the request {problem}; send the session's as {_KEY_FORMS}")
     return keys.pop()
 
 

@@ -23,9 +23,9 @@ from gem_gateway.dialects.base import CallSettings, estimated_tokens, usage_of
 
 __all__ = ["DIALECT_PATHS", "CallCounts", "GatewaySession", "key_digest"]
 
-DIALECT_PATHS = {"chat": "/v1", "completions": "/v1", "responses": "/v1", "messages": ""}
+DIALECT_PATHS = {"chat": "/v1", "completions": "/v1", "responses": "/v1", "messages": "", "gemini": ""}
 """Dialect → what its clients expect in a base URL: those of OpenAI put ``/chat/completions`` after it, that of
-Anthropic ``/v1/messages``."""
+Anthropic ``/v1/messages``, those of Google ``/v1beta/models/…``."""
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ class GatewaySession:
         return self._ledger.cost
 
     def base_url(self, dialect: str = "chat") -> str:
-        """Return the base URL for the clients of a dialect: ``chat``, ``completions``, ``responses``, ``messages``."""
+        """Return the base URL for the clients of a dialect, one of :data:`DIALECT_PATHS`."""
         return f"{self._origin}/s/{self.id}{DIALECT_PATHS[choice('dialect', dialect, tuple(DIALECT_PATHS))]}"
 
     def opened_by(self, digest: bytes) -> bool:

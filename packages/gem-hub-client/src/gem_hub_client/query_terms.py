@@ -10,15 +10,15 @@ from gem_hub_client.stem import stem
 from gem_hub_client.tokenize import tokenize
 from gem_hub_client.word_index import Alternative, WordIndex
 
-__all__ = ["MOST_TEXT", "MOST_WORDS", "QueryTerm", "query_terms", "understand"]
+__all__ = ["MOST_TEXT", "MOST_TYPED", "MOST_WORDS", "STOP_WORDS", "QueryTerm", "query_terms", "understand"]
 
 MOST_WORDS = 8
 """The number of telling words of a query that count."""
-_MOST_TYPED = 24
+MOST_TYPED = 24
 MOST_TEXT = 300
 """The number of characters of a query that count."""
 
-_STOP = frozenset(
+STOP_WORDS = frozenset(
     "a an and are as at be by can do does for from has have how i in into is it its me my of on or our so than that "  # noqa: SIM905
     "the their them then there these they this to was we were what when where which who whose why will with you "
     "your".split()
@@ -111,11 +111,11 @@ def understand(terms: Sequence[QueryTerm], text: str, index: WordIndex) -> None:
 
 
 def _typed(text: str) -> list[str]:
-    return list(dict.fromkeys(tokenize(text[:MOST_TEXT])))[:_MOST_TYPED]
+    return list(dict.fromkeys(tokenize(text[:MOST_TEXT])))[:MOST_TYPED]
 
 
 def _telling(typed: list[str]) -> list[str]:
-    return ([word for word in typed if word not in _STOP] or typed)[:MOST_WORDS]
+    return ([word for word in typed if word not in STOP_WORDS] or typed)[:MOST_WORDS]
 
 
 def _rarity(term: QueryTerm, index: WordIndex) -> float:

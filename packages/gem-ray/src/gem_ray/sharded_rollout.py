@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,16 +23,13 @@ from gem_rollout import EpisodeLimits, EpisodeRequest, plan_episodes
 from gem_rollout.asking import PolicyMaker
 from gem_rollout.environments import as_tuple
 from gem_rollout.plan import EnvIds
+from gem_rollout.sharding import ShardedPlan
 from gem_rollout.trajectory import EpisodeKey, Trajectory, TrajectoryWriter, read_trajectories
-from gem_rollout.trajectory.builder import TrajectoryBuilder
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["ShardedRollout", "rollout"]
-
-_MAX_LOSSES = 3
-"""Losses of an actor after which an episode that was alone in it is not tried again."""
 
 _CLOSE_TIMEOUT = 10.0  # seconds that the engines have to close their environments
 
@@ -54,10 +51,9 @@ class _Shard:
 class ShardedRollout:
     """The episodes of a plan as one iterator, played by engines on several nodes; see :func:`rollout`.
 
-    Each shard gets episodes as it finishes others, in portions that shrink towards the end, so that fast nodes play
+    Each shard gets episodes as it finishes others (:class:`~gem_rollout.sharding.ShardedPlan`), so that fast nodes play
     more of them. Where an actor or its node is lost, another actor takes its place, and the episodes that it had not
-    delivered are played again. So each key is delivered once. After a loss, these episodes are played in smaller and
-    smaller portions; one that was alone in its actor when that was lost, for the third time, is delivered as failed.
+    delivered are played again. So each key is delivered once; one that kills its actors is delivered as failed.
 
     Args:
         requests: the episodes to play.
@@ -86,9 +82,7 @@ class ShardedRollout:
         if shards is None:
             shards = max(1, sum(node["Alive"] for node in ray.nodes()))
         self._shards = [_Shard() for _ in range(min(integer("shards", shards, minimum=1), max(1, len(requests))))]
-        self._fresh = deque(requests)
-        self._suspects: deque[EpisodeRequest] = deque()  # an actor was lost while it had them
-        self._losses: Counter[EpisodeKey] = Counter()
+        self._plan = ShardedPlan(requests, len(self._shards))
         self._ready: deque[Trajectory] = deque()
         self._start_timeout = start_timeout
         self._idle_since = time.monotonic()
@@ -113,7 +107,7 @@ class ShardedRollout:
         """
         try:
             while self._open and not self._ready:
-                if not (self._fresh or self._suspects or any(shard.playing for shard in self._shards)):
+                if not (self._plan or any(shard.playing for shard in self._shards)):
                     break
                 self._feed()
                 self._receive()
@@ -149,34 +143,17 @@ class ShardedRollout:
     def _feed(self) -> None:
         """Give each shard what it can play next, and ask it for what is finished."""
         for shard in self._shards:
-            if shard.actor is None and (self._fresh or self._suspects):
+            if shard.actor is None and self._plan:
                 # It gets episodes when it has started: there may be no room for it while other shards could play them.
                 shard.actor = self._class.remote(self._settings)
                 shard.incarnation += 1
                 shard.calls[shard.actor.take.remote()] = "start"
-            portion = self._portion(shard) if shard.started else []
+            portion = self._plan.portion(shard.playing, self._concurrency) if shard.started else []
             if portion:
                 shard.playing.update((request.key, request) for request in portion)
                 shard.calls[shard.actor.add.remote(pack_code(portion))] = "add"
             if shard.playing and "take" not in shard.calls.values():
                 shard.calls[shard.actor.take.remote()] = "take"
-
-    def _portion(self, shard: _Shard) -> list[EpisodeRequest]:
-        if any(self._losses[key] for key in shard.playing):
-            return []  # suspects are played without others, which they might take down
-        if self._suspects and not shard.playing:
-            losses = self._losses[self._suspects[0].key]
-            most = max(1, self._concurrency >> 2 * losses)
-            portion = [self._suspects.popleft()]
-            while self._suspects and len(portion) < most and self._losses[self._suspects[0].key] == losses:
-                portion.append(self._suspects.popleft())
-            return portion
-        # Twice as many as it plays at a time, so that it never waits for the driver, unless others would go without.
-        fair = -(-len(self._fresh) // (2 * len(self._shards)))
-        room = 2 * self._concurrency - len(shard.playing)
-        if room < min(self._concurrency, fair) and shard.playing:
-            return []  # calls are for batches
-        return [self._fresh.popleft() for _ in range(min(room, fair, len(self._fresh)))]
 
     def _receive(self) -> None:
         """Wait for a call to return, and take note of what it brings."""
@@ -214,25 +191,14 @@ class ShardedRollout:
 
     def _lost(self, shard: _Shard, error: Exception) -> None:
         """Play the episodes of a lost actor again; the next :meth:`_feed` starts another in its place."""
-        lost = list(shard.playing.values())
+        playing = dict(shard.playing)
         if shard.started:
             self._idle_since = time.monotonic()
         _end(shard)
         self._check_start()
-        for request in lost:
-            self._losses[request.key] += 1
-            if len(lost) == 1 and self._losses[request.key] >= _MAX_LOSSES:
-                self._deliver(self._failed(request, error))
-            else:
-                self._suspects.append(request)
-
-    def _failed(self, request: EpisodeRequest, error: Exception) -> Trajectory:
-        label, seed, repetition = request.key
-        builder = TrajectoryBuilder(request.spec, seed, repetition=repetition, label=label, agent=self._agent)
-        message = f"ProcessCrashError: {self._losses[request.key]} Ray actors were lost while they played this episode"
-        builder.begin("", {"error": message})
-        builder.fail("environment", "crash", f"{message}, the last alone: {type(error).__name__}")
-        return builder.finish(None)
+        how = type(error).__name__
+        for request in self._plan.lost(playing):
+            self._deliver(self._plan.failed_episode(request, agent=self._agent, engines="Ray actors", how=how))
 
     def _check_start(self) -> None:
         if self._start_timeout is None or any(shard.started for shard in self._shards):

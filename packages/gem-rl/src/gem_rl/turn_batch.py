@@ -38,7 +38,7 @@ class TurnBatch:
     groups: Ints
     """``(E,)``: episodes of one initial state have the same number, from 0 without gaps."""
     tasks: Ints
-    """``(E,)``: episodes of one environment have the same number, from 0 without gaps."""
+    """``(E,)``: episodes of one environment, and of one agent in it, have the same number, from 0 without gaps."""
     valid: Bools
     """``(E,)``: False for episodes that say nothing about the policy, such as one that a simulated user spoiled. They
     enter no mean and no standard deviation, and their advantages are 0."""
@@ -98,7 +98,9 @@ class TurnBatch:
     ) -> TurnBatch:
         """Return the batch of recorded episodes.
 
-        The task of an episode is its environment, and its group is all episodes of one environment and seed.
+        The task of an episode is its environment, and its group is all episodes of one environment and seed. Where
+        the environment has several agents, those of each are a task and a group of their own: one role may be easier
+        than another.
 
         Args:
             trajectories: of one agent each; see :meth:`gem_rollout.trajectory.Trajectory.for_agent`.
@@ -116,12 +118,15 @@ class TurnBatch:
                     "trajectory.for_agent(name) for each"
                 )
         keys = [episode.key for episode in episodes]
+        tasks = [(key.env, *episode.agents) for key, episode in zip(keys, episodes, strict=True)]
         return cls.of(
             [turn.reward for episode in episodes for turn in episode.transitions],
             [len(episode.transitions) for episode in episodes],
             terminated=[bool(one.transitions) and one.transitions[-1].terminated for one in episodes],
-            groups=[(key.env, key.seed) for key in keys] if group is None else [group(one) for one in episodes],
-            tasks=[key.env for key in keys],
+            groups=[(*task, key.seed) for task, key in zip(tasks, keys, strict=True)]
+            if group is None
+            else [group(one) for one in episodes],
+            tasks=tasks,
             valid=[(valid or is_gradable)(episode) for episode in episodes],
             versions=_oldest_versions(episodes),
         )

@@ -11,6 +11,8 @@
 ``environments.py``    the environments of an engine: a vector environment behind futures
 ``faults.py``          the failure that an exception means
 ``plan.py``            the episodes to play: lists, groups, mixtures
+``sharding.py``        which episodes each of several engines plays, and what follows where one of them dies
+``garbage.py``         how often Python looks for reference cycles while an engine runs
 ``limits.py``          :class:`EpisodeLimits`
 ``turn_journal.py``    :class:`TurnJournal`, from which another process goes on with unfinished episodes
 ``stream.py``          :func:`rollout`, a plain iterator over the engine

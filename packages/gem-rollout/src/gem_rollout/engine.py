@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
@@ -18,6 +18,7 @@ from gem.wrappers import WrapperLike
 from gem_rollout.asking import PolicyMaker, RolloutContext
 from gem_rollout.environments import EnvironmentPool, as_tuple
 from gem_rollout.episode import EpisodeAttempt
+from gem_rollout.garbage import MOST_ALLOCATIONS, rare_collections
 from gem_rollout.limits import EpisodeLimits
 from gem_rollout.plan import EpisodePlan, EpisodeRequest, FairOrder
 from gem_rollout.policy_calls import PolicyCalls
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["EngineCounts", "LiveEpisode", "RolloutEngine"]
 
 _MOST_LOST = 8  # times that an episode is played anew because its environment shared a process with one that died
+_OBJECTS = 16  # of an episode, while it waits for its policy: so many more in each are no sign of cycles
 _PATIENCE = 1.0  # seconds that coroutines of policies have to end after they were cancelled
 
 
@@ -187,6 +189,8 @@ class RolloutEngine:
         self._exhausted = False
         self._stopped = False
         self._paused = False
+        self._collector = ExitStack()
+        """Holds the settings of the collector of reference cycles while the engine runs."""
         self._state = _EngineState.NEW
 
     @property
@@ -313,6 +317,7 @@ class RolloutEngine:
             journal=self._journal,
         )
         self._loop = loop
+        self._collector.enter_context(rare_collections(min(MOST_ALLOCATIONS, _OBJECTS * self._most)))
         self._state = _EngineState.RUNNING
         self._fill()
         return self
@@ -375,14 +380,15 @@ class RolloutEngine:
             self._state = _EngineState.CLOSED
             return
         self._state = _EngineState.CLOSED
-        self.stop()
-        context = self._context
-        context.environments.stop()
-        if self._running:
-            await asyncio.wait(set(self._running), timeout=_PATIENCE)
-        await context.calls.close(_PATIENCE)
-        await self._loop.run_in_executor(None, context.environments.close)
-        self._tell()
+        with self._collector:
+            self.stop()
+            context = self._context
+            context.environments.stop()
+            if self._running:
+                await asyncio.wait(set(self._running), timeout=_PATIENCE)
+            await context.calls.close(_PATIENCE)
+            await self._loop.run_in_executor(None, context.environments.close)
+            self._tell()
 
     async def _take(self, most: int | None) -> list[Trajectory]:
         if self._state is _EngineState.NEW:

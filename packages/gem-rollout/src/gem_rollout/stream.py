@@ -6,7 +6,7 @@ import asyncio
 import queue
 import threading
 from collections import deque
-from collections.abc import Collection, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -35,10 +35,12 @@ class EpisodeStream:
 
     Args:
         engine: not running yet.
+        at_close: awaited in the engine's event loop when the episodes have ended: closes what their policies share.
     """
 
-    def __init__(self, engine: RolloutEngine) -> None:
+    def __init__(self, engine: RolloutEngine, at_close: Callable[[], Awaitable[object]] | None = None) -> None:
         self.engine = engine
+        self._at_close = at_close
         self._ready: deque[Trajectory] = deque()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="gem-rollout", daemon=True)
@@ -80,7 +82,7 @@ class EpisodeStream:
             self._open = False
             self._ready.clear()
             try:
-                self._run(self.engine.close())
+                self._run(self._end())
                 self._run(self._loop.shutdown_default_executor())
             finally:
                 self._loop.call_soon_threadsafe(self._loop.stop)
@@ -94,6 +96,18 @@ class EpisodeStream:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    async def _end(self) -> None:
+        """Close the engine and what its policies share, and end what they have left running, as asyncio.run does."""
+        try:
+            await self.engine.close()
+        finally:
+            if self._at_close is not None:
+                await self._at_close()
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
 
     def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         running: Future[Any] = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
@@ -122,6 +136,7 @@ def rollout(
     limits: EpisodeLimits | None = None,
     retries: int = 0,
     done: Collection[EpisodeKey] = (),
+    at_close: Callable[[], Awaitable[object]] | None = None,
 ) -> EpisodeStream:
     """Return an iterator of episodes, each as it is finished.
 
@@ -139,6 +154,7 @@ def rollout(
         limits: what an episode may cost.
         retries: as in :class:`RolloutEngine`, like ``done``.
         done: keys of episodes that are left out.
+        at_close: as in :class:`EpisodeStream`; for example the ``close`` of a model client.
 
     Raises:
         ArgumentError: if a number is out of range. Errors of ``gem.spec`` are passed on; the iterator passes on what
@@ -159,4 +175,4 @@ def rollout(
         done=done,
         strict=True,
     )
-    return EpisodeStream(engine)
+    return EpisodeStream(engine, at_close)

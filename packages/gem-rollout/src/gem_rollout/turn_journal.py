@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from io import FileIO
@@ -87,6 +87,34 @@ class TurnJournal:
         number = self._numbers[key] = self._next
         self._next += 1
         return EpisodeJournal(self, key, number, None)
+
+    def adopt(self, path: str | os.PathLike[str], keys: Collection[EpisodeKey] | None = None) -> None:
+        """Take over episodes from the journal of a process that has ended, in place of what is known of them here.
+
+        Args:
+            path: the other journal, which stays as it is; a missing one holds nothing.
+            keys: of the episodes; None for all that can be continued.
+
+        Raises:
+            OSError: if it cannot be read.
+        """
+        path = Path(path)
+        attempts = {
+            number: attempt
+            for number, attempt in _read(path).items()
+            if attempt.turns and (keys is None or attempt.key in keys)
+        }
+        lines: dict[int, list[bytes]] = {number: [] for number in attempts}
+        for number, line in _lines(path) if attempts else ():
+            if number in lines:
+                lines[number].append(line)
+        for number, attempt in attempts.items():
+            self.settle(attempt.key)
+            fresh = self._numbers[attempt.key] = self._next
+            self._next += 1
+            self._earlier[fresh] = attempt
+            prefixes = len(_prefix(number)), _prefix(fresh)
+            self.write(fresh, b"".join(prefixes[1] + line[prefixes[0] :] for line in lines[number]))
 
     def settle(self, key: EpisodeKey) -> None:
         """Write that an episode needs not be continued: it is kept elsewhere, dropped, or begins again."""
@@ -214,6 +242,10 @@ class _Attempt:
             return Trajectory.from_dict({"schema": SCHEMA, **first, "transitions": self.turns, **last})
         except TrajectoryError:
             return None
+
+
+def _prefix(number: int) -> bytes:
+    return b'{"attempt":%d,' % number
 
 
 def _line(number: int, record: dict[str, Any]) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Protocol, cast
@@ -21,6 +22,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from gem_server.errors import AccessDeniedError
+from gem_server.keep_alive import keep_alive
 from gem_server.message_stream import MessageStream
 
 __all__ = ["ClientConnection", "ConnectionHost", "HttpAnswer", "PlainRequest", "SocketHandler", "denied"]
@@ -125,6 +127,8 @@ class ClientConnection(asyncio.Protocol):
         if not self._host.admit(self):
             self._transport.abort()
             return
+        with suppress(OSError):  # it is gone already
+            keep_alive(transport.get_extra_info("socket"))
         self._transport.set_write_buffer_limits(high=_HIGH_WATER)
         self._expect()
 

@@ -24,6 +24,7 @@ NAMESPACES = {
     "lab": ("gem-envs-lab",),
     "swe": ("gem-envs-swe",),
     "terminal": ("gem-terminal",),
+    "visual": ("gem-envs-visual",),
     "web": ("gem-envs-web",),
     "http": ("gem-server",),
     "https": ("gem-server",),

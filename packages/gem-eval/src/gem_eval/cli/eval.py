@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gem.counts import counted
 from gem_cli.completers import complete_ids
 from gem_cli.output import Table, json_option, print_json, print_prose
 from gem_cli.progress import progress
 from gem_cli.terminal_text import printable
 from gem_eval.cli.settings import build_config, evaluation_options
+from gem_rollout.cli.failures import print_failures
 
 if TYPE_CHECKING:
     from gem_eval.runs.evaluation_config import EvaluationConfig
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["eval_command"]
 
-_SHOWN_ERRORS = 3
 _SHOWN_ERROR_LENGTH = 300  # characters
 
 
@@ -66,6 +67,11 @@ def eval_command(
     if resume is not None and out is not None:
         raise click.UsageError("--resume goes on in its own folder; leave out --out")
     config = build_config(_base(config_file, resume), env_ids, options)
+    if resume is not None and config.agent is None and config.base_url is None:
+        raise click.UsageError(
+            f"the run in {resume} was begun from Python with a client of its own, which no command can open again; "
+            "go on with evaluate(…, client=…, out=…, resume=True), or name the model's server with --base-url"
+        )
     if dry_run:
         _show_plan(config, as_json)
         return
@@ -132,16 +138,17 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
             f"than before; {first}",
             err=True,
         )
+    if last.lost_workers:
+        click.echo(
+            f"{counted(len(last.lost_workers), 'worker process', 'worker processes')} ended and had to be replaced; "
+            f"what they were playing was taken over. The last one {last.lost_workers[-1]}.",
+            err=True,
+        )
     if last.failed:
-        several = last.failed > 1
-        share = "every episode" if all_failed else f"{last.failed} episode{'s' * several}"
-        verb = "count" if several and not all_failed else "counts"
-        click.secho(f"Warning: {share} failed and {verb} in no mean. The first of each kind:", fg="yellow", err=True)
-        if all_failed and last.failed < last.total and folder is not None:
-            click.echo(f"  Gave up after {last.failed} of {last.total} episodes (--give-up-after).", err=True)
-        for kind, count in last.failures.most_common(_SHOWN_ERRORS):
-            message = printable(last.messages.get(kind, ""))[:_SHOWN_ERROR_LENGTH]
-            click.echo(f"  {count} x {printable(kind)}: {message}", err=True)
+        share = "every episode" if all_failed else counted(last.failed, "episode")
+        gave_up = all_failed and last.failed < last.total and folder is not None
+        remark = f"Gave up after {last.failed} of {last.total} episodes (--give-up-after)." if gave_up else ""
+        print_failures(share, last.failures, last.messages, remark)
     if folder is None or last.failed or summary.missing:
         click.echo(f"Go on with: gem eval --resume {path}", err=True)
     if folder is None or last.stopped:

@@ -41,6 +41,11 @@ _OPTIONS = [
         help="Whether the program of a harness runs in a box, such as the container of a task  [auto: where it can]",
     ),
     click.option("--max-calls", type=_POSITIVE, help="Most calls of the model that a harness has in an episode."),
+    click.option(
+        "--max-cost",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Highest price of the model calls of a harness in an episode, by --price-input and --price-output.",
+    ),
     click.option("--model", "-m", help="Name of the model; without it, the only one that the server has."),
     click.option(
         "--base-url",
@@ -53,6 +58,9 @@ _OPTIONS = [
     click.option("--group", "-g", type=_POSITIVE, help="Episodes of each seed  [1]"),
     click.option("--seed", type=_NATURAL, help="First seed  [0]"),
     click.option("--concurrency", "-c", type=_POSITIVE, help="Most episodes at a time  [64]"),
+    click.option(
+        "--workers", "-w", type=_POSITIVE, help="Processes that play, which share the episodes and --concurrency  [1]"
+    ),
     click.option(
         "--wrappers",
         help="Names joined by commas, from the inside out  [messages, for a model]",
@@ -96,8 +104,8 @@ _OPTIONS = [
     ),
     click.option(
         "--protocol",
-        type=click.Choice(["chat", "completions", "generate", "messages", "responses"]),
-        help="What to call: messages is Anthropic's interface, responses OpenAI's  [chat]",
+        type=click.Choice(["chat", "completions", "gemini", "generate", "messages", "responses"]),
+        help="What to call: messages is Anthropic's interface, responses OpenAI's, gemini Google's  [chat]",
     ),
     click.option("--mode", help="Where environments run, as in gem.make_vec  [thread]"),
     click.option("--name", help="Title of the run."),
@@ -148,6 +156,9 @@ def build_config(base: EvaluationConfig, env_ids: Iterable[str], given: Mapping[
         values["sampling"]["extra"] = {**base.sampling.get("extra", {}), **_pairs("--sampling", options["extra"])}
     if "price_input" in options or "price_output" in options:
         values["prices"] = _prices(base, options)
+    if "max_cost" in options:
+        limited = _cost_budget(options["max_cost"], values.get("prices", base.prices))
+        values["harness_options"] = {**base.harness_options, **values.get("harness_options", {}), **limited}
     ids = list(env_ids)
     environments = base.environments
     if ids:
@@ -170,6 +181,7 @@ _PLAIN = (
         "group",
         "seed",
         "concurrency",
+        "workers",
         "tools",
         "exact_tokens",
         "retries",
@@ -197,6 +209,17 @@ def _prices(base: EvaluationConfig, options: Mapping[str, Any]) -> Any:
 
     before = base.prices or Prices()
     return Prices(options.get("price_input", before.input), options.get("price_output", before.output))
+
+
+def _cost_budget(cost: float, prices: Any) -> dict[str, Any]:
+    """Return the options of a harness that limit the cost of an episode.
+
+    Raises:
+        click.UsageError: if nothing says what a token costs.
+    """
+    if prices is None or not (prices.input or prices.output):
+        raise click.UsageError("--max-cost needs --price-input or --price-output, the prices of a million tokens")
+    return {"cost": cost, "price_input": prices.input, "price_output": prices.output}
 
 
 def _pairs(option: str, texts: Iterable[str]) -> dict[str, Any]:

@@ -54,8 +54,8 @@ def view_command(
       gem view runs/before runs/after --no-open --port 8000
       gem view runs/sudoku --export page.html --episodes 50 --filter outcome=unsolved
     """
-    from gem_eval.runs.garbage import rare_collections
     from gem_eval.viewer.viewed_run import ViewedRun
+    from gem_rollout.garbage import rare_collections
 
     if target is not None:
         _export(folders, target, episodes, filters)

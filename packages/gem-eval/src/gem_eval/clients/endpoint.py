@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import parse_qsl
+from typing import TYPE_CHECKING, Any, Literal, get_args
+from urllib.parse import parse_qsl, quote
 
 from gem.arguments import boolean, choice, integer, real, string
 from gem.errors import ArgumentError
@@ -15,6 +15,7 @@ from gem_eval.clients.answers import chat_answer, generate_answer, llamacpp_answ
 from gem_eval.clients.base import Completion, Message, Sampling
 from gem_eval.clients.capabilities import Capabilities
 from gem_eval.clients.errors import ContextOverflow, ModelError
+from gem_eval.clients.gemini_dialect import gemini_answer, gemini_request
 from gem_eval.clients.json_text import readable
 from gem_eval.clients.messages_dialect import MESSAGES_VERSION, messages_answer, messages_request
 from gem_eval.clients.pacing import RequestPacer
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = ["WITHOUT", "EndpointClient", "EndpointProtocol", "key_variable"]
 
-EndpointProtocol = Literal["auto", "chat", "completions", "generate", "messages", "responses"]
+EndpointProtocol = Literal["auto", "chat", "completions", "gemini", "generate", "messages", "responses"]
 
-_PROTOCOLS = ("auto", "chat", "completions", "generate", "messages", "responses")
-_KEYS = {"messages": "ANTHROPIC_API_KEY"}
+_PROTOCOLS = get_args(EndpointProtocol)
+_KEYS = {"gemini": "GEMINI_API_KEY", "messages": "ANTHROPIC_API_KEY"}
 """Protocol → the variable that holds its server's key, where it is not OpenAI's."""
 
 _SERVERS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llamacpp", "llama.cpp": "llamacpp"}
@@ -57,11 +58,12 @@ class EndpointClient:
     Args:
         base_url: with or without ``/v1``; user name and password in it become a header.
         model: None asks the server, and takes the only one that it has.
-        api_key: None reads the environment variable ``OPENAI_API_KEY``; with ``messages``, ``ANTHROPIC_API_KEY``.
+        api_key: None reads the environment variable ``OPENAI_API_KEY``; with ``messages``, ``ANTHROPIC_API_KEY``, and
+            with ``gemini``, ``GEMINI_API_KEY``.
         protocol: what :class:`~gem_eval.clients.ModelPolicy` calls: ``chat`` (``auto`` as well), ``completions``
             (``/v1/completions``) or ``generate`` (``/generate`` of SGLang, ``/completion`` of llama.cpp). With
-            ``messages`` (Anthropic's) or ``responses`` (OpenAI's), :meth:`chat` speaks that interface, in which some
-            models do more, such as thinking between calls of tools.
+            ``messages`` (Anthropic's), ``responses`` (OpenAI's) or ``gemini`` (Google's), :meth:`chat` speaks that
+            interface, in which some models do more, such as thinking between calls of tools.
         concurrency: most requests in flight.
         requests_per_minute: None for no limit.
         tokens_per_minute: of prompts and answers together; None for no limit.
@@ -119,10 +121,16 @@ class EndpointClient:
         if self._stream and protocol in _DIALECTS:
             raise ArgumentError(f"stream=True is for chat and completions; leave it out with protocol={protocol!r}")
         key = os.environ.get(key_variable(protocol), "") if api_key is None else api_key
-        authorization = f"Bearer {key.strip()}" if key.strip() else self._address.authorization
+        bearer = f"Bearer {key.strip()}" if key.strip() and protocol != "gemini" else None  # there, for OAuth alone
+        authorization = bearer or self._address.authorization
         if not (key.isascii() and key.strip().isprintable()):
             raise ArgumentError("api_key holds characters that no HTTP header can")
-        secrets = [self._address.password, (authorization or "").partition(" ")[2], *(headers or {}).values()]
+        secrets = [
+            key.strip(),
+            self._address.password,
+            (authorization or "").partition(" ")[2],
+            *(headers or {}).values(),
+        ]
         secrets += [value for _, value in parse_qsl(self._address.query[1:])]
         secrets = [text for text in secrets if len(text) >= _SHORTEST_SECRET]
         transport = HttpTransport(
@@ -130,6 +138,7 @@ class EndpointClient:
                 "Content-Type": "application/json",
                 **({"Authorization": authorization} if authorization else {}),
                 **(_messages_headers(key.strip()) if protocol == "messages" else {}),
+                **({"x-goog-api-key": key.strip()} if protocol == "gemini" and key.strip() else {}),
                 **(headers or {}),
             },
             timeout=real("timeout", timeout, minimum=0.001),
@@ -236,7 +245,7 @@ class EndpointClient:
         if self.protocol == "responses" and self._affinity and sampling is not None and sampling.session is not None:
             body = {SESSION_FIELD: sampling.session, **body}
         completion = await self._sender.send(
-            self._url(path),
+            self._url(path.replace("MODEL", quote(self.model.removeprefix("models/")))),
             body,
             lambda answer, headers: answered(answer, headers, messages),
             headers=self._session_headers(sampling),
@@ -311,8 +320,9 @@ class EndpointClient:
         if url is None:
             from yarl import URL
 
-            below = self._address.api if path in _BELOW_API else self._address.root
-            url = self._urls[path] = URL(f"{below}{path}{self._address.query}")
+            is_api = path in _BELOW_API or path.startswith("/models/")
+            below = self._address.api if is_api else self._address.root
+            url = self._urls[path] = URL(f"{below}{path}{self._address.query}", encoded=path.startswith("/models/"))
         return url
 
     def _session_headers(self, sampling: Sampling | None) -> dict[str, str] | None:
@@ -392,10 +402,11 @@ class EndpointClient:
 
 
 _DIALECTS = {
+    "gemini": ("/models/MODEL:generateContent", gemini_request, gemini_answer),
     "messages": ("/messages", messages_request, messages_answer),
     "responses": ("/responses", responses_request, responses_answer),
 }
-"""Protocol → its path, what makes the body of a request, and what reads an answer."""
+"""Protocol → its path, in which MODEL is replaced, what makes the body of a request, and what reads an answer."""
 
 WITHOUT: dict[str, tuple[str, ...]] = {"messages": ("seed", "logprobs"), "responses": ("seed", "stop")}
 """Protocol → what :class:`Sampling` has and it does not; requests leave it out."""
@@ -418,4 +429,7 @@ def _entries(answer: Any, _: Mapping[str, str]) -> list[dict[str, Any]]:
     if not isinstance(listed, list):
         raise ModelError("bad_response", "the server's list of models is no list")
     entries = [entry for entry in listed if isinstance(entry, dict)]
+    for entry in entries:  # Google's have a name alone
+        if "id" not in entry and isinstance(name := entry.get("name"), str):
+            entry["id"] = name.removeprefix("models/")
     return [entry for entry in entries if isinstance(entry.get("id"), str) and entry["id"]]

@@ -22,6 +22,8 @@ _WINDOW = 60.0
 """Seconds that the rates refer to."""
 _BURST = 5.0
 """Seconds of a rate that may be used at once."""
+_MOST_DEBT = 600.0
+"""Seconds of a rate that may be overdrawn, and so the longest pause: servers may report any number of tokens."""
 
 
 class RequestPacer:
@@ -171,4 +173,4 @@ class _Allowance:
         return 0.0 if self._left >= 1.0 else (1.0 - self._left) / self._rate
 
     def take(self, amount: float) -> None:
-        self._left -= amount
+        self._left = max(self._left - amount, -_MOST_DEBT * self._rate)

@@ -104,9 +104,11 @@ class RequestSender:
                 now = time.monotonic()
                 begun = begun or now
                 delay = self._delay(error, failures)
+                too_late = now + delay - begun > self._retry_seconds
                 if error.failure_kind == "rate_limited" and error.retryable:
-                    self._pacer.refused(delay)
-                if not error.retryable or failures > self._most(error) or now + delay - begun > self._retry_seconds:
+                    # A pause that this request does not wait for holds up no other either, which would wait unseen.
+                    self._pacer.refused(min(delay, self._first_delay) if too_late else delay)
+                if not error.retryable or failures > self._most(error) or too_late:
                     raise self._final(error, failures) from None
                 await self._wait(delay, f"{error.failure_kind}: {self._without_secrets(str(error))}")
             else:

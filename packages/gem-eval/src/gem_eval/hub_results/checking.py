@@ -3,8 +3,9 @@
 Scripted agents are played anew. Of other agents the recorded actions are played again in the environment that is
 installed here, which must have the code that the result names. No name inside a result or inside the lines of its
 episodes is ever imported: the environment comes from its id, wrappers from their registered names. An argument may
-itself name code to load, a command to start or a file to read, whatever the environment makes of it. So a result whose
-arguments are more than numbers is only played if the caller trusts them.
+itself name code to load, a command to start or a file to read, whatever the environment makes of it, and a number may
+be a size that no machine has. So a result whose arguments are more than numbers of a usual size is only played if the
+caller trusts them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ __all__ = ["SCRIPTED", "CheckedResult", "check_result", "raw_difference"]
 
 SCRIPTED = ("reference", "random", "null")
 """The agents that can be played anew from their names."""
+_USUAL = 100
+"""Largest number that is an argument of an environment, where no manifest gives a larger one; longest list of them."""
+_USUAL_OF_WRAPPERS = 1_000_000
+"""The same for wrappers, whose numbers are limits of turns, tokens and characters."""
 _PLAYED_AGAIN = ("outcome", "return", "turns", "failure")
 """What two plays of one agent have in common; digests hold times, and a replay has no tokens."""
 
@@ -121,8 +126,8 @@ def check_result(record: ResultRecord, raw: bytes | None = None, *, trust_argume
     if argument:
         return CheckedResult(
             "cannot be checked",
-            f"its run set {argument}; such an argument may name code, commands or files of this machine, and the "
-            "publisher chose it. If you trust it, check with --trust-arguments",
+            f"its run set {argument}; such an argument may name code, commands or files of this machine, or use up its "
+            "memory, and the publisher chose it. If you trust it, check with --trust-arguments",
         )
     if record.agent in SCRIPTED:
         return _play_anew(record)
@@ -136,23 +141,28 @@ def check_result(record: ResultRecord, raw: bytes | None = None, *, trust_argume
 
 
 def _untrusted_argument(record: ResultRecord, installed: EnvSpec) -> str:
-    """Return the first argument that is more than numbers and that no manifest here gives; empty if there is none."""
+    """Return the first argument that no manifest here gives and that is more than numbers; empty if there is none.
+
+    A number may be as large as the largest that a manifest gives to the argument, or :data:`_USUAL`.
+    """
     same = [spec.kwargs for spec in all_specs() if spec.entry_point == installed.entry_point]
     for name, value in record.kwargs.items():
-        if not _is_numeric(value) and not any(name in kwargs and kwargs[name] == value for kwargs in same):
+        given = [kwargs[name] for kwargs in same if name in kwargs]
+        most = max([_USUAL, *(abs(one) for one in given if isinstance(one, int | float))])
+        if value not in given and not _is_small(value, most):
             return f"{name} = {value!r:.80}"
     for wrapper in record.wrappers:
         for name, value in wrapper.items() if isinstance(wrapper, Mapping) else ():
-            if name != "name" and not _is_numeric(value):
+            if name != "name" and not _is_small(value, _USUAL_OF_WRAPPERS):
                 return f"{name} = {value!r:.80} of the wrapper {wrapper['name']!r}"
     return ""
 
 
-def _is_numeric(value: Any) -> bool:
-    """Return whether a value is made of numbers, truth values and null alone."""
+def _is_small(value: Any, most: float) -> bool:
+    """Return whether a value is made of truth values, null and numbers of at most this size alone."""
     if isinstance(value, list | tuple):
-        return all(map(_is_numeric, value))
-    return value is None or isinstance(value, int | float)
+        return len(value) <= _USUAL and all(_is_small(one, most) for one in value)
+    return value is None or (isinstance(value, int | float) and abs(value) <= most)
 
 
 def _advice(record: ResultRecord) -> str:

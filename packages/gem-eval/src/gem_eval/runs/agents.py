@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -16,29 +15,21 @@ from typing import TYPE_CHECKING, Any
 from gem.arguments import check_names
 from gem.entry_points import load
 from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError
-from gem.plugins import lookup
 from gem.policies import call_fitting, make_policy
 from gem_eval.runs.errors import EvaluationConfigError
 from gem_eval.runs.evaluation_config import EvaluationConfig
 from gem_eval.runs.run_config import RunEnvironment
+from gem_rollout.model_agents import harness_maker, model_scheme, reached_model
 
 if TYPE_CHECKING:
     from gem_eval.clients import ModelClient
 
-__all__ = ["EvaluatedAgent", "check_reference", "completed", "open_agent"]
+__all__ = ["EvaluatedAgent", "check_reference", "completed", "in_this_process", "open_agent"]
 
 _AGENTS = ("reference", "random", "null")
-_HARNESSES = (
-    *("claude-agent-sdk", "claude-code", "codex", "command", "langgraph", "mini-swe-agent", "openai-agents"),
-    *("opencode", "pi", "pydantic-ai", "python", "qwen-code", "smolagents"),
-)
-"""Those of gem-gateway, for the line that installs it."""
 _OWN = ("agent", "model", "base_url", "system", "harness", "exact_tokens")
 """What a player does not take over from the evaluation."""
 _SHARED = ("api_key_env", "tools", "sampling", "client")
-_FIRST_RETRIES = 1  # of the request that finds out whether the server is there
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?!\d)", re.IGNORECASE)
-"""A scheme, but not the host of ``localhost:8000``."""
 
 
 @dataclass
@@ -242,19 +233,13 @@ def _harness(
 
     Raises:
         MissingPluginError: if nothing installed has such a harness.
-        EvaluationConfigError: for options that it does not have.
+        EvaluationConfigError: for settings of a bare model.
+        ArgumentTypeError: for options that it does not have.
     """
     if config.system is not None or config.tools is not None:
         raise EvaluationConfigError("system and tools are for a bare model; a harness has its own")
-    name, _, argument = harness.partition(":")
-    factory = lookup("gem_harnesses", name, "harness", dict.fromkeys(_HARNESSES, "gem-gateway"))
-    try:
-        tokens = {"exact_tokens": True} if config.exact_tokens else {}
-        made = factory(client, sampling, argument or None, **tokens, **config.harness_options)
-    except TypeError as error:
-        if "unexpected keyword argument" not in str(error):
-            raise
-        raise EvaluationConfigError(f"harness_options: {error}".replace(f"{factory!r}", harness)) from error
+    tokens = {"exact_tokens": True} if config.exact_tokens else {}
+    made = harness_maker(harness, client, sampling, {**tokens, **config.harness_options})
     return lambda env, agent: call_fitting(made, env, *([] if agent is None else [agent]))
 
 
@@ -265,27 +250,22 @@ def _key_variable(config: EvaluationConfig) -> str:
     return key_variable(config.client.get("protocol", "chat")) if config.api_key_env == usual else config.api_key_env
 
 
+def in_this_process(base_url: str | None) -> bool:
+    """Return whether an address names a model that this process loads, and no server."""
+    return base_url is not None and model_scheme(base_url) not in ("http", "https")
+
+
 async def _connected(config: EvaluationConfig, base_url: str) -> tuple[ModelClient, str | None]:
     """Return a client of the server, and the model as the server names it.
 
     A server need not list its models where the configuration names one; the second is None then.
     """
-    from gem_eval.clients import EndpointClient, ModelError, open_client
+    from gem_eval.clients import open_client
 
     options = dict(config.client)
-    if _SCHEME.match(base_url) is not None and not base_url.lower().startswith("http"):
+    if in_this_process(base_url):
         client = open_client(base_url, config.model, **options)
         return client, str(client.model) or None
     options = {"api_key": os.environ.get(_key_variable(config)), "concurrency": config.concurrency, **options}
-    model, served = config.model, None
-    # A client of its own finds out whether the server is there. One for a whole run is more patient than a user is now.
-    async with EndpointClient(base_url, model, **{**options, "retries": _FIRST_RETRIES}) as first:
-        try:
-            names = await first.models()
-            await first.prepare()
-            model = first.model
-            served = model if model in names else next(iter(names), None)
-        except ModelError as error:
-            if model is None or error.failure_kind in ("unreachable", "authentication"):
-                raise
+    model, served = await reached_model(base_url, config.model, **options)
     return open_client(base_url, model, **options), served

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gem.errors import GemError
 
-__all__ = ["ConfigChangedError", "EvaluationConfigError", "RunFolderError", "RunInUseError"]
+__all__ = ["ConfigChangedError", "EvaluationConfigError", "RunFolderError", "RunInUseError", "WorkerError"]
 
 
 class RunFolderError(GemError, ValueError):
@@ -25,6 +25,10 @@ class RunInUseError(RunFolderError):
 
 class EvaluationConfigError(GemError, ValueError):
     """A configuration of an evaluation that has an impossible value or contradicts itself."""
+
+
+class WorkerError(GemError, RuntimeError):
+    """No worker process of an evaluation can be started."""
 
 
 class ConfigChangedError(RunFolderError):

@@ -122,7 +122,9 @@ class EvaluationConfig:
     """Further arguments of the model's client, such as ``requests_per_minute``, ``timeout`` or ``protocol``."""
     prices: Prices | None = None
     concurrency: int = 64
-    """Most episodes at a time."""
+    """Most episodes at a time, in all workers together."""
+    workers: int = 1
+    """Processes that play; with 1, the one that writes the run plays as well."""
     mode: str = "thread"
     """Where environments run, as in ``gem.make_vec``."""
     track: tuple[str, ...] = ()
@@ -137,7 +139,7 @@ class EvaluationConfig:
             raise EvaluationConfigError(str(error)) from error
 
     def _check(self) -> None:
-        for name in ("episodes", "group", "concurrency"):
+        for name in ("episodes", "group", "concurrency", "workers"):
             integer(name, getattr(self, name), minimum=1)
         integer("retries", self.retries, minimum=0)
         integer("give_up_after", self.give_up_after, minimum=0)

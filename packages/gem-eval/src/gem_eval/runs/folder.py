@@ -7,6 +7,7 @@
     index.jsonl      one row an episode (EpisodeRow), appended after the episode's line; may be deleted
     scores/          what ``gem rescore`` adds: one file a reward; see score_files.py
     unfinished.jsonl the turns of episodes that have not ended (TurnJournal); gone with the last of them
+    unfinished-RESUME-NUMBER.jsonl  the same of one worker; what is left of it ends in the first
     live.json        while the run goes on: process, progress; replaced in one piece
 
 Durability: an episode is handed to the operating system, in one write, before :meth:`RunFolder.append` returns, so a
@@ -23,9 +24,11 @@ import os
 import shlex
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gem_eval.runs.episode_line import EpisodeLine
 from gem_eval.runs.episode_row import EpisodeRow, settle
 from gem_eval.runs.errors import RunFolderError, RunInUseError
 from gem_eval.runs.index import EpisodeIndex, encode
@@ -103,6 +106,19 @@ class RunFolder:
         if write:
             self._open_for_writing()
         return self
+
+    def worker_journal(self, number: int) -> Path:
+        """Return the path of the journal of a worker process.
+
+        Args:
+            number: of the worker among those of the process that writes the run; each resume has names of its own,
+                since workers of a killed process may still be ending.
+        """
+        return self.unfinished_path.with_name(f"unfinished-{len(self.config.resumed)}-{number}.jsonl")
+
+    def worker_journals(self) -> list[Path]:
+        """Return the journals that workers have left."""
+        return sorted(self.path.glob("unfinished-*.jsonl"))
 
     @property
     def name(self) -> str:
@@ -208,10 +224,19 @@ class RunFolder:
             RunFolderError: if the folder is not open for writing, or the disk is full or gone; the files are then as
                 before.
         """
+        return self.append_line(EpisodeLine.of(trajectory, self._encoder, self.config.prices, self._size))
+
+    def append_line(self, episode: EpisodeLine) -> EpisodeRow:
+        """Write an episode that is encoded, and its row.
+
+        Raises:
+            RunFolderError: as :meth:`append`.
+        """
         if self._episodes is None or self._rows is None:
             raise RunFolderError(f"{str(self.path)!r} is not open for writing")
-        line = self._encoder.line(trajectory)
-        row = EpisodeRow.of_trajectory(trajectory, self._size, len(line), self.config.prices)
+        line, row = episode.line, episode.row
+        if row.offset != self._size:
+            row = replace(row, offset=self._size)
         try:
             _write(self._episodes, line, self._size)
         except OSError as error:
@@ -276,7 +301,7 @@ class RunFolder:
             raise RunFolderError(f"{path}: {error}") from error
 
     def _open_for_writing(self) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)  # as Windows needs it
         episodes = os.open(self.episodes_path, flags, 0o666)
         try:
             if not _lock_soon(episodes):

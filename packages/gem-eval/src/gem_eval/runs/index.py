@@ -11,8 +11,8 @@ from dataclasses import fields
 from pathlib import Path
 
 from gem_eval.runs.episode_row import EpisodeRow, Prices
-from gem_eval.runs.garbage import without_collections
 from gem_eval.runs.lines import end_of_lines, parse_fast, row_of_line, scan
+from gem_rollout.garbage import without_collections
 
 __all__ = ["EpisodeIndex"]
 
@@ -86,7 +86,7 @@ class EpisodeIndex:
             while self._read < stop and (line := file.readline()):
                 self._read += len(line)
                 try:
-                    row = _row_of(line)
+                    row = decode(line)
                     fits = row.length > 0 and row.offset + row.length <= end
                 except (ValueError, TypeError, AttributeError):
                     break
@@ -109,7 +109,7 @@ class EpisodeIndex:
         return whole and row_of_line(line, row.offset, self.prices) == row
 
 
-def _row_of(line: bytes) -> EpisodeRow:
+def decode(line: bytes) -> EpisodeRow:
     """Return the row of a line of the index.
 
     Raises:

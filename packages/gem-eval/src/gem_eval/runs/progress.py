@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gem.counts import counted
 from gem_eval.runs.episode_row import EpisodeRow
 from gem_rollout.trajectory import Outcome
 from gem_rollout.trajectory.outcome import count_outcomes, success_text
@@ -44,6 +45,8 @@ class EvaluationProgress:
     """Episodes that an interruption left unfinished, and that go on after their last turn."""
     begun_again: list[str] = field(default_factory=list)
     """Why some of these had to begin again after all; a sentence each."""
+    lost_workers: list[str] = field(default_factory=list)
+    """How each worker ended that died and was replaced: ``"was killed by SIGKILL"``."""
     waiting: Counter[str] = field(default_factory=Counter)
     """What requests to the model failed with that wait for their next attempt."""
 
@@ -92,6 +95,8 @@ class EvaluationProgress:
             parts.append("paused")
         if self.continued:
             parts.append(f"{self.continued} continued")
+        if lost := len(self.lost_workers):
+            parts.append(f"{counted(lost, 'worker')} replaced")
         parts += _errors(self.failures.most_common(3))
         if self.waiting:
             parts.append(self.waiting_line())

@@ -10,7 +10,7 @@ from typing import Any
 
 from gem.arguments import check_names
 from gem.entry_points import load, name_of, source_digest
-from gem.env_spec import WrapperSpec
+from gem.env_spec import EnvSpec, WrapperSpec
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.registry import spec as find_spec
 from gem.wrappers import wrapper
@@ -20,7 +20,7 @@ from gem_eval.runs.run_config import RunConfig, RunEnvironment, without_credenti
 from gem_rollout import EpisodeLimits, EpisodeRequest
 from gem_rollout.trajectory import EpisodeKey
 
-__all__ = ["episode_limits", "plan", "requests_at_most", "resolve", "settings_of"]
+__all__ = ["episode_limits", "plan", "requests_at_most", "resolve", "settings_of", "wrapped_specs"]
 
 MODEL_WRAPPERS = ("messages",)
 """What a model gets in an environment of several turns, unless the configuration names wrappers."""
@@ -62,6 +62,7 @@ def resolve(
         limits={name: value for name, value in config.limits.items() if value is not None},
         retries=config.retries,
         concurrency=config.concurrency,
+        workers=config.workers,
         mode=config.mode,
         track=config.track,
         give_up_after=config.give_up_after,
@@ -106,12 +107,21 @@ def plan(environments: Sequence[RunEnvironment]) -> Iterator[EpisodeRequest]:
     Raises:
         MissingPluginError: if nothing installed brings one of the wrappers.
     """
-    specs = [replace(item.spec, wrappers=tuple(map(_wrapper_spec, item.wrappers))) for item in environments]
+    specs = wrapped_specs(environments)
     for number in range(max((item.episodes for item in environments), default=0)):
-        for item, spec in zip(environments, specs, strict=True):
+        for item in environments:
             if number < item.episodes:
                 key = EpisodeKey(item.label, item.seed + number // item.group, number % item.group)
-                yield EpisodeRequest(spec, key)
+                yield EpisodeRequest(specs[item.label], key)
+
+
+def wrapped_specs(environments: Iterable[RunEnvironment]) -> dict[str, EnvSpec]:
+    """Return the environments of a run by label, each with its wrappers.
+
+    Raises:
+        MissingPluginError: if nothing installed brings one of the wrappers.
+    """
+    return {item.label: replace(item.spec, wrappers=tuple(map(_wrapper_spec, item.wrappers))) for item in environments}
 
 
 def _wrapper_spec(item: str | Mapping[str, Any]) -> WrapperSpec:
@@ -170,6 +180,7 @@ def settings_of(run: RunConfig) -> EvaluationConfig:
         limits=run.limits,
         retries=run.retries,
         concurrency=run.concurrency,
+        workers=run.workers,
         mode=run.mode,
         track=run.track,
         give_up_after=run.give_up_after,

@@ -92,6 +92,8 @@ class RunConfig:
     limits: Mapping[str, Any] = field(default_factory=dict)
     retries: int = 0
     concurrency: int = 64
+    workers: int = 1
+    """Processes that played, beside the one that wrote where they are several."""
     mode: str = "thread"
     track: tuple[str, ...] = ()
     """Names of run trackers."""

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gem.errors import MissingPluginError
-from gem_eval.trackers.tracker import episode_figures, flat_figures, recorded_episodes
+from gem_eval.trackers.tracker import episode_figures, flat_figures, needs_library, recorded_episodes
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["TensorboardTracker"]
@@ -23,14 +22,16 @@ class TensorboardTracker:
     """
 
     def __init__(self, folder: Path) -> None:
-        try:
-            from tensorboardX import SummaryWriter
-        except ModuleNotFoundError as error:
-            raise MissingPluginError(
-                "the tracker tensorboard needs the library tensorboardX; run: pip install 'gem-eval[tensorboard]'"
-            ) from error
+        self.check()
+        from tensorboardX import SummaryWriter
+
         self._step = recorded_episodes(folder)
         self._writer = SummaryWriter(str(folder / "tensorboard"))
+
+    @staticmethod
+    def check() -> None:
+        """Raise MissingPluginError if the library is missing."""
+        needs_library("tensorboard", "tensorboardX")
 
     def episode(self, trajectory: Trajectory) -> None:
         env = trajectory.key.env or "unknown"

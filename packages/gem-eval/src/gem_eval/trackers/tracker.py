@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
+from gem.errors import MissingPluginError
 from gem_eval.runs.episode_row import EpisodeRow
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["RunTracker", "episode_figures", "flat_figures", "recorded_episodes"]
+__all__ = [
+    "RunTracker",
+    "episode_figures",
+    "flat_figures",
+    "needs_library",
+    "recorded_episodes",
+    "run_settings",
+    "service_run",
+]
 
 _BLOCK = 1 << 20  # bytes
 
@@ -18,7 +29,8 @@ _BLOCK = 1 << 20  # bytes
 class RunTracker(Protocol):
     """Follows a run. Made with the run folder, which holds earlier episodes where a run goes on.
 
-    A tracker may also have ``update(figures, step)``, which ``gem train`` calls after each update of the policy.
+    A tracker may also have ``update(figures, step)``, which ``gem train`` calls after each update of the policy, and a
+    static ``check()``, which raises where the tracker could not begin, and is called before there is a run folder.
     """
 
     def episode(self, trajectory: Trajectory) -> None:
@@ -77,3 +89,61 @@ def recorded_episodes(folder: Path) -> int:
     except OSError:
         return 0
     return count
+
+
+def run_settings(folder: Path) -> dict[str, str]:
+    """Return the settings in ``run.json`` of a run folder that are set, by the path to each; none if there is no file.
+
+    Of the environments only the labels are given, and of what is derived (versions, digests) nothing.
+    """
+    try:
+        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    kept = {name: value for name, value in record.items() if name not in _DERIVED}
+    kept["environments"] = [item.get("label") or item.get("id") for item in record.get("environments", ())]
+    return dict(_flat_texts(kept))
+
+
+_DERIVED = ("schema", "packages", "sources", "resumed", "api_key_env")
+
+
+def _flat_texts(value: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _flat_texts(item, f"{prefix}/{name}" if prefix else str(name))
+    elif isinstance(value, list):
+        if value:
+            yield prefix, ", ".join(item if isinstance(item, str) else json.dumps(item) for item in value)
+    elif value is not None and value != "":
+        yield prefix, str(value)
+
+
+def needs_library(tracker: str, *modules: str) -> None:
+    """Raise MissingPluginError, with the line that installs it, if a library of one of our trackers is missing."""
+    for module in modules:
+        try:
+            found = find_spec(module) is not None
+        except ModuleNotFoundError:  # of a package that the module would lie in
+            found = False
+        if not found:
+            raise MissingPluginError(
+                f"the tracker {tracker} needs the library {module}; run: pip install 'gem-eval[{tracker}]'"
+            )
+
+
+def service_run(folder: Path, service: str, begin: Callable[[str | None], str]) -> str:
+    """Return the id that a run has at a service, which a resumed run keeps: ``tracking/SERVICE`` of the run folder.
+
+    Args:
+        folder: the run folder.
+        service: a name for the file.
+        begin: goes on with the run of an id, or with None begins one; returns the id of the run.
+    """
+    path = folder / "tracking" / service
+    known = path.read_text(encoding="utf-8").strip() if path.exists() else None
+    run = begin(known or None)
+    if run != known:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(run + "\n", encoding="utf-8")
+    return run

@@ -10,8 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gem.errors import PluginWarning
+from gem.errors import GemError, PluginWarning
 from gem.plugins import lookup
+from gem_eval.runs.errors import EvaluationConfigError
 from gem_eval.trackers.tracker import RunTracker
 from gem_rollout.trajectory import Trajectory
 
@@ -41,17 +42,31 @@ class RunTracking:
 
     Raises:
         MissingPluginError: if nothing installed has one of the names, or its library is missing.
+        EvaluationConfigError: if a tracker cannot begin.
     """
 
     def __init__(self, names: Iterable[str], folder: Path) -> None:
         makers = {name: lookup("gem_run_trackers", name, "run tracker") for name in dict.fromkeys(names)}
-        self._threads = [_TrackerThread(name, maker(folder)) for name, maker in makers.items()]
+        self._threads: list[_TrackerThread] = []
+        for name, maker in makers.items():
+            try:
+                self._threads.append(_TrackerThread(name, maker(folder)))
+            except GemError:
+                self.close()
+                raise
+            except Exception as error:  # of the service's own library
+                self.close()
+                raise EvaluationConfigError(
+                    f"run tracker {name} cannot begin: {type(error).__name__}: {error}"[:500]
+                ) from error
 
     @staticmethod
     def check(names: Iterable[str]) -> None:
-        """Raise MissingPluginError if nothing installed has one of the names."""
+        """Raise MissingPluginError if nothing installed has one of the names, or its library is missing."""
         for name in names:
-            lookup("gem_run_trackers", name, "run tracker")
+            maker = lookup("gem_run_trackers", name, "run tracker")
+            if hasattr(maker, "check"):
+                maker.check()
 
     def episode(self, trajectory: Trajectory) -> None:
         """Pass a recorded episode on. Returns at once."""

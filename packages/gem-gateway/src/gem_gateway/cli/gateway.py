@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gem_cli.output import Table, json_option
+from gem_cli.terminal_text import printable
 from gem_eval.cli.interruption import run_interruptibly
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ _POSITIVE = click.IntRange(min=1)
 @click.option("--api-key-env", metavar="NAME", help="Variable that holds the server's key  [OPENAI_API_KEY]")
 @click.option(
     "--protocol",
-    type=click.Choice(["chat", "messages", "responses"]),
-    help="What the server speaks: chat completions, Anthropic's Messages, OpenAI's Responses  [chat]",
+    type=click.Choice(["chat", "gemini", "messages", "responses"]),
+    help="What the server speaks: chat completions, Google's Gemini, Anthropic's Messages, OpenAI's Responses  [chat]",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0 for any free port.")
@@ -50,6 +51,11 @@ _POSITIVE = click.IntRange(min=1)
 @click.option("--prompt-tokens", type=_POSITIVE, help="Most tokens of a session's prompts together.")
 @click.option("--completion-tokens", type=_POSITIVE, help="Most sampled tokens of a session.")
 @click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="How long a session lasts.")
+@click.option(
+    "--cost", type=click.FloatRange(min=0, min_open=True), help="Highest price of a session's tokens, by the prices."
+)
+@click.option("--price-input", type=click.FloatRange(min=0), default=0.0, help="Price of a million prompt tokens.")
+@click.option("--price-output", type=click.FloatRange(min=0), default=0.0, help="Price of a million sampled tokens.")
 @click.option(
     "--server-tools",
     type=click.Choice(["drop", "refuse"]),
@@ -74,9 +80,9 @@ def gateway_command(
 ) -> None:
     """Take the model calls of agent programs, and have a model answer them.
 
-    A program is pointed at the printed address, in OpenAI's chat completions, completions or Responses, or in
-    Anthropic's Messages, and given the printed key. With KEY.NAME in place of KEY, its calls are a session of that
-    name, with a budget and a record of its own.
+    A program is pointed at the printed address, in OpenAI's chat completions, completions or Responses, in
+    Anthropic's Messages or in Google's Gemini, and given the printed key. With KEY.NAME in place of KEY, its calls
+    are a session of that name, with a budget and a record of its own.
 
     The key, of at least 16 characters, is taken from the variable GEM_GATEWAY_KEY, or made.
 
@@ -147,12 +153,16 @@ async def _serve(
     from gem_gateway.gateway import Gateway
     from gem_gateway.keyed_sessions import KeyedSessions
     from gem_gateway.sessions import checked_key
+    from gem_rollout.model_agents import model_scheme, reached_model
 
     key = checked_key(os.environ.get(_KEY_VARIABLE) or f"gem-{secrets.token_urlsafe(24)}")
+    if model_scheme(base_url) in ("http", "https"):  # a wrong address or model is found now, not by a program
+        model, served = await reached_model(base_url, model, **options)
+        if served not in (None, model):
+            note = f"Warning: the server lists no model {model!r}, but {served!r}; calls ask for the first all the same"
+            click.secho(printable(note), fg="yellow", err=True)
     client = open_client(base_url, model, **options)
     try:
-        if hasattr(client, "prepare"):
-            await client.prepare()  # so that a wrong address is found now, not by a program
         host, port, socket = address
         async with Gateway(host, port, socket_path=socket) as gateway:
             KeyedSessions(gateway, key, partial(sessions.open, gateway, client))
@@ -165,7 +175,11 @@ async def _serve(
 
 def _announce(gateway: Gateway, key: str, model: str, as_json: bool) -> None:
     if as_json:
-        urls = {"openai_base_url": f"{gateway.origin}/v1", "anthropic_base_url": gateway.origin}
+        urls = {
+            "openai_base_url": f"{gateway.origin}/v1",
+            "anthropic_base_url": gateway.origin,
+            "gemini_base_url": gateway.origin,
+        }
         socket = None if gateway.socket_path is None else str(gateway.socket_path)
         click.echo(json.dumps({**urls, "socket": socket, "api_key": key, "model": model}))
         return
@@ -173,6 +187,7 @@ def _announce(gateway: Gateway, key: str, model: str, as_json: bool) -> None:
         click.echo(f"Listening on {gateway.socket_path}; below, what base URLs look like to a program behind it.")
     click.echo(f"OPENAI_BASE_URL={gateway.origin}/v1")
     click.echo(f"ANTHROPIC_BASE_URL={gateway.origin}")
+    click.echo(f"GOOGLE_GEMINI_BASE_URL={gateway.origin}")
     click.echo(f"key: {key}   (KEY.NAME for a session of its own)")
     click.echo(f"model: {model}; Ctrl-C ends it")
 

@@ -48,7 +48,7 @@ class ChatDialect:
         if (whole(body.get("n"), "n", minimum=1) or 1) != 1:
             raise unusable("n must be 1: one answer for each call", "n")
         for name in _SERVER_FIELDS:
-            if body.get(name):
+            if body.get(name) not in (None, []):  # an empty object switches the web search on
                 leave_out(name, name, settings, notes)
         tools = _tools(body.get("tools"), settings, notes)
         extra = passed_on(body)

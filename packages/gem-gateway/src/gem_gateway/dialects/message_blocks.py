@@ -12,7 +12,7 @@ from gem_gateway.dialects.fields import objects, optional_text, picture, text, u
 from gem_gateway.dialects.server_tools import leave_out
 from gem_gateway.dialects.thinking import kept_thinking
 
-__all__ = ["read_messages", "system_text"]
+__all__ = ["read_messages", "simplest_content", "system_text"]
 
 
 def system_text(system: Any) -> str:
@@ -89,7 +89,7 @@ def _user(
             own += _parts(block, place, settings, notes)
             continue
         if own:
-            yield {"role": role, "content": _simplest(own)}
+            yield {"role": role, "content": simplest_content(own)}
             own = []
         result = block.get("content")
         parts: list[dict[str, Any]] = []
@@ -99,9 +99,9 @@ def _user(
             for inner, part in enumerate(objects(result, f"{place}.content")):
                 parts += _parts(part, f"{place}.content[{inner}]", settings, notes)
         identifier = text(block.get("tool_use_id"), f"{place}.tool_use_id")
-        yield {"role": "tool", "tool_call_id": identifier, "content": _simplest(parts)}
+        yield {"role": "tool", "tool_call_id": identifier, "content": simplest_content(parts)}
     if own or not blocks:
-        yield {"role": role, "content": _simplest(own)}
+        yield {"role": role, "content": simplest_content(own)}
 
 
 def _parts(block: dict[str, Any], place: str, settings: CallSettings, notes: list[str]) -> list[dict[str, Any]]:
@@ -143,7 +143,7 @@ def _inner(content: Any, place: str, settings: CallSettings, notes: list[str]) -
     return parts
 
 
-def _simplest(parts: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+def simplest_content(parts: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
     """Return parts as one text, which every chat template takes, where they are the only text or none at all."""
     if not parts:
         return ""

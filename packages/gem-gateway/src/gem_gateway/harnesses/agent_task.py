@@ -23,6 +23,8 @@ class AgentTask:
     """Of the gateway in the dialect of OpenAI, ending in ``/v1``."""
     anthropic_base_url: str
     """Of the gateway in the dialect of Anthropic."""
+    gemini_base_url: str
+    """Of the gateway in the dialect of Google's Gemini."""
     api_key: str
     """Opens the gateway for this episode alone."""
     mcp_url: str
@@ -42,6 +44,9 @@ class AgentTask:
             "ANTHROPIC_BASE_URL": self.anthropic_base_url,
             "ANTHROPIC_API_KEY": self.api_key,
             "ANTHROPIC_MODEL": self.model,
+            "GOOGLE_GEMINI_BASE_URL": self.gemini_base_url,
+            "GEMINI_API_KEY": self.api_key,
+            "GEMINI_MODEL": self.model,
             "GEM_MODEL": self.model,
             "GEM_TASK_FILE": str(self.task_file),
             "GEM_ANSWER_FILE": str(self.answer_file),
@@ -63,6 +68,7 @@ class AgentTask:
             model=variables["GEM_MODEL"],
             base_url=variables["OPENAI_BASE_URL"],
             anthropic_base_url=variables["ANTHROPIC_BASE_URL"],
+            gemini_base_url=variables["GOOGLE_GEMINI_BASE_URL"],
             api_key=variables["OPENAI_API_KEY"],
             mcp_url=variables["GEM_MCP_URL"],
             mcp_key=variables["GEM_MCP_KEY"],

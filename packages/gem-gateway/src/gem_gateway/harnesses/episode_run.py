@@ -92,6 +92,7 @@ class EpisodeRun:
                 model=task.model,
                 base_url=task.base_url,
                 anthropic_url=task.anthropic_base_url,
+                gemini_url=task.gemini_base_url,
                 api_key=task.api_key,
                 mcp_url=task.mcp_url,
                 mcp_key=task.mcp_key,

@@ -13,7 +13,7 @@ from gem.errors import ArgumentError
 
 __all__ = ["Harness", "HarnessFile", "Placeholders", "check_placeholders", "filled", "filled_json", "filled_toml"]
 
-Dialect = Literal["chat", "completions", "responses", "messages"]
+Dialect = Literal["chat", "completions", "responses", "messages", "gemini"]
 
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 
@@ -28,6 +28,7 @@ class Placeholders:
     model: str
     base_url: str
     anthropic_url: str
+    gemini_url: str
     api_key: str
     mcp_url: str
     mcp_key: str

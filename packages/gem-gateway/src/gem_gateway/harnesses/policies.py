@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from gem.arguments import choice, real
 from gem.core import Env
-from gem.errors import NotSupportedError
+from gem.errors import ArgumentError, NotSupportedError
 from gem_eval.clients import ModelClient, Sampling
 from gem_gateway.budgets import CallBudget
+from gem_gateway.generate_client import GenerateClient, GenerateFunction
 from gem_gateway.harnesses.boxes import HarnessBox
 from gem_gateway.harnesses.harness import Harness
 from gem_gateway.harnesses.host import HarnessHost
@@ -75,7 +76,7 @@ class HarnessPolicyMaker:
 
 def harness_policy(
     name: str,
-    client: ModelClient,
+    client: ModelClient | GenerateFunction,
     sampling: Sampling | None = None,
     *,
     seconds: float = _SECONDS,
@@ -95,7 +96,8 @@ def harness_policy(
     Args:
         name: one of :func:`harnesses`, also with a version (``"codex:0.171.0"``), ``"command:./agent {task_file}"``,
             or ``"python:module:function"``.
-        client: answers the program's calls of its model.
+        client: answers the program's calls of its model; a function of token ids, as of a trainer, becomes a
+            :class:`~gem_gateway.generate_client.GenerateClient` with the tokenizer, asked for exact tokens.
         sampling: how the model samples; what it leaves open is as the program asks.
         seconds: after which an episode of the program ends at the limit ``seconds``.
         calls: most calls of the model in one episode.
@@ -119,6 +121,10 @@ def harness_policy(
         ArgumentError, ArgumentTypeError: for an unknown name, or an impossible limit.
         HarnessError: if the program is not installed.
     """
+    if not hasattr(client, "chat"):
+        if tokenizer is None:
+            raise ArgumentError("a function of token ids needs tokenizer=…, with the chat template of its model")
+        client, exact_tokens = GenerateClient(client, tokenizer), True
     budget = CallBudget(
         calls=calls,
         prompt_tokens=prompt_tokens,
@@ -129,7 +135,7 @@ def harness_policy(
     )
     return HarnessPolicyMaker(
         harness_of(name),
-        client,
+        cast(ModelClient, client),
         sampling,
         budget=budget,
         seconds=seconds,

@@ -183,13 +183,13 @@ class HarnessPolicy(Policy[Any, Any]):
                 single=single,
                 inside=place.is_inside,
             )
-            dialect = "chat" if self._harness.dialect == "messages" else self._harness.dialect
             task = AgentTask(
                 task=text,
                 task_file=Path(place.paths.task_file),
                 model=session.model,
-                base_url=session.base_url(dialect),
+                base_url=session.base_url("chat"),
                 anthropic_base_url=session.base_url("messages"),
+                gemini_base_url=session.base_url("gemini"),
                 api_key=session.api_key,
                 mcp_url=served.url,
                 mcp_key=served.key,

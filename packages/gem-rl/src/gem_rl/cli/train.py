@@ -35,9 +35,14 @@ _LAST_UPDATES = 6
 @click.option("--list", "lists", is_flag=True, help="Show the recipes.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A recipe of your own.")
 @click.option("--set", "changes", metavar="NAME=VALUE", multiple=True, help="Change a setting, as in TOML.")
+@click.option("--algorithm", metavar="NAME", help="The estimator of advantages, in place of the recipe's.")
+@click.option("--advantage", metavar="MODULE:FUNCTION", help="A function of your own in its place.")
+@click.option("--kl", type=click.FloatRange(0), metavar="WEIGHT", help="Keep to the policy before the first update.")
+@click.option("--opponents", type=click.IntRange(0), help="Past versions that play the other agents (self-play).")
 @click.option(
     "--model", metavar="FOLDER", help="A pretrained model, as transformers loads it, in place of a small one."
 )
+@click.option("--harness", metavar="NAME", help="Agent program that plays with the model, as in gem eval.")
 @click.option("--lora", type=click.IntRange(0), metavar="RANK", help="Train adapters of this rank alone; 0 for none.")
 @click.option("--bf16", is_flag=True, help="Keep the model's weights in bfloat16; with adapters.")
 @click.option("--sft-steps", type=click.IntRange(0), help="Steps on reference answers before everything else.")
@@ -54,7 +59,12 @@ def train_command(
     lists: bool,
     config: Path | None,
     changes: tuple[str, ...],
+    algorithm: str | None,
+    advantage: str | None,
+    kl: float | None,
+    opponents: int | None,
     model: str | None,
+    harness: str | None,
     lora: int | None,
     bf16: bool,
     sft_steps: int | None,
@@ -75,10 +85,12 @@ def train_command(
     Examples:
       gem train --list
       gem train guess-the-number --seed 1 --out runs/guess --track tensorboard
-      gem train guess-the-number --set algorithm="'ppo'" --set updates=50
+      gem train guess-the-number --algorithm rebn --set updates=50
+      gem train guess-the-number --advantage mine:credit
       gem train --config mine.toml
       gem train needle --model models/SmolLM2-135M-Instruct --threads 2
       gem train --config mine.toml --model models/Qwen3-0.6B --lora 32 --bf16 --device cuda
+      gem train --config mine.toml --model models/SmolLM2-135M-Instruct --harness python:my_agent:play
       gem train --copy my_trainer.py
     """
     if target is not None:
@@ -87,7 +99,17 @@ def train_command(
     if lists:
         _list(as_json)
         return
-    options = {"model": model, "lora": lora, "sft_steps": sft_steps, "sft_tasks": sft_tasks}
+    options = {
+        "algorithm": algorithm,
+        "advantage": advantage,
+        "kl_weight": kl,
+        "opponents": opponents,
+        "model": model,
+        "harness": harness,
+        "lora": lora,
+        "sft_steps": sft_steps,
+        "sft_tasks": sft_tasks,
+    }
     named = {name: value for name, value in options.items() if value is not None}
     name, chosen = _chosen(recipe, config, changes, {**named, **({"precision": "bfloat16"} if bf16 else {})})
     folder = out or Path("runs") / f"{name}-{seed}"

@@ -1,14 +1,15 @@
 """A model in this process as a policy of the rollout engine: :class:`BatchSampler`.
 
-All episodes of an engine are answered in one batch, in the order of their keys. So the tokens that are sampled are a
-function of weights, generator and seeds, however the event loop orders its tasks.
+All episodes of an engine are answered in one batch, in the order of their keys; where several versions of the weights
+play, one version after the other. So the tokens that are sampled are a function of weights, generator and seeds,
+however the event loop orders its tasks.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -18,10 +19,28 @@ from gem.errors import EpisodeLimitError
 from gem.policies import Act, Policy
 from gem_rl.training.episode_rows import padded
 from gem_rl.training.language_model import ActionTokenizer, LanguageModel
+from gem_rl.training.weights import Weights, using_weights
 
 __all__ = ["BatchSampler", "SampledAgent", "sample_tokens"]
 
 _PAUSE = 0.0005  # seconds between two looks while environments are being made
+
+
+class SampledRow(Protocol):
+    """What a :class:`BatchSampler` continues: an agent of an episode, or a single prompt."""
+
+    key: tuple[str, int, int]
+    """Decides its place in a batch."""
+    ids: list[int]
+    """The tokens that are continued."""
+    cached: int
+    """How many of them the cache has."""
+
+    def take(self, tokens: list[int], logprobs: list[float], value: float) -> None:
+        """Receive the sampled tokens."""
+
+    def fail(self, error: Exception) -> None:
+        """Receive an error in place of tokens."""
 
 
 class BatchSampler:
@@ -35,6 +54,10 @@ class BatchSampler:
         max_new_tokens: the longest action in tokens.
         temperature: of the samples; 0 takes the most probable token.
         history: whether the model sees the whole episode, or the latest observation alone.
+        beside: another sampler of the same engine, of other weights of this model. Both answer once all episodes wait
+            for one of them, so in each episode one agent acts at a time.
+        weights: of the model, in place of its own.
+        version: of these weights, for the record; the engine's unless given.
     """
 
     def __init__(
@@ -47,47 +70,46 @@ class BatchSampler:
         max_new_tokens: int,
         temperature: float = 1.0,
         history: bool = True,
+        beside: BatchSampler | None = None,
+        weights: Weights | None = None,
+        version: int | None = None,
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.history = history
+        self.weights = weights
+        self.version = version
         self.tokens = 0
         """Tokens read and sampled so far."""
         self._generator = generator
-        self._playing = playing
+        self._round: _Round = _Round(playing) if beside is None else beside._round
+        self._round.samplers.append(self)
         self._max_new_tokens = max_new_tokens
         self._temperature = temperature
         self._cache: Any = None
-        self._cached: list[SampledAgent] = []
+        self._cached: list[SampledRow] = []
         """The agents of the rows of the cache."""
-        self._waiting: list[SampledAgent] = []
-        self._due = False
 
     def agent(self, env: Env[Any, Any]) -> SampledAgent:
         """Return the policy for an environment."""
         return SampledAgent(self, env.spec.id if env.spec else "")
 
-    def ask(self, agent: SampledAgent) -> None:
+    def ask(self, agent: SampledRow) -> None:
         """Answer an agent together with all others that are playing."""
-        self._waiting.append(agent)
-        if not self._due:
-            self._due = True
-            asyncio.get_running_loop().call_soon(self._answer)
+        self._round.ask(self, agent)
 
-    def _answer(self) -> None:
-        if len(self._waiting) < self._playing():
-            asyncio.get_running_loop().call_later(_PAUSE, self._answer)
-            return
-        self._due = False
-        agents, self._waiting = sorted(self._waiting, key=lambda agent: agent.key), []
+    def answer(self, agents: list[SampledRow]) -> None:
+        """Answer agents in the order of their keys."""
+        agents.sort(key=lambda agent: agent.key)
         try:
-            self._sample(agents)
+            with using_weights(self.model, self.weights):
+                self._sample(agents)
         except Exception as error:  # each episode then fails with it
             for agent in agents:
                 agent.fail(error)
 
     @torch.inference_mode()
-    def _sample(self, agents: list[SampledAgent]) -> None:
+    def _sample(self, agents: list[SampledRow]) -> None:
         device = self.model.device
         lengths = torch.tensor([len(agent.ids) for agent in agents], device=device)
         longest = min(int(lengths.max()) + self._max_new_tokens, self.model.context)
@@ -111,7 +133,7 @@ class BatchSampler:
             count = tokens.index(self.tokenizer.end) + 1 if self.tokenizer.end in tokens else len(tokens)
             agent.take(tokens[:count], surprises[:count], value)
 
-    def _read(self, agents: list[SampledAgent]) -> tuple[Tensor, Any]:
+    def _read(self, agents: list[SampledRow]) -> tuple[Tensor, Any]:
         """Return the states of the agents' last tokens, ``(agents, width)``, and the cache of all tokens.
 
         Where nothing is cached, equal prompts, such as those of a group, are computed once.
@@ -128,7 +150,7 @@ class BatchSampler:
         self._cache.select(copies, torch.ones(len(agents), dtype=torch.bool))
         return hidden[copies.to(hidden.device)], self._cache
 
-    def _extend(self, agents: list[SampledAgent]) -> Tensor:
+    def _extend(self, agents: list[SampledRow]) -> Tensor:
         """Read the tokens that the cache lacks of the agents of its rows; return the states of the last ones."""
         device = self.model.device
         lengths = torch.tensor([len(agent.ids) for agent in agents], device=device)
@@ -142,7 +164,7 @@ class BatchSampler:
         last = lengths - cached - 1
         return self.model.extend(ids, places, self._cache)[torch.arange(len(agents), device=device), last]
 
-    def _select(self, agents: list[SampledAgent]) -> bool:
+    def _select(self, agents: list[SampledRow]) -> bool:
         """Make the cache one with a row for each agent; return whether any of them has something cached.
 
         Of an agent whose row is gone, nothing is cached.
@@ -157,6 +179,37 @@ class BatchSampler:
             agent.cached = agent.cached if has_row else 0
         self._cached = list(agents)
         return any(kept)
+
+
+class _Round:
+    """The agents that wait for an answer of one of the samplers of an engine.
+
+    Args:
+        playing: returns the number of episodes that are being played.
+    """
+
+    def __init__(self, playing: Callable[[], int]) -> None:
+        self.samplers: list[BatchSampler] = []
+        """In the order in which they answer, which decides the samples."""
+        self._playing = playing
+        self._waiting: list[tuple[BatchSampler, SampledRow]] = []
+        self._due = False
+
+    def ask(self, sampler: BatchSampler, agent: SampledRow) -> None:
+        self._waiting.append((sampler, agent))
+        if not self._due:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._answer)
+
+    def _answer(self) -> None:
+        if len(self._waiting) < self._playing():
+            asyncio.get_running_loop().call_later(_PAUSE, self._answer)
+            return
+        self._due = False
+        waiting, self._waiting = self._waiting, []
+        for sampler in self.samplers:
+            if agents := [agent for asked, agent in waiting if asked is sampler]:
+                sampler.answer(agents)
 
 
 def sample_tokens(logits: Tensor, temperature: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -228,6 +281,7 @@ class SampledAgent(Policy[Any, str]):
             logprobs=logprobs,
             finish_reason="stop" if ended else "length",
             metadata={"value": value},
+            version=self._sampler.version,
         )
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(act)

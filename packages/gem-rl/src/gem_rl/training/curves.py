@@ -16,6 +16,7 @@ _PANELS = {
     "entropy": "Entropy of the policy, nats a token",
     "mean_return": "Mean return",
     "within_group_spread": "Spread of returns within groups",
+    "divergence": "Divergence from the start, nats a token",
 }
 _SHARES = ("success", "malformed")
 """Figures between 0 and 1, whose axes show all of that."""

@@ -16,7 +16,7 @@ from gem_rl.training.language_model import ActionTokenizer
 from gem_rl.turn_batch import Floats
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["TextRow", "TrainingRow", "by_length", "padded", "rows_of_texts", "training_rows"]
+__all__ = ["TextRow", "TrainingRow", "by_length", "padded", "rows_of_texts", "sampled_counts", "training_rows"]
 
 _Row = TypeVar("_Row", bound=Sized)
 
@@ -34,6 +34,8 @@ class TrainingRow:
     """1 at the first token of a response, before which the value head estimates the state; 0 elsewhere."""
     returns: Floats
     """The target of the value head there."""
+    reference: Floats | None = None
+    """The natural-log probability of a sampled token by the policy that the loss keeps to; None without one."""
 
     @property
     def prompt(self) -> tuple[int, ...]:
@@ -75,6 +77,20 @@ class TextRow:
         return len(self.ids)
 
 
+def rows_of_turns(trajectory: Trajectory) -> list[TokenRow]:
+    """Return the rows of an episode; none of one without a turn, in which a program may have asked its model."""
+    return token_rows(trajectory) if trajectory.transitions else []
+
+
+def sampled_counts(trajectories: Sequence[Trajectory]) -> NDArray[np.int64]:
+    """Return how many tokens were sampled for each turn of the episodes, ``(N,)``."""
+    counts = [np.zeros(0, dtype=np.int64)]
+    for trajectory in trajectories:
+        turns = [row.turns[row.sampled] for row in rows_of_turns(trajectory)]
+        counts.append(np.bincount(np.concatenate([np.zeros(0, np.int64), *turns]), minlength=len(trajectory)))
+    return np.concatenate(counts)
+
+
 def training_rows(
     trajectories: Sequence[Trajectory], advantages: Floats, weights: Floats, returns: Floats
 ) -> list[TrainingRow]:
@@ -89,7 +105,7 @@ def training_rows(
     rows: list[TrainingRow] = []
     turn = token = 0
     for trajectory in trajectories:
-        for tokens in token_rows(trajectory):
+        for tokens in rows_of_turns(trajectory):
             mask = tokens.sampled
             places = turn + tokens.turns[mask]
             count = places.size

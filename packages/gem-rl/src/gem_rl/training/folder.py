@@ -129,6 +129,7 @@ class TrainingFolder:
         if not path.exists():
             return None
         found: dict[str, Any] = torch.load(path, weights_only=False, map_location="cpu")
+        found["recipe"] = Recipe.from_dict(found["recipe"]).to_dict()  # an earlier version knew fewer settings
         for name, value in settings.items():
             if found[name] != value:
                 raise ArgumentError(

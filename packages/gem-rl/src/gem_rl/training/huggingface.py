@@ -180,6 +180,11 @@ class HuggingFaceTokenizer:
             self._tokenizer.chat_template = _PLAIN_TEMPLATE
         self.end = self._end_of_answer()
 
+    @property
+    def codec(self) -> Any:
+        """The tokenizer itself, for what renders conversations with tools."""
+        return self._tokenizer
+
     def conversation(self) -> HuggingFaceConversation:
         """Return the token book of a new episode."""
         return HuggingFaceConversation(self._tokenizer)

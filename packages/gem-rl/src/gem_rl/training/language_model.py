@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 __all__ = ["ActionTokenizer", "Conversation", "LanguageModel", "RowCache"]
 
@@ -31,6 +31,9 @@ class LanguageModel(Protocol):
 
     @property
     def device(self) -> torch.device: ...
+
+    def named_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Return the parameters by name; those that require a gradient learn."""
 
     def new_cache(self, rows: int) -> Any: ...
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -14,7 +15,7 @@ from gem_rl.training.language_model import LanguageModel
 from gem_rl.training.prompt_sharing import by_prompt
 from gem_rl.turn_batch import Floats
 
-__all__ = ["PolicyLoss", "PolicyObjective", "text_loss"]
+__all__ = ["PolicyLoss", "PolicyObjective", "text_loss", "with_reference"]
 
 _IGNORED = -1
 
@@ -37,6 +38,45 @@ def text_loss(model: LanguageModel, rows: Sequence[TextRow], *, actions: bool = 
     return functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=_IGNORED, reduction="sum")
 
 
+@torch.inference_mode()
+def with_reference(model: LanguageModel, rows: Sequence[TrainingRow]) -> list[TrainingRow]:
+    """Return the rows, in their order, with the model's log-probabilities as those of the reference."""
+    found: dict[int, TrainingRow] = {}
+    for chunk in _chunks(model, rows):
+        sampled = _sampled(model, chunk)
+        logprobs = sampled.logprobs.gather(1, sampled.targets[sampled.mask][:, None]).squeeze(1)
+        values = torch.zeros(sampled.mask.shape, dtype=torch.float64)
+        values[sampled.mask.cpu()] = logprobs.double().cpu()
+        for place, row in enumerate(chunk):
+            of_row = values[place, : len(row) - 1].numpy()
+            found[id(row)] = replace(row, reference=np.concatenate(([0.0], of_row)))
+    return [found[id(row)] for row in rows]
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """What a model says of a chunk of rows, each value at the place of the token before."""
+
+    hidden: Tensor
+    targets: Tensor
+    mask: Tensor
+    """Which targets were sampled."""
+    logprobs: Tensor
+    """``(sampled, vocabulary)``"""
+
+
+def _sampled(model: LanguageModel, rows: Sequence[TrainingRow]) -> _Sampled:
+    ids = padded([row.tokens.token_ids for row in rows], 0, torch.long, model.device)
+    hidden = model.hidden(ids[:, :-1], [len(row.prompt) for row in rows])
+    mask = padded([row.tokens.sampled for row in rows], 0, torch.bool, model.device)[:, 1:]
+    return _Sampled(hidden, ids[:, 1:], mask, model.logits(hidden[mask]).log_softmax(-1))
+
+
+def _chunks(model: LanguageModel, rows: Sequence[TrainingRow]) -> Iterator[list[TrainingRow]]:
+    """Yield rows that are computed together."""
+    return by_prompt(rows) if model.shares_prompts else by_length(rows)
+
+
 @dataclass(frozen=True)
 class PolicyLoss:
     """A loss with its parts, each a scalar tensor: the sums over the rows of a part of a minibatch."""
@@ -48,25 +88,31 @@ class PolicyLoss:
     """The entropy of the policy in nats at the sampled tokens."""
     clipped: Tensor
     """The share of the weights of tokens whose ratio was clipped."""
+    divergence: Tensor
+    """The estimate of the divergence from the reference in nats a token, by the weights of the tokens."""
 
 
 @dataclass(frozen=True)
 class PolicyObjective:
     """The clipped surrogate loss of PPO over sampled tokens, Σ weight · −min(ρA, clip(ρ, 1 ± ε)A), with its additions.
 
-    Source: Schulman et al., arXiv 1707.06347, equation 7.
+    Source: Schulman et al., arXiv 1707.06347, equation 7; of the divergence: Shao et al., arXiv 2402.03300, equation 4,
+    π_ref/π − log(π_ref/π) − 1.
 
     Args:
         clip: ε.
         value_weight: of the mean squared error of the value head at the beginning of each response.
         entropy_bonus: of the mean entropy, which it raises.
         world_model: of the mean cross-entropy of the tokens that the environment added between turns.
+        kl_weight: of the divergence from the reference at each token, which counts by the token's weight; the rows then
+            have a reference, see :func:`with_reference`.
     """
 
     clip: float
     value_weight: float = 0.0
     entropy_bonus: float = 0.0
     world_model: float = 0.0
+    kl_weight: float = 0.0
 
     def parts(self, model: LanguageModel, rows: Sequence[TrainingRow]) -> Iterator[PolicyLoss]:
         """Yield the losses of a minibatch, rows of similar lengths together; the loss of the minibatch is their sum.
@@ -75,13 +121,13 @@ class PolicyObjective:
         advantage, such as those of a group of equal returns, are computed only where something else is learnt from
         them; figures are means over the rows that are computed.
         """
-        if not (self.value_weight or self.entropy_bonus or self.world_model):
+        if not (self.value_weight or self.entropy_bonus or self.world_model or self.kl_weight):
             rows = [row for row in rows if row.advantages.any()]
         sampled = max(1, sum(int(row.tokens.sampled.sum()) for row in rows))
         responses = max(1.0, sum(float(row.first.sum()) for row in rows))
         observed = max(1, sum(int(row.tokens.observed.sum()) for row in rows))
         weight = max(1e-12, sum(float(row.weights.sum()) for row in rows))
-        for chunk in by_prompt(rows) if model.shares_prompts else by_length(rows):
+        for chunk in _chunks(model, rows):
             yield self._loss(model, chunk, sampled, responses, observed, weight)
 
     def _loss(
@@ -94,16 +140,13 @@ class PolicyObjective:
         weight: float,
     ) -> PolicyLoss:
         device = model.device
-        ids = padded([row.tokens.token_ids for row in rows], 0, torch.long, device)
-        hidden = model.hidden(ids[:, :-1], [len(row.prompt) for row in rows])
         # Everything belongs to the token that a state predicts.
-        targets = ids[:, 1:]
-        mask = padded([row.tokens.sampled for row in rows], 0, torch.bool, device)[:, 1:]
+        found = _sampled(model, rows)
+        hidden, targets, mask, logprobs = found.hidden, found.targets, found.mask, found.logprobs
 
         def of_samples(arrays: Sequence[Floats]) -> Tensor:
             return padded(arrays, 0.0, torch.float32, device)[:, 1:][mask]
 
-        logprobs = model.logits(hidden[mask]).log_softmax(-1)
         new = logprobs.gather(1, targets[mask][:, None]).squeeze(1)
         ratio = (new - of_samples([row.tokens.logprobs for row in rows])).exp()
         advantages, weights = of_samples([row.advantages for row in rows]), of_samples([row.weights for row in rows])
@@ -123,8 +166,14 @@ class PolicyObjective:
                 logits, _spoken(targets[seen], logits), ignore_index=_IGNORED, reduction="sum"
             )
             total = total + self.world_model * error / observed
+        divergence = torch.zeros((), device=device)
+        if self.kl_weight:
+            behind = of_samples([row.reference for row in rows if row.reference is not None]) - new
+            divergence = (weights * (behind.exp() - behind - 1)).sum()
+            total = total + self.kl_weight * divergence
         clipped = (weights * (ratio != bounded)).sum() / weight
-        return PolicyLoss(total, policy.detach(), value.detach(), entropy.detach(), clipped.detach())
+        parts = (policy, value, entropy, clipped, divergence / weight)
+        return PolicyLoss(total, *(part.detach() for part in parts))
 
 
 def _spoken(targets: Tensor, logits: Tensor) -> Tensor:

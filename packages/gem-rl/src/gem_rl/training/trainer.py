@@ -4,15 +4,16 @@ A small model of its own begins with random play, a pretrained one, if wanted, w
 
 Copy this file to change what it does; everything that it imports stays as it is. A run is a function of its recipe, its
 seed and the number of torch's threads: a trainer that is killed at any moment resumes to the same weights, bit for bit.
+Where an agent program plays, its calls come as they come, and a resumed run goes on with other samples.
 """
 
 from __future__ import annotations
 
-import asyncio
 import math
 import random
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,21 +24,20 @@ import torch
 import gem
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError
-from gem.policies import RandomPolicy
-from gem_rl.advantages.batch_wide import rebn, reinforce
-from gem_rl.advantages.group_wide import grpo, rloo
-from gem_rl.advantages.with_values import gae
-from gem_rl.curricula import ScalingInteraction
+from gem.policies import make_policy
 from gem_rl.diagnostics import BatchDiagnostics, CollapseMonitor, diagnose
 from gem_rl.token_weights import loss_weights
-from gem_rl.training.agents import BatchSampler
-from gem_rl.training.episode_rows import TextRow, by_length, rows_of_texts, training_rows
+from gem_rl.training.episode_rows import TextRow, by_length, rows_of_texts, sampled_counts, training_rows
 from gem_rl.training.folder import TrainingFolder
-from gem_rl.training.losses import PolicyObjective, text_loss
+from gem_rl.training.losses import PolicyObjective, text_loss, with_reference
 from gem_rl.training.models import new_model, new_tokenizer, saved_tokenizer
+from gem_rl.training.playing import EpisodePlayer
 from gem_rl.training.recipe import Recipe
+from gem_rl.training.self_play import PastVersion
+from gem_rl.training.update_advantages import OwnAdvantage, UpdateAdvantages, kept_episodes
+from gem_rl.training.weights import Weights, copied_weights, learning_parameters, load_weights, using_weights
 from gem_rl.turn_batch import Floats, TurnBatch
-from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine, mixture
+from gem_rollout import EpisodeLimits, EpisodeRequest, mixture
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["Trainer"]
@@ -82,6 +82,13 @@ class Trainer:
         """CPU seconds of the warm start and of supervised learning."""
         specs = {name: gem.spec(name).with_kwargs(dict(recipe.kwargs)) for name in recipe.environments}
         self.specs: dict[str, EnvSpec] = specs
+        self.player = EpisodePlayer(recipe, specs)
+        """Plays the episodes, and has the past versions that play against the current one."""
+        own = OwnAdvantage(recipe.advantage) if recipe.advantage else None
+        self._own_digest = None if own is None else own.digest
+        self._advantages = UpdateAdvantages(recipe, own, self._final_values)
+        self.reference: Weights | None = None
+        """The weights before the first update, where the recipe keeps to them."""
         torch.manual_seed(seed)
         self.sampling = torch.Generator().manual_seed(seed)
         self.shuffling = random.Random(seed)
@@ -93,6 +100,8 @@ class Trainer:
             self._build(new_tokenizer(recipe, [] if recipe.model else self._texts(warm)))
             self._warm_up(warm)
             self._imitate()
+            self.reference = copied_weights(self.model) if recipe.kl_weight else None
+            self.player.pool.offer(0, lambda: copied_weights(self.model))
             self.warm_seconds = time.process_time() - began
             self.folder.begin(recipe, seed, specs)
             self.save()
@@ -122,17 +131,20 @@ class Trainer:
     def step(self, monitor: CollapseMonitor) -> tuple[dict[str, Any], str | None]:
         """Play episodes, learn from them, and return the figures of the update and what has collapsed."""
         began = time.process_time()
-        first = self.seed * _SEEDS + self.update * self.recipe.episodes
-        episodes = self.play(self._requests(self.recipe.episodes, first), limits=self._limits())
+        number = self.recipe.episodes
+        requests = self._requests(number, self.seed * _SEEDS, done=self.update * number)
+        episodes = self.play(requests, limits=self._limits())
         played = time.process_time()
-        diagnostics = diagnose(episodes)
-        losses = self._learn(episodes)
+        lived = self.player.of_learner(episodes, all_seats=not self.recipe.opponents)
+        diagnostics = diagnose(lived)
+        losses = self._learn(lived)
         self.update += 1
+        self.player.pool.offer(self.update, lambda: copied_weights(self.model))
         figures = {
             "update": self.update,
             **diagnostics.to_dict(),
             **losses,
-            "turns": sum(map(len, episodes)),
+            "turns": sum(map(len, lived)),
             "rollout_cpu_seconds": played - began,
             "update_cpu_seconds": time.process_time() - played,
         }
@@ -144,15 +156,24 @@ class Trainer:
     def evaluate(self, episodes: int | None = None, *, temperature: float = 0.0) -> list[Trajectory]:
         """Return episodes of seeds that training never plays, the same for all runs; greedy by default.
 
-        What is trained does not change.
+        What is trained does not change. Other agents of an environment play at random.
 
         Args:
             episodes: their number; the recipe's by default.
             temperature: of the samples.
         """
-        samples = torch.Generator().manual_seed(self.seed)
         requests = self._requests(episodes or self.recipe.evaluated, _EVALUATION_SEED, group=1)
-        return self.play(requests, temperature=temperature, samples=samples)
+        return self.player.of_learner(
+            self.player.play(
+                requests,
+                self.model,
+                self.tokenizer,
+                torch.Generator().manual_seed(self.seed),
+                version=self.update,
+                temperature=temperature,
+                against="random",
+            )
+        )
 
     def assess(self) -> list[Trajectory]:
         """Return the episodes of a greedy evaluation, and note which tasks were achieved in ``evaluations.jsonl``."""
@@ -160,95 +181,51 @@ class Trainer:
         self.folder.record_evaluation(self.update, [one.success for one in episodes])
         return episodes
 
-    def play(
-        self,
-        requests: Sequence[EpisodeRequest],
-        *,
-        temperature: float | None = None,
-        limits: EpisodeLimits | None = None,
-        samples: torch.Generator | None = None,
-    ) -> list[Trajectory]:
-        """Return the episodes of these requests, played by the model, in the order of the requests.
-
-        Args:
-            requests: the episodes.
-            temperature: the recipe's by default.
-            limits: of each episode.
-            samples: draws the tokens; by default that of training.
-        """
-        recipe = self.recipe
-
-        async def playing() -> list[Trajectory]:
-            sampler = BatchSampler(
-                self.model,
-                self.tokenizer,
-                self.sampling if samples is None else samples,
-                lambda: engine.counts.running,
-                max_new_tokens=recipe.max_new_tokens,
-                temperature=recipe.temperature if temperature is None else temperature,
-                history=recipe.history,
-            )
-            engine = RolloutEngine(
-                requests, sampler.agent, concurrency=len(requests), mode="sync", limits=limits, version=self.update
-            )
-            async with engine:
-                return [episode async for episode in engine]
-
-        found = {episode.key: episode for episode in asyncio.run(playing())}
-        return [found[request.key] for request in requests]
+    def play(self, requests: Sequence[EpisodeRequest], *, limits: EpisodeLimits | None = None) -> list[Trajectory]:
+        """Return the episodes of these requests, played by the model as in training, in the order of the requests."""
+        return self.player.play(requests, self.model, self.tokenizer, self.sampling, version=self.update, limits=limits)
 
     def _learn(self, episodes: list[Trajectory]) -> dict[str, float]:
         """Change the weights by the episodes of an update; return the mean parts of the loss."""
         recipe = self.recipe
+        episodes = kept_episodes(recipe, episodes)
         batch = TurnBatch.from_trajectories(episodes)
-        advantages, returns = self._advantages(batch, episodes)
+        counts = sampled_counts(episodes)
+        advantages, returns = self._advantages(batch, episodes, counts)
         if not advantages.any():
             return {"constant_batch": 1.0}
-        counts = [len(turn.token_ids or ()) for one in episodes for turn in one.transitions]
         weights = loss_weights(batch, counts) * recipe.minibatches
         rows = training_rows(episodes, advantages, weights, returns)
         objective = PolicyObjective(
             recipe.clip,
-            recipe.value_weight if recipe.algorithm == "ppo" else 0.0,
+            recipe.value_weight if recipe.learns_values else 0.0,
             recipe.entropy_bonus,
             recipe.world_model,
+            recipe.kl_weight,
         )
+        if self.reference is not None:
+            with using_weights(self.model, self.reference):
+                rows = with_reference(self.model, rows)
         self._set_learning_rate()
         parts: list[tuple[float, ...]] = []
         for _ in range(recipe.epochs):
             self.shuffling.shuffle(rows)
             size = math.ceil(len(rows) / recipe.minibatches)
             for start in range(0, len(rows), size):
-                sums = np.zeros(4)
+                sums = np.zeros(5)
                 for loss in objective.parts(self.model, rows[start : start + size]):
                     loss.total.backward()
-                    sums += [float(one) for one in (loss.policy, loss.value, loss.entropy, loss.clipped)]
+                    parts_of_loss = (loss.policy, loss.value, loss.entropy, loss.clipped, loss.divergence)
+                    sums += [float(one) for one in parts_of_loss]
                 parts.append((*sums.tolist(), self._descend()))
-        names = ("policy_loss", "value_loss", "policy_entropy", "clipped", "gradient_norm")
-        return dict(zip(names, np.mean(parts, axis=0).tolist(), strict=True))
-
-    def _advantages(self, batch: TurnBatch, episodes: list[Trajectory]) -> tuple[Floats, Floats]:
-        """Return advantages and targets of the value head, ``(N,)`` each."""
-        recipe = self.recipe
-        nothing = np.zeros(batch.turns)
-        if recipe.algorithm == "reinforce":
-            return reinforce(batch, recipe.gamma), nothing
-        if recipe.algorithm == "rebn":
-            return rebn(batch, recipe.gamma), nothing
-        if recipe.algorithm == "grpo":
-            return grpo(batch), nothing
-        if recipe.algorithm == "rloo":
-            return rloo(batch), nothing
-        values = [turn.metadata["value"] for one in episodes for turn in one.transitions]
-        targets = gae(batch, values, self._final_values(episodes), recipe.gamma, recipe.lam)
-        spread = targets.advantages[batch.valid_turns]
-        if not spread.size or np.ptp(spread) == 0:
-            return nothing, targets.returns
-        normal = np.where(batch.valid_turns, (targets.advantages - spread.mean()) / (spread.std() + 1e-8), 0.0)
-        return normal, targets.returns
+        names = ("policy_loss", "value_loss", "policy_entropy", "clipped", "divergence", "gradient_norm")
+        figures: dict[str, float] = dict(zip(names, np.mean(parts, axis=0).tolist(), strict=True))
+        if self.reference is None:
+            del figures["divergence"]  # not 0, but from nothing
+        return figures
 
     @torch.inference_mode()
-    def _final_values(self, episodes: list[Trajectory]) -> Floats:
+    def _final_values(self, episodes: Sequence[Trajectory]) -> Floats:
         """Return the values of the states after episodes that a limit cut off; 0 for the others."""
         values = np.zeros(len(episodes))
         for place, episode in enumerate(episodes):
@@ -263,17 +240,24 @@ class Trainer:
                 values[place] = float(self.model.values(self.model.hidden(ids)[0, -1]))
         return values
 
-    def _requests(self, episodes: int, seed: int, *, group: int | None = None) -> list[EpisodeRequest]:
-        """Return the first episodes of the mixture of environments whose seeds begin here, in the recipe's groups."""
+    def _requests(self, episodes: int, seed: int, *, group: int | None = None, done: int = 0) -> list[EpisodeRequest]:
+        """Return the next episodes of the mixture of environments whose seeds begin here, in the recipe's groups.
+
+        The mixture is that of the whole run, so that each environment has its share over all updates, also one that is
+        too rare for each of them.
+
+        Args:
+            episodes: their number.
+            seed: the first seed of each environment.
+            group: rollouts of each seed; the recipe's by default.
+            done: episodes of the mixture that were played before.
+        """
         plan = mixture(self.recipe.environments, group=group or self.recipe.group, seed=seed, specs=self.specs)
-        return list(islice(plan, episodes))
+        return list(islice(plan, done, done + episodes))
 
     def _limits(self) -> EpisodeLimits | None:
-        recipe = self.recipe
-        if not recipe.budgets:
-            return None
-        every = max(1, recipe.updates // len(recipe.budgets))
-        return EpisodeLimits(max_turns=ScalingInteraction(recipe.budgets, every).turns(self.update))
+        budget = self.recipe.turn_budget()
+        return None if budget is None else EpisodeLimits(max_turns=budget.turns(self.update))
 
     def _set_learning_rate(self) -> None:
         recipe = self.recipe
@@ -284,7 +268,7 @@ class Trainer:
 
     def _descend(self) -> float:
         """Take a step along the gradients, clear them, and return their norm."""
-        norm = torch.nn.utils.clip_grad_norm_(self._learning().values(), self.recipe.gradient_norm)
+        norm = torch.nn.utils.clip_grad_norm_(learning_parameters(self.model).values(), self.recipe.gradient_norm)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return float(norm)
@@ -299,26 +283,13 @@ class Trainer:
 
     def _new_optimizer(self) -> torch.optim.Optimizer:
         """Return the optimizer, without moments."""
-        parameters = list(self._learning().values())
+        parameters = list(learning_parameters(self.model).values())
         return torch.optim.AdamW(parameters, lr=self.recipe.learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
-
-    def _learning(self) -> dict[str, torch.nn.Parameter]:
-        """Return the parameters that learn, by name: all, or the adapters and the value head."""
-        return {name: one for name, one in self.model.named_parameters() if one.requires_grad}
 
     def _random_play(self) -> list[Trajectory]:
         """Return episodes of the random policy."""
         requests = self._requests(self.recipe.warm_episodes, _WARM_SEED + self.seed * _SEEDS)
-        return self._played_by(RandomPolicy, requests)
-
-    def _played_by(self, make_policy: Callable[[Any], Any], requests: list[EpisodeRequest]) -> list[Trajectory]:
-        """Return episodes of another policy than the model."""
-
-        async def playing() -> list[Trajectory]:
-            async with RolloutEngine(requests, make_policy, concurrency=64, mode="sync") as engine:
-                return [episode async for episode in engine]
-
-        return sorted(asyncio.run(playing()), key=lambda episode: episode.key)
+        return self.player.played_by(partial(make_policy, "random"), requests)
 
     def _texts(self, episodes: list[Trajectory]) -> list[str]:
         """Return the text of episodes and the answers to malformed actions, which random play never meets."""
@@ -328,7 +299,9 @@ class Trainer:
             for seed in range(8):
                 with gem.make(spec) as env:
                     env.reset(seed=seed)
-                    texts.append(str(env.step("")[0]))
+                    acting = getattr(env.unwrapped, "active_agents", None)
+                    seen = env.step("" if acting is None else dict.fromkeys(acting, ""))[0]
+                    texts += map(str, [seen] if acting is None else seen.values())
         return texts
 
     def _warm_up(self, episodes: list[Trajectory]) -> None:
@@ -346,10 +319,12 @@ class Trainer:
         recipe = self.recipe
         if not recipe.sft_steps:
             return
+        if several := [name for name, agents in self.player.agents.items() if agents]:
+            raise ArgumentError(f"the reference policy of {several[0]} plays all agents at once; set sft_steps to 0")
         if missing := [name for name, spec in self.specs.items() if spec.reference_policy is None]:
             raise ArgumentError(f"{missing[0]} declares no reference policy to learn from; set sft_steps to 0")
         requests = self._requests(recipe.sft_tasks, _REFERENCE_SEED + self.seed * _SEEDS, group=1)
-        episodes = self._played_by(lambda env: gem.make_policy("reference", env), requests)
+        episodes = self.player.played_by(partial(make_policy, "reference"), requests)
         played = [one for one in episodes if one.error is None]
         rows = [row.up_to(self.model.context) for row in rows_of_texts(played, self.tokenizer, recipe.history)]
         rows = [row.up_to(row.last_act + 1) for row in rows if row.last_act >= 0]
@@ -383,7 +358,9 @@ class Trainer:
                 "update": self.update,
                 "warm_seconds": self.warm_seconds,
                 "tokenizer": self.tokenizer.to_json(),
-                "model": {name: one.detach() for name, one in self._learning().items()},
+                "model": {name: one.detach() for name, one in learning_parameters(self.model).items()},
+                "reference": self.reference,
+                "opponents": [(one.update, one.weights) for one in self.player.pool.versions],
                 "optimizer": self.optimizer.state_dict(),
                 "sampling": self.sampling.get_state(),
                 "shuffling": self.shuffling.getstate(),
@@ -397,13 +374,14 @@ class Trainer:
             "seed": self.seed,
             "threads": torch.get_num_threads(),
             "device": self.device,
+            **({} if self._own_digest is None else {"advantage_source": self._own_digest}),
         }
 
     def _restore(self, found: dict[str, Any]) -> None:
         self.update, self.warm_seconds = found["update"], found["warm_seconds"]
-        for name, parameter in self._learning().items():
-            with torch.no_grad():
-                parameter.copy_(found["model"][name])
+        load_weights(self.model, found["model"])
+        self.reference = found.get("reference")
+        self.player.pool.versions = [PastVersion(*one) for one in found.get("opponents", ())]
         self.optimizer.load_state_dict(found["optimizer"])
         self.sampling.set_state(found["sampling"])
         self.shuffling.setstate(found["shuffling"])

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gem.errors import PluginWarning
+from gem.errors import ArgumentError, GemError, PluginWarning
 from gem.plugins import lookup
 
 if TYPE_CHECKING:
@@ -30,13 +30,23 @@ class UpdateTrackers:
 
     Raises:
         MissingPluginError: if nothing installed has one of the names, or its library is missing.
+        ArgumentError: if a tracker cannot begin.
     """
 
     def __init__(self, names: Iterable[str], folder: Path) -> None:
         makers = {name: lookup("gem_run_trackers", name, "run tracker", _PROVIDERS) for name in dict.fromkeys(names)}
         folder.mkdir(parents=True, exist_ok=True)
-        self._trackers = {name: maker(folder) for name, maker in makers.items()}
         self._last: Mapping[str, Any] = {}
+        self._trackers: dict[str, Any] = {}
+        for name, maker in makers.items():
+            try:
+                self._trackers[name] = maker(folder)
+            except GemError:
+                raise
+            except Exception as error:  # of the service's own library
+                raise ArgumentError(
+                    f"run tracker {name} cannot begin: {type(error).__name__}: {error}"[:500]
+                ) from error
 
     def update(self, figures: Mapping[str, Any]) -> None:
         """Pass the figures of an update on; ``figures["update"]`` is its number."""
@@ -71,4 +81,4 @@ class UpdateTrackers:
         self.close()
 
 
-_PROVIDERS = {"tensorboard": "gem-eval"}
+_PROVIDERS = dict.fromkeys(("jsonl", "mlflow", "opentelemetry", "tensorboard", "wandb"), "gem-eval")

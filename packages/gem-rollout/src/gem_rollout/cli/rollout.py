@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gem.counts import counted
 from gem_cli.completers import complete_agents, complete_ids, complete_modes, complete_wrappers
 from gem_cli.output import Table, json_option, print_json, print_prose
 from gem_cli.progress import progress
@@ -28,10 +30,28 @@ __all__ = ["rollout_command"]
 @click.argument("env_ids", metavar="ID...", nargs=-1, required=True, shell_complete=complete_ids)
 @click.option(
     "--agent",
-    default="random",
-    show_default=True,
-    help="random, reference, null, or a policy of yours: module:Class.",
+    help="random, reference, null, or a policy of yours: module:Class  [random]",
     shell_complete=complete_agents,
+)
+@click.option(
+    "--harness",
+    metavar="NAME",
+    help="Agent program that plays with a model: codex, qwen-code …, command:PROGRAM, python:MODULE:FUNCTION.",
+)
+@click.option("--base-url", "-u", help="With --harness: address of the model's server, or transformers:FOLDER.")
+@click.option("--model", "-m", help="With --harness: name of the model; without it, the only one that the server has.")
+@click.option("--api-key-env", metavar="NAME", help="Variable that holds the server's key  [OPENAI_API_KEY]")
+@click.option(
+    "--harness-box",
+    "box",
+    type=click.Choice(["auto", "always", "never"]),
+    help="Whether the program runs in a box, such as the container of a task  [auto: where it can]",
+)
+@click.option("--max-calls", "calls", type=click.IntRange(min=1), help="Most calls of the model in an episode.")
+@click.option(
+    "--exact-tokens",
+    is_flag=True,
+    help="With --harness: prompts hold exactly the token ids that were sampled before; the server must give them.",
 )
 @click.option(
     "--episodes", type=click.IntRange(min=1), default=16, show_default=True, help="Episodes of each environment."
@@ -66,7 +86,14 @@ __all__ = ["rollout_command"]
 @json_option
 def rollout_command(
     env_ids: tuple[str, ...],
-    agent: str,
+    agent: str | None,
+    harness: str | None,
+    base_url: str | None,
+    model: str | None,
+    api_key_env: str | None,
+    box: str | None,
+    calls: int | None,
+    exact_tokens: bool,
     episodes: int,
     group: int,
     concurrency: int,
@@ -82,38 +109,46 @@ def rollout_command(
     """Run an agent in many episodes at once.
 
     Prints its results, and records the episodes with --out. Ctrl-C drops the episodes that are not finished; all others
-    are recorded and counted.
+    are recorded and counted. With --harness, an agent program plays, with a model behind --base-url.
 
     \b
     Examples:
       gem rollout game:Sudoku-v0-easy --agent reference --episodes 32
       gem rollout game:Wordle-v0-easy game:Hangman-v0-easy --concurrency 64 --out runs/words.jsonl
       gem rollout game:Wordle-v0-easy --agent my_agent:MyPolicy --episodes 64 --group 8 --max-turns 20
+      gem rollout game:Sudoku-v0-easy --harness qwen-code --base-url http://localhost:8000/v1 --out runs/qwen.jsonl
     """
-    from gem.policies import make_policy
     from gem.registry import spec as find_spec
     from gem_rollout import EpisodeLimits, rollout, summarize
+    from gem_rollout.cli.failures import print_failures
+    from gem_rollout.cli.player import open_player
     from gem_rollout.trajectory import TrajectoryWriter
 
     begin, cpu_begin = time.perf_counter(), time.process_time()
     steps = finished = 0
+    failures: Counter[str] = Counter()
+    messages: dict[str, str] = {}
     # By id, so that an environment that is named twice is played once.
     specs = {spec.id: spec for spec in map(find_spec, env_ids)}
+    options = {"box": box, "calls": calls, "exact_tokens": exact_tokens or None}
+    given = {name: value for name, value in options.items() if value is not None}
+    player = open_player(agent, harness, (base_url, model, api_key_env), given)
     writer = nullcontext(None) if out is None else TrajectoryWriter(out)
     with writer as sink, progress() as bar:
         task = bar.add_task("episodes", total=episodes * len(specs), note="")
         played = rollout(
             specs,
-            lambda env, name=None: make_policy(agent, env, name),
+            player.make_policy,
             num_envs=concurrency,
             episodes=episodes,
             group=group,
             seed=seed,
-            agent=agent,
+            agent=player.name,
             wrappers=wrappers,
             mode=mode,
             limits=EpisodeLimits(max_turns=max_turns, step_timeout=step_timeout),
             retries=retries,
+            at_close=player.close,
         )
 
         def recorded() -> Iterator[Trajectory]:
@@ -124,6 +159,10 @@ def rollout_command(
                     sink.write(trajectory)
                 steps += len(trajectory)
                 finished += 1
+                if trajectory.failure is not None:
+                    kind = f"{trajectory.failure.source}/{trajectory.failure.kind}"
+                    failures[kind] += 1
+                    messages.setdefault(kind, trajectory.failure.message)
                 bar.update(task, advance=1, note=f"return {trajectory.episode_return:.2f}")
                 yield trajectory
 
@@ -133,7 +172,7 @@ def rollout_command(
     order = {env_id: position for position, env_id in enumerate(specs)}
     summaries = sorted((asdict(item) for item in results), key=lambda item: order[item["env_id"]])
     if as_json:
-        report = {"agent": agent, "seed": seed, "steps": steps, "seconds": seconds, "cpu_seconds": cpu_seconds}
+        report = {"agent": player.name, "seed": seed, "steps": steps, "seconds": seconds, "cpu_seconds": cpu_seconds}
         report["interrupted"] = bool(interrupted)
         print_json({**report, "out": out, "environments": [_without_nan(item) for item in summaries]})
     else:
@@ -142,6 +181,9 @@ def rollout_command(
         print_prose(rate, style="dim")
         if out is not None:
             print_prose(f"recorded in {out}; read it with: gem show {out}", style="dim")
+        if failures:
+            count = failures.total()
+            print_failures("every episode" if count == finished else counted(count, "episode"), failures, messages)
         if interrupted:
             print_prose(f"interrupted after {finished} of {episodes * len(specs)} episodes", style="yellow")
     if interrupted:

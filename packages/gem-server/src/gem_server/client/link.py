@@ -20,14 +20,13 @@ from websockets.uri import parse_uri
 from gem_server.client.address import EnvAddress
 from gem_server.client.tls import client_tls
 from gem_server.errors import AccessDeniedError, ServiceRefusedError, ServiceUnavailableError
+from gem_server.keep_alive import keep_alive
 from gem_server.message_stream import MessageStream
 
 __all__ = ["SocketLink", "open_socket"]
 
 _READ = 1 << 16  # the memory for a larger read would come from the system anew each time
 _LONGEST_HEAD = 1 << 16  # of the answer to the handshake; beyond it the library refuses
-_KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-"""Seconds and counts after which the kernel finds a dead peer. Pings of the protocol would need an answering thread."""
 
 
 def open_socket(address: EnvAddress, timeout: float) -> socket.socket:
@@ -38,10 +37,7 @@ def open_socket(address: EnvAddress, timeout: float) -> socket.socket:
     """
     connected = socket.create_connection((address.host, address.port), timeout=timeout)
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEP_ALIVE.items():
-        if hasattr(socket, name):
-            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    keep_alive(connected)
     if address.scheme == "https":
         try:
             return client_tls().wrap_socket(connected, server_hostname=address.host)
@@ -58,6 +54,7 @@ class SocketLink:
         address: the server.
         token: bearer token, or None.
         timeout: seconds for connecting and the handshake.
+        patience: seconds that a message may take to leave.
 
     Raises:
         ServiceUnavailableError: if the server cannot be reached, or answers no WebSocket handshake.
@@ -65,9 +62,14 @@ class SocketLink:
         ServiceRefusedError: if it refuses for another reason.
     """
 
-    def __init__(self, address: EnvAddress, token: str | None, timeout: float) -> None:
+    def __init__(self, address: EnvAddress, token: str | None, timeout: float, patience: float) -> None:
         self.messages: list[bytes] = []
         """Messages that have arrived, for the owner to take."""
+        self.heard_at = time.monotonic()
+        """When anything arrived last."""
+        self.pinged_at: float | None = None
+        """When the server was asked for a sign of life that has not come; None if it was not."""
+        self._patience = patience
         scheme = "wss" if address.scheme == "https" else "ws"
         self._protocol = ClientProtocol(
             parse_uri(f"{scheme}://{address.authority}{address.prefix}/v1/socket"), max_size=None
@@ -137,6 +139,16 @@ class SocketLink:
             raise ConnectionError("the connection is closed")
         self._deliver(self._stream.text(text))
 
+    def ping(self) -> None:
+        """Ask the server for a sign of life, which it gives without looking at the messages before.
+
+        Raises:
+            ConnectionError: if the connection is lost.
+        """
+        self.pinged_at = time.monotonic()
+        self._protocol.send_ping(b"")
+        self._deliver(b"".join(self._protocol.data_to_send()))
+
     def _deliver(self, data: bytes) -> None:
         left = memoryview(data)
         while left:
@@ -145,7 +157,10 @@ class SocketLink:
             except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
                 poller = select.poll()  # not select, which takes no descriptors above 1023
                 poller.register(self._socket, select.POLLIN | select.POLLOUT)
-                if any(event & select.POLLIN for _, event in poller.poll()):
+                ready = poller.poll(self._patience * 1000)
+                if not ready:
+                    raise ConnectionError(f"the server has taken nothing for {self._patience:g} s") from None
+                if any(event & select.POLLIN for _, event in ready):
                     self._read()
             except OSError as error:
                 raise ConnectionError(f"the connection is lost: {error}") from error
@@ -176,6 +191,7 @@ class SocketLink:
             if not data:
                 self._protocol.receive_eof()
                 raise ConnectionError("the server closed the connection")
+            self.heard_at, self.pinged_at = time.monotonic(), None
             self.messages += self._stream.receive(data)
             if len(data) < _READ and not isinstance(self._socket, ssl.SSLSocket):
                 return

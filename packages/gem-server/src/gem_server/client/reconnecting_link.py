@@ -17,6 +17,15 @@ FIRST_PAUSE = 0.05
 
 _LONGEST_PAUSE = 2.0
 
+_SHORTEST_ATTEMPT = 1.0
+"""Seconds that an attempt has, also where fewer are left."""
+
+_QUIET, _SILENT = 5.0, 15.0
+"""Seconds without a byte after which a server is pinged, and after which its connection is lost; at most a sixth and a
+half of the time that there is to reach it."""
+
+_SHORTEST_QUIET = 0.05
+
 
 class ReconnectingLink:
     """One connection to one server, and the attempts to make it.
@@ -27,8 +36,8 @@ class ReconnectingLink:
     Args:
         address: the server.
         token: bearer token, or None.
-        connect_timeout: seconds of one attempt.
-        reconnect_timeout: seconds to keep trying.
+        connect_timeout: most seconds of one attempt.
+        reconnect_timeout: seconds to keep trying, those included in which a server was silent.
         wake: called in the thread of an attempt when it has ended.
     """
 
@@ -49,6 +58,8 @@ class ReconnectingLink:
         self._token = token
         self._connect_timeout = connect_timeout
         self._reconnect_timeout = reconnect_timeout
+        self._quiet = min(_QUIET, max(_SHORTEST_QUIET, reconnect_timeout / 6))
+        self._silent = min(_SILENT, max(2 * _SHORTEST_QUIET, reconnect_timeout / 2))
         self._wake = wake
         self._given_up_at: float | None = None  # None while there is a link, or nobody has tried
         self._next_try = 0.0
@@ -61,13 +72,41 @@ class ReconnectingLink:
         """Whether an attempt has begun whose result nobody has taken."""
         return self._attempt is not None
 
+    @property
+    def look_every(self) -> float:
+        """Seconds between two calls of :meth:`look` while somebody waits for an answer."""
+        return self._quiet / 2
+
     def open(self) -> SocketLink:
         """Connect in this thread.
 
         Raises:
             ServiceUnavailableError, ServiceRefusedError: as :class:`SocketLink`.
         """
-        return SocketLink(self.address, self._token, self._connect_timeout)
+        left = self._connect_timeout if self._given_up_at is None else self._given_up_at - time.monotonic()
+        timeout = min(self._connect_timeout, max(_SHORTEST_ATTEMPT, left))
+        return SocketLink(self.address, self._token, timeout, self._silent)
+
+    def needs_look(self) -> bool:
+        """Whether :meth:`look` has something to do. Any thread may ask."""
+        link = self.connection
+        if link is None:
+            return False
+        now, pinged_at = time.monotonic(), link.pinged_at
+        return now >= (link.heard_at + self._quiet if pinged_at is None else pinged_at + self._silent - self._quiet)
+
+    def look(self) -> None:
+        """Ping a server that is quiet; to be called after what has arrived was read.
+
+        Raises:
+            ConnectionError: if it has not answered in time, or the connection is lost.
+        """
+        link = self.connection
+        if link is None or not self.needs_look():
+            return
+        if link.pinged_at is not None:
+            raise ConnectionError(f"the server has given no sign of life for {self._silent:g} s")
+        link.ping()
 
     def start(self) -> None:
         """Begin an attempt, unless there is a link or an attempt, or the pause is not over."""
@@ -113,11 +152,13 @@ class ReconnectingLink:
         self.error, self._pause, self._next_try, self._given_up_at = "", FIRST_PAUSE, 0.0, None
 
     def lose(self, error: str) -> None:
-        """Close a link that has failed; the time to reach the server again begins."""
+        """Close a link that has failed; the time to reach the server again begins, or began with its silence."""
+        pinged_at = None if self.connection is None else self.connection.pinged_at
+        began = time.monotonic() if pinged_at is None else pinged_at - self._quiet
         self.release()
         self.error = error
         self._pause, self._next_try = FIRST_PAUSE, 0.0
-        self._given_up_at = time.monotonic() + self._reconnect_timeout
+        self._given_up_at = began + self._reconnect_timeout
 
     def release(self) -> None:
         """Close the link."""

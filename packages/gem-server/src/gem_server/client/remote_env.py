@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gem.arguments import real
 from gem.core import Env, Info
 from gem.errors import EpisodeFinishedError, StateError
 from gem_server.client.address import token_from_surroundings
@@ -25,6 +26,7 @@ class RemoteEnv(Env[Any, Any]):
 
     Args:
         url: address of the server and the environment.
+        reconnect_timeout: seconds to keep trying to reach a server that is gone or silent, before a call fails.
         **arguments: constructor arguments, for a server that takes them (``gem serve --allow-arguments``).
 
     Raises:
@@ -36,9 +38,11 @@ class RemoteEnv(Env[Any, Any]):
     vector_mode = "server"
     """The mode that ``make_vec(…, mode="auto")`` takes for addresses."""
 
-    def __init__(self, url: str, **arguments: Any) -> None:
+    def __init__(self, url: str, *, reconnect_timeout: float = 30.0, **arguments: Any) -> None:
         self.url = url
-        self._client = SessionClient(token=token_from_surroundings())
+        self._client = SessionClient(
+            token=token_from_surroundings(), reconnect_timeout=real("reconnect_timeout", reconnect_timeout, minimum=0.0)
+        )
         self._closed = False
         fields: dict[str, Any] = {"autoreset": "disabled"}
         if arguments:

@@ -73,11 +73,12 @@ class SessionClient:
         poller, unsettled = select.poll(), bool(self._down)
         for descriptor in [*self._up, self._woken.fileno()]:
             poller.register(descriptor, select.POLLIN)
-        ready = {descriptor for descriptor, _ in poller.poll(FIRST_PAUSE * 1000 if unsettled else None)}
+        wait = FIRST_PAUSE if unsettled else self._look_every()
+        ready = {descriptor for descriptor, _ in poller.poll(None if wait is None else wait * 1000)}
         if ready == {self._woken.fileno()}:  # the connections have changed, or there is nothing more to watch
             self._drain_wake_ups()
             return bool(self._down or self.arrived)
-        return bool(ready) or unsettled
+        return bool(ready) or unsettled or any(link.needs_look() for link in list(self._up.values()))
 
     def wake(self) -> None:
         """End a wait, since the connections have changed."""
@@ -172,7 +173,9 @@ class SessionClient:
                     wait = 0.0
                 elif wait is None or wait > FIRST_PAUSE:
                     wait = FIRST_PAUSE
-            self._read(wait)
+            pause = self._look_every()
+            self._read(wait if pause is None else pause if wait is None else min(wait, pause))
+            self._look()
             if len(self.arrived) >= count or (deadline is not None and time.monotonic() >= deadline):
                 return
 
@@ -189,6 +192,20 @@ class SessionClient:
         self._selector.close()
         self._waker.close()
         self._woken.close()
+
+    # Silence
+
+    def _look_every(self) -> float | None:
+        """Return the seconds between two looks for servers that say nothing; None without a connection."""
+        return min((link.look_every for link in list(self._up.values())), default=None)
+
+    def _look(self) -> None:
+        """Ping servers that are quiet, and give up connections on which no answer came."""
+        for link in list(self._up.values()):
+            try:
+                link.look()
+            except ConnectionError as error:
+                self._lost(link, str(error))
 
     # Reading
 

@@ -29,9 +29,9 @@ class ServerVectorEnv(VectorEnv):
     the server's, where the same code runs as in every other mode. Nothing runs in the background but attempts to
     connect again, and a thread that watches for results where an engine asks for it.
 
-    A lost connection is made again, and neither loses nor repeats a step. A server that has lost its sessions (it was
-    restarted) or stays away for ``reconnect_timeout`` ends their episodes as faults, truncated and with
-    ``info["error"]``; they then go on there, or on another of the servers.
+    A lost connection is made again, and neither loses nor repeats a step; so is one on which a server says nothing any
+    more. A server that has lost its sessions (it was restarted) or stays away for ``reconnect_timeout`` ends their
+    episodes as faults, truncated and with ``info["error"]``; they then go on there, or on another of the servers.
 
     Args:
         makers: of :class:`gem_server.RemoteEnv`, as ``make_vec`` makes them from addresses. Wrappers must be names,
@@ -41,7 +41,7 @@ class ServerVectorEnv(VectorEnv):
         step_timeout: time limit of a step or reset in seconds, which the server enforces.
         connections: connections to each server. One is right for almost all uses; more shorten the messages.
         token: bearer token, or one for each server by its address; default: ``GEM_SERVER_TOKEN``.
-        reconnect_timeout: seconds to keep trying to reach a server.
+        reconnect_timeout: seconds to keep trying to reach a server that is gone or silent.
     """
 
     def __init__(
@@ -158,6 +158,8 @@ def _asked(maker: Maker, fields: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     names = [name for name in maker.wrappers if isinstance(name, str)]
     if len(names) < len(maker.wrappers):
         raise ArgumentError("in mode 'server' wrappers are names, which the server applies; a callable stays here")
+    if "reconnect_timeout" in spec.kwargs:
+        raise ArgumentError("in mode 'server' reconnect_timeout holds for all environments: it belongs in mode_kwargs")
     arguments = {name: value for name, value in spec.kwargs.items() if name != "url"}
     asked = {**fields, "wrappers": names} if names else dict(fields)
     if arguments:

@@ -11,10 +11,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["rare_collections", "without_collections"]
+__all__ = ["MOST_ALLOCATIONS", "rare_collections", "without_collections"]
 
-_ALLOCATIONS = 50_000
+MOST_ALLOCATIONS = 50_000
 """Objects that a young generation may grow by before it is looked at; 700 is Python's default."""
+_OLD = 100
+"""Looks at the middle generation before one at all objects, which takes seconds where there are millions; Python's
+default is 10."""
 
 _lock = threading.Lock()
 _users = 0
@@ -23,10 +26,14 @@ _frozen = False
 
 
 @contextmanager
-def rare_collections() -> Iterator[None]:
+def rare_collections(allocations: int = MOST_ALLOCATIONS) -> Iterator[None]:
     """Collect reference cycles rarely, and none that are older than this block.
 
-    Blocks may overlap, also in several threads; the process has its own settings again after the last of them.
+    Blocks may overlap, also in several threads; the rarest holds, and the process has its own settings again after the
+    last of them.
+
+    Args:
+        allocations: how many objects there may be more before young ones are looked at.
     """
     global _users, _before, _frozen
     with _lock:
@@ -36,8 +43,9 @@ def rare_collections() -> Iterator[None]:
             _frozen = gc.get_freeze_count() == 0  # what the caller has frozen stays frozen
             if _frozen:
                 gc.freeze()
-            if 0 < _before[0] < _ALLOCATIONS:
-                gc.set_threshold(_ALLOCATIONS, *_before[1:])
+        young, middle, old = gc.get_threshold()
+        if 0 < young < allocations:
+            gc.set_threshold(allocations, middle, max(old, _OLD))
     try:
         yield
     finally:
