@@ -158,7 +158,7 @@ def test_words_of_others_stay_words(
     with RunFolder.create(tmp_path / "run", config) as folder:
         for seed in range(4):
             folder.append(make_trajectory(hostile, seed, agent=hostile))
-    gem("report", tmp_path / "run", "--out", tmp_path / "report", "--title", hostile)
+    gem("report", tmp_path / "run", tmp_path / "run", "--out", tmp_path / "report", "--title", hostile)
     page, markdown = ((tmp_path / "report" / f"report.{ending}").read_text() for ending in ("html", "md"))
     reader = _Tags()
     reader.feed(page)

@@ -67,6 +67,17 @@ def test_a_row_survives_json(make_trajectory: MakeTrajectory) -> None:
         EpisodeRow.from_values(["another version", *values[1:]])
 
 
+def test_the_index_keeps_every_digit_of_a_seed(
+    make_trajectory: MakeTrajectory, make_config: Callable[..., RunConfig], tmp_path: Path
+) -> None:
+    """Also of one that no integer of 64 bits holds, between others."""
+    seeds = [1, 2**70 + 1, 3, 4, 5]
+    with RunFolder.create(tmp_path / "run", make_config(episodes=5)) as folder:
+        for seed in seeds:
+            folder.append(make_trajectory(seed=seed, turns=1))
+    assert [row.seed for row in RunFolder(tmp_path / "run").rows()] == seeds
+
+
 DAMAGES = ["missing", "cut", "older", "a gap", "foreign", "garbage", "another version", "too long"]
 
 

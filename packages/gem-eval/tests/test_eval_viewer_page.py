@@ -228,6 +228,7 @@ CONDITIONS = [
     {"group": "0.5..1"},
     {"group": "1"},
     {"seed": "2"},
+    {"seed": "1"},
     {"seed": "1..3"},
     {"seed": "..<2"},
     {"text": "seed=0..3"},
