@@ -65,7 +65,7 @@ class SearchTaskEnv(TextEnv[SearchAction], ABC):
 
     def _shown(self, hit: SearchHit) -> str:
         """Return an article in one line."""
-        return f"[{hit.id}] {hit.title}: {hit.text}"
+        return f"[{hit.id}] {hit.title}: {hit.text}" if hit.text else f"[{hit.id}] {hit.title}"
 
     def _begin(self) -> None:
         self._query, self._page = "", 0
