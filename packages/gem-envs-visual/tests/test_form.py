@@ -180,6 +180,7 @@ def test_an_impossible_form_is_no_state(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize("level", ["-easy", "", "-hard"])
 def test_the_reference_fills_every_form_and_chance_none(level: str) -> None:
     """Of 40 forms, who reads the picture fills all and who clicks and types by chance none."""
+    assert gem.spec(f"visual:Form-v0{level}").thoughtless_share == 0.0
     with gem.make(f"visual:Form-v0{level}") as env:
         for agent, expected in (("reference", 40.0), ("random", 0.0)):
             policy, total = gem.make_policy(agent, env), 0.0
