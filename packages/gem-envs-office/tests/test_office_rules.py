@@ -67,7 +67,7 @@ def test_refund_is_at_most_what_was_paid(world: OfficeWorld) -> None:
 
 
 def test_payment_settles_no_more_than_is_owed(world: OfficeWorld) -> None:
-    """A cent more than the invoice is open for is refused; in two parts it is paid, and the rest of the payment stays."""
+    """A cent more than the invoice is open for is refused; in two parts it is paid, and the rest stays."""
     invoice = _invoice(world, 1, 40.0)
     world.store.update("invoices", invoice, status="open", paid_on=None)
     payment = world.store.insert(
