@@ -39,7 +39,10 @@ DOCUMENTS = (
     HERE / "README.md",
     *(HERE.parent / "docs" / name for name in ("compared.md", "chat-templates.md")),
     *(HERE.parent / "docs" / "guides" / name for name in ("attacks.md", "harnesses.md")),
-    *(HERE.parent / "packages" / name / "README.md" for name in ("gem-envs-math", "gem-envs-desk")),
+    *(
+        HERE.parent / "packages" / name / "README.md"
+        for name in ("gem-envs-math", "gem-envs-desk", "gem-envs-games", "gem-envs-office", "gem-envs-qa")
+    ),
 )
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 

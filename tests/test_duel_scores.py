@@ -1,4 +1,4 @@
-"""The table of the games for two in the README of gem-envs-games is what they give when they are played."""
+"""The tables of the games for several players in the README of gem-envs-games are what play gives."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duel_scores
 import pytest
+import seated_scores
 
 import gem
 
@@ -31,7 +32,8 @@ def returns(cell: str) -> tuple[float, float]:
 
 def test_the_table_has_every_game_from_small_to_large() -> None:
     """Once each, its own size in the middle; writing the same rows again changes nothing."""
-    assert list(duel_scores.SIZES) == sorted({spec.id.removesuffix("-large") for spec in gem.all_specs("duel")})
+    duels = {spec.id for spec in gem.all_specs("duel")} - set(seated_scores.ids())
+    assert list(duel_scores.SIZES) == sorted({one.removesuffix("-large") for one in duels})
     assert all(sizes[1] == {} and len(sizes) == 3 for sizes in duel_scores.SIZES.values())
     assert len(ROWS) == len(SIZES)
     assert duel_scores.TABLE.written(ROWS, PAGE) == PAGE
@@ -69,3 +71,24 @@ def test_larger_games_leave_chance_less(env_id: str) -> None:
         (first, ahead), (leader, last) = (returns(cell) for cell in cells(env_id, size)[1:3])
         leads.append(round((ahead - first + leader - last) / 2, 2))
     assert leads[0] < min(leads[1:])
+
+
+SEATED_ROWS = re.findall(r"^\| `duel:\S+` \| \d \|.+\n", PAGE, re.MULTILINE)
+
+
+def test_the_table_of_larger_games_has_every_level() -> None:
+    """In the order of the script; writing the same rows again changes nothing."""
+    assert [row.split("`")[1] for row in SEATED_ROWS] == seated_scores.ids()
+    assert seated_scores.TABLE.written(SEATED_ROWS, PAGE) == PAGE
+
+
+@pytest.mark.parametrize(
+    "env_id",
+    [
+        pytest.param(one, marks=() if one == "duel:Relay-v0-easy" else pytest.mark.nightly)
+        for one in seated_scores.ids()
+    ],
+)
+def test_a_row_of_a_larger_game_is_what_fresh_play_gives(env_id: str) -> None:
+    """Every figure of it, to the last digit."""
+    assert seated_scores.row(gem.spec(env_id)) in SEATED_ROWS

@@ -31,8 +31,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "tools": ("gem_tools",),
     "environments": (
         *("gem_bridges", "gem_envs_code", "gem_envs_craft", "gem_envs_data", "gem_envs_desk", "gem_envs_games"),
-        *("gem_envs_grid", "gem_envs_house", "gem_envs_lab", "gem_envs_math", "gem_envs_qa", "gem_envs_reasoning"),
-        *("gem_envs_visual", "gem_envs_web"),
+        *("gem_envs_grid", "gem_envs_house", "gem_envs_lab", "gem_envs_math", "gem_envs_office", "gem_envs_qa"),
+        *("gem_envs_reasoning", "gem_envs_visual", "gem_envs_web"),
     ),
     "evaluation and training": ("gem_eval", "gem_ray", "gem_rl", "gem_testing"),
     "services": ("gem_server", "gem_terminal", "gem_terminal_remote", "gem_envs_swe", "gem_gateway", "gem_hub"),

@@ -68,6 +68,7 @@ SECTIONS = (
             "docs/guides/harnesses.md",
             "docs/guides/foreign-environments.md",
             "docs/guides/software-engineering.md",
+            "docs/guides/office.md",
             "docs/paper.md",
         ),
     ),

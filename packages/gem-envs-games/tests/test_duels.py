@@ -20,11 +20,12 @@ from gem_envs_games.duels.bargain import BargainEnv, BargainPolicy
 from gem_envs_games.duels.connect_four import ConnectFourEnv, ConnectFourPolicy, connects
 from gem_envs_games.duels.kuhn_poker import KuhnPokerEnv, KuhnPokerPolicy
 from gem_envs_games.duels.nim import NimEnv, NimPolicy
-from gem_envs_games.duels.two_players import PLAYERS, TwoPlayerEnv, TwoPlayerPolicy
+from gem_envs_games.duels.seated_game import SeatedGamePolicy
+from gem_envs_games.duels.two_players import PLAYERS, TwoPlayerEnv
 from gem_rollout import rollout
 from gem_testing import EnvConformance
 
-GAMES: dict[str, tuple[type[TwoPlayerEnv[Any]], type[TwoPlayerPolicy]]] = {
+GAMES: dict[str, tuple[type[TwoPlayerEnv[Any]], type[SeatedGamePolicy]]] = {
     "duel:Bargain-v0": (BargainEnv, BargainPolicy),
     "duel:ConnectFour-v0": (ConnectFourEnv, ConnectFourPolicy),
     "duel:KuhnPoker-v0": (KuhnPokerEnv, KuhnPokerPolicy),
@@ -41,9 +42,9 @@ class TestConformance(EnvConformance):
 
 @pytest.mark.nightly
 class TestEveryDuel(EnvConformance):
-    """All of them keep the contract."""
+    """All games for two keep the contract."""
 
-    environments = "duel"
+    environments = tuple(IDS)
 
 
 class OneSide(Policy[Any, Any]):
@@ -51,7 +52,7 @@ class OneSide(Policy[Any, Any]):
 
     def __init__(self, env: TwoPlayerEnv[Any], player: str) -> None:
         self.player = player
-        self.policy: TwoPlayerPolicy = GAMES[env.spec.id][1]()  # type: ignore[union-attr]
+        self.policy: SeatedGamePolicy = GAMES[env.spec.id][1]()  # type: ignore[union-attr]
 
     def act(self, observation: str, info: Any) -> str:
         assert f"You are the {self.player} player." in observation

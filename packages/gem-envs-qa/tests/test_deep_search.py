@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 import gem
 from gem.errors import ArgumentError, StateError
-from gem_envs_qa.deep_search.env import LEVELS, DeepSearchEnv, _split_of, searched_world
+from gem_envs_qa.deep_search.env import LEVELS, DeepSearchEnv, _split_of
 from gem_envs_qa.deep_search.form import SearchAction, SearchActionForm
 from gem_envs_qa.deep_search.mentions import ArticleMentions
 from gem_envs_qa.deep_search.question_reader import answer_by_steps
+from gem_envs_qa.deep_search.searched_world import searched_world
 from gem_envs_qa.deep_search.sentence_reader import SearchReader
 from gem_envs_qa.grading import exact_match
 

@@ -18,8 +18,9 @@ from gem_envs_qa.atlas.atlas import Atlas, atlas_of
 from gem_envs_qa.atlas.questions import FactChain, _follow, _Starts
 from gem_envs_qa.atlas.schema import paths
 from gem_envs_qa.atlas.world import AtlasWorld
-from gem_envs_qa.deep_search.env import LEVELS, DeepSearchEnv, _split_of, searched_world
+from gem_envs_qa.deep_search.env import LEVELS, DeepSearchEnv, _split_of
 from gem_envs_qa.deep_search.naming import EpisodeNames, NameVocabulary, pieces_of
+from gem_envs_qa.deep_search.searched_world import searched_world
 from gem_tools.search import LocalIndex, local_index
 
 KEYS = st.integers(0, 2**64 - 1)

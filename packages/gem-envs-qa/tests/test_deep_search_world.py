@@ -14,7 +14,8 @@ import gem
 from gem_envs_qa.atlas.schema import ORGANISATION, PERSON, RELATIONS, TOWN
 from gem_envs_qa.atlas.world import AtlasWorld, Date, Entity
 from gem_envs_qa.deep_search.articles import _value
-from gem_envs_qa.deep_search.env import LEVELS, _corpus_of, searched_world
+from gem_envs_qa.deep_search.env import LEVELS
+from gem_envs_qa.deep_search.searched_world import corpus_of, searched_world
 from gem_envs_qa.deep_search.sentence_reader import about_itself, said_by, second_name_in
 from gem_envs_qa.deep_search.world import SearchWorld
 
@@ -139,7 +140,7 @@ def test_the_articles_say_the_facts_and_nothing_else(size: int) -> None:
     def meant(name: str) -> Entity:
         return called.get(name) or called[name.removeprefix("the ").removeprefix("The ")]
 
-    for entity, document in zip(world.entities, _corpus_of(world), strict=True):
+    for entity, document in zip(world.entities, corpus_of(world), strict=True):
         opening, *sentences = about_itself(entity.name, document["contents"].partition("\n")[2]).rstrip(".").split(". ")
         alias = second_name_in(opening)
         assert (entity.alias is None) is (alias is None)

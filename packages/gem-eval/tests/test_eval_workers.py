@@ -315,6 +315,21 @@ def test_an_episode_that_kills_every_worker_fails_alone(agents: Path) -> None:
 
 
 @pytest.mark.nightly
+def test_rewards_and_trackers_have_the_episodes_of_workers(agents: Path) -> None:
+    """They are asked in the process that writes, with records that are those of one process to the byte."""
+    settings = config(GUESS, HANGMAN, agent="worker_agents:Reference", rewards=["exact"], track=["jsonl"])
+    expected = whole(settings, agents / "one")
+    run = evaluate_sync(settings, out=agents / "two")
+    assert list(canonical_lines(run)) == expected
+    assert all("exact" in row.scores for row in run.rows())
+    names = {path.name for path in run.path.iterdir()}
+    assert names == {path.name for path in (agents / "one").iterdir()}
+    tracked = next(name for name in names if name not in ("episodes.jsonl", "index.jsonl", "run.json"))
+    counts = [(agents / run_name / tracked).read_text().count("\n") for run_name in ("one", "two")]
+    assert counts[0] == counts[1] >= 60
+
+
+@pytest.mark.nightly
 def test_a_frozen_worker_is_replaced(agents: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that says nothing any more, though its process is there."""
     monkeypatch.setattr("gem_eval.runs.workers.pool._MOST_SILENT", 60)

@@ -27,6 +27,7 @@ from gem_gateway.call_errors import ModelCallError
 from gem_gateway.dialects.base import CallSettings
 from gem_gateway.dialects.gemini import GeminiDialect
 from gem_gateway.exchange import ExchangeLimits
+from gem_gateway.lineages.normal_form import prefix_digests
 from gem_gateway.lineages.recorder import LineageRecorder
 
 PLAIN = "/v1beta/models/m:generateContent"
@@ -254,6 +255,38 @@ def test_any_body_is_a_call_or_refused(body: dict[str, Any], said: Any) -> None:
     for method in ("generateContent", "countTokens"):
         with suppress(ModelCallError):
             json.dumps(read({**body, "contents": said}, method).messages)
+
+
+words = st.text(min_size=1, max_size=5)
+values = st.none() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False) | words
+arguments = st.dictionaries(
+    st.sampled_from(["city", "functionCall", "max_turns"]), values | st.lists(values, max_size=2), max_size=2
+)
+turns = st.lists(
+    st.tuples(words, st.lists(st.tuples(st.sampled_from(["look", "move"]), arguments), max_size=3)), max_size=4
+)
+
+
+@given(st.booleans(), words, turns, st.booleans())
+def test_a_conversation_is_the_same_after_the_way_to_a_server_and_back(
+    has_system: bool, question: str, turns: list[Any], has_ids: bool
+) -> None:
+    """As a client writes it for a server of the interface, and as the gateway reads it, with call ids or without."""
+    talk: list[dict[str, Any]] = [{"role": "system", "content": "Be brief."}] if has_system else []
+    talk.append({"role": "user", "content": question})
+    for number, (text, calls) in enumerate(turns):
+        made = [
+            {"id": f"c{number}{place}", "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
+            for place, (name, given) in enumerate(calls)
+        ]
+        talk.append({"role": "assistant", "content": text, **({"tool_calls": made} if made else {})})
+        results = [{"role": "tool", "tool_call_id": one["id"], "content": f"{number} {text}"} for one in made]
+        talk += results or [{"role": "user", "content": text}]
+    body = json.loads(json.dumps(gemini_request("m", talk, None, Sampling(), None)))
+    for part in (part for content in body["contents"] for part in content["parts"]):
+        if not has_ids:
+            part.get("functionCall", part.get("functionResponse", {})).pop("id", None)
+    assert prefix_digests(read(body).messages, None) == prefix_digests(talk, None)
 
 
 def test_errors_have_the_interface_s_form_and_status(play) -> None:

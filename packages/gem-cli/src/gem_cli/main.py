@@ -29,7 +29,7 @@ COMMANDS = {
 SECTIONS = {
     "Play": ("list", "info", "play", "rollout", "show", "replay"),
     "Evaluate": (
-        *("eval", "runs", "run", "results", "compare", "view", "report", "rescore", "validate"),
+        *("eval", "runs", "run", "results", "compare", "ratings", "view", "report", "rescore", "validate"),
         *("harness", "gateway", "fake-model"),
     ),
     "Train": ("train", "data", "trajectories", "check-template"),

@@ -18,6 +18,7 @@ def gem_commands() -> Named:
         "report": "gem_eval.cli.report:report_command",
         "results": "gem_eval.cli.results:results_command",
         "view": "gem_eval.cli.view:view_command",
+        "ratings": "gem_eval.cli.ratings:ratings_command",
         "rescore": "gem_eval.cli.rescore:rescore_command",
         "run": "gem_eval.cli.run:run_command",
         "runs": "gem_eval.cli.runs:runs_command",

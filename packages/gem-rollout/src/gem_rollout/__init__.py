@@ -5,6 +5,7 @@
 ``episode.py``         one episode's life, from the environment that it gets to its record
 ``asking.py``          what an episode knows while it is played, and how it asks a policy
 ``joint_turns.py``     the turns of an episode with several agents, in the environment of ``joint_env.py``
+``seating.py``           who plays which seat there: pools of policies, seats that change
 ``planned_turn.py``    a plain policy, asked in the thread that steps its environment
 ``weight_gate.py``     what holds these calls back while weights change
 ``policy_calls.py``    calls of policies: coroutines on the event loop, functions in threads, batches

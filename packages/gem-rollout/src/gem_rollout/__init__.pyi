@@ -7,6 +7,7 @@ from gem_rollout.plan import EpisodeRequest as EpisodeRequest
 from gem_rollout.plan import Mixture as Mixture
 from gem_rollout.plan import mixture as mixture
 from gem_rollout.plan import plan_episodes as plan_episodes
+from gem_rollout.seating import Seating as Seating
 from gem_rollout.serial import play_episode as play_episode
 from gem_rollout.stream import EpisodeStream as EpisodeStream
 from gem_rollout.stream import rollout as rollout

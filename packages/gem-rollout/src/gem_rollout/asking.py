@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +16,16 @@ from gem_rollout.faults import EpisodeFailedError, policy_fault
 from gem_rollout.limits import EpisodeLimits
 from gem_rollout.plan import EpisodeRequest
 from gem_rollout.policy_calls import PolicyCaller, PolicyCalls, TookTooLongError
+from gem_rollout.seating import Seating
 from gem_rollout.trajectory.json_values import json_value
 from gem_rollout.turn_journal import TurnJournal
 from gem_rollout.weight_gate import WeightGate
 
 __all__ = ["EpisodeProgress", "PolicyMaker", "RolloutContext", "bare", "checked_act"]
 
-PolicyMaker = Callable[..., Any] | Mapping[str, Callable[..., Any]]
+PolicyMaker = Callable[..., Any] | Mapping[str, Callable[..., Any]] | Seating
 """Called with the environment; where several agents act, with the environment and the agent's name if it takes both.
-Or a mapping from the agent's name to such callables."""
+Or a mapping from the agent's name to such callables, or policies that change seats."""
 
 
 @dataclass
@@ -58,6 +59,10 @@ class EpisodeProgress:
         self.turns = 0
         self.oldest_version: int | str | None = None
         """The oldest version of the policy that a turn was played by."""
+        self.seats: dict[str, str] = {}
+        """The policy of each agent, by its name in a :class:`Seating`."""
+        self.evaluated: str | None = None
+        """The agent that the evaluated policy of a :class:`Seating` is."""
         self.dropped = False
         """Whether the engine drops the episode, because it has become too old."""
         self._begun_version = context.version
@@ -70,17 +75,33 @@ class EpisodeProgress:
         Raises:
             EpisodeFailedError: if it cannot be made.
         """
-        known = place.policies.get(agent)
+        name = self.seats.get(agent or "")
+        known = place.policies.get((agent, name))
         if known is None:
             env, calls, make_policy = place.env, self.context.calls, self.context.make_policy
+            if isinstance(make_policy, Seating) and name is not None:
+                make_policy = make_policy.pool[name]
             try:
                 made = await calls.in_thread(place.index, lambda: _made(make_policy, env, agent))
-                known = place.policies[agent] = PolicyCaller(calls, place.index, made)
+                known = place.policies[agent, name] = PolicyCaller(calls, place.index, made)
             except BaseException as error:
                 if self.context.stopped or self.dropped:
                     raise
                 raise EpisodeFailedError("agent", "not_made", describe(error)) from error
         return known
+
+    def take_seats(self, agents: Sequence[str]) -> dict[str, Any]:
+        """Seat the policies of a :class:`Seating`, if there is one, and return what the record says of it."""
+        seating = self.context.make_policy
+        if not isinstance(seating, Seating):
+            return {}
+        _, seed, repetition = self.request.key
+        self.seats = seating.line_up(agents, seed, repetition)
+        facts: dict[str, Any] = {"seats": dict(self.seats)}
+        if seating.evaluated is not None:
+            self.evaluated = next(agent for agent, name in self.seats.items() if name == seating.evaluated)
+            facts["evaluated"] = self.evaluated
+        return facts
 
     async def begin(self, policy: PolicyCaller, observation: Any, info: Info) -> None:
         """Have a policy begin the episode; raises as :meth:`act` does."""
@@ -212,15 +233,14 @@ def _made(make_policy: PolicyMaker, env: Any, agent: str | None) -> Any:
     Raises:
         ArgumentError: if nothing makes a policy for this agent.
     """
-    if agent is None:
-        if isinstance(make_policy, Mapping):
-            raise ArgumentError(f"policies by agent are for environments with several agents, and {env!r} has one")
-        return make_policy(env)
-    if not isinstance(make_policy, Mapping):
-        return call_fitting(make_policy, env, agent)
-    if agent not in make_policy:
-        raise ArgumentError(f"no policy is given for the agent {agent!r}; there are {', '.join(make_policy) or 'none'}")
-    return call_fitting(make_policy[agent], env, agent)
+    if isinstance(make_policy, Seating) or (agent is None and isinstance(make_policy, Mapping)):
+        raise ArgumentError(f"policies by agent are for environments with several agents, and {env!r} has one")
+    if isinstance(make_policy, Mapping):
+        if agent is None or agent not in make_policy:
+            known = ", ".join(make_policy) or "none"
+            raise ArgumentError(f"no policy is given for the agent {agent!r}; there are {known}")
+        return call_fitting(make_policy[agent], env, agent)
+    return make_policy(env) if agent is None else call_fitting(make_policy, env, agent)
 
 
 def _sampled_tokens(act: Act) -> int:

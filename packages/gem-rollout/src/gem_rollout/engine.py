@@ -105,7 +105,8 @@ class RolloutEngine:
     what failed.
 
     While the consumer is behind, no new episode starts: running and waiting episodes together never exceed
-    ``concurrency + queue_size``.
+    ``concurrency + queue_size``. While it runs, Python looks for reference cycles the more rarely, the more episodes
+    there may be at a time (:mod:`gem_rollout.garbage`).
 
     Args:
         plan: the episodes to play. Environments of a list share the engine evenly, each with its episodes in order;
@@ -113,7 +114,7 @@ class RolloutEngine:
         make_policy: called with each environment that is made, in a thread; what it returns acts in all episodes of
             that environment, and several environments may share one policy. In environments with several agents each
             has a policy: a callable is then called with environment and agent if it takes two arguments, and a mapping
-            has a callable for each agent.
+            has a callable for each agent. A :class:`gem_rollout.Seating` has policies that change seats.
         concurrency: episodes at a time.
         wrappers: as in ``gem.make``.
         mode: the mode of the vector environment, as in ``gem.make_vec``.

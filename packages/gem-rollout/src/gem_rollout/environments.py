@@ -42,8 +42,9 @@ class PooledEnvironment:
         """The environment's own spec, with its wrappers."""
         self.joint = False
         """Whether several agents act in the environment."""
-        self.policies: dict[str | None, PolicyCaller] = {}
-        """What acts in the environment, by agent where it has several; made when it is first asked."""
+        self.policies: dict[tuple[str | None, str | None], PolicyCaller] = {}
+        """What acts in the environment, by agent where it has several, and by name where policies change seats; made
+        when it is first asked."""
         self.lent = False
         """Whether an episode has it."""
         self.waiting: asyncio.Future[Any] | None = None

@@ -31,6 +31,9 @@ async def play_joint_turns(
     context, begun = progress.context, set[str]()
     observations, infos = dict(observations), info["infos"]
     builder.begin(observations, infos)
+    facts = progress.take_seats(list(observations))
+    returns = dict.fromkeys(observations, 0.0) if facts else {}
+    builder.trajectory.metadata.update(facts)
     try:
         while not builder.over:
             asked = [
@@ -61,12 +64,17 @@ async def play_joint_turns(
                 step_seconds=time.perf_counter() - acted,
                 versions=versions,
             )
+            for agent in returns:
+                returns[agent] += info["rewards"].get(agent, 0.0)
             progress.turns += 1
             reached = None if builder.over else progress.reached()
             if reached is not None:
                 return reached
     except EpisodeLimitError as limit:
         return str(limit.limit)
+    finally:
+        if returns:
+            builder.trajectory.metadata["returns"] = returns
     return None
 
 
@@ -82,7 +90,10 @@ async def _act(
         act, version = await progress.act(policy, observation, info)
         return act, version, time.perf_counter() - begin
     except EpisodeFailedError as fault:
-        raise EpisodeFailedError(fault.source, fault.kind, f"{agent}: {fault}") from fault.__cause__
+        # To the evaluated policy, the others are a part of the environment.
+        others = fault.source == "agent" and progress.evaluated not in (None, agent)
+        source = "environment" if others else fault.source
+        raise EpisodeFailedError(source, fault.kind, f"{agent}: {fault}") from fault.__cause__
 
 
 async def _all(coroutines: list[Any]) -> list[Any]:

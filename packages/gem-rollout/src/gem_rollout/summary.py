@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gem_rollout.seating import evaluated_part, evaluated_return
 from gem_rollout.trajectory import Outcome, Trajectory
 from gem_rollout.trajectory.outcome import count_outcomes
 
@@ -17,7 +18,8 @@ __all__ = ["Summary", "summarize"]
 class Summary:
     """The figures of a set of episodes of one environment.
 
-    Failed episodes count in ``errors``, and in ``success_rate`` where the agent itself failed.
+    Where a policy is evaluated among others (:class:`gem_rollout.Seating`), they are its own. Failed episodes count in
+    ``errors``, and in ``success_rate`` where the agent itself failed.
     """
 
     env_id: str
@@ -47,12 +49,13 @@ class _Figures:
     errors: int = 0
 
     def add(self, trajectory: Trajectory) -> None:
-        self.outcomes[trajectory.outcome, trajectory.stop_reason] += 1
+        played = evaluated_part(trajectory)
+        self.outcomes[played.outcome, played.stop_reason] += 1
         if trajectory.error is not None:
             self.errors += 1
             return
-        self.returns.append(trajectory.episode_return)
-        self.turns += len(trajectory)
+        self.returns.append(evaluated_return(trajectory))
+        self.turns += len(played)
 
     def summary(self, env_id: str) -> Summary:
         episodes = len(self.returns)

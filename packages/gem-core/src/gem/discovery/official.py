@@ -10,6 +10,7 @@ NAMESPACES = {
     "math": ("gem-envs-math",),
     "qa": ("gem-envs-qa",),
     "logic": ("gem-envs-qa",),
+    "research": ("gem-envs-qa",),
     "rg": ("gem-envs-reasoning",),
     "code": ("gem-envs-code",),
     "craft": ("gem-envs-craft",),
@@ -22,6 +23,7 @@ NAMESPACES = {
     "grid": ("gem-envs-grid",),
     "house": ("gem-envs-house",),
     "lab": ("gem-envs-lab",),
+    "office": ("gem-envs-office",),
     "swe": ("gem-envs-swe",),
     "terminal": ("gem-terminal",),
     "visual": ("gem-envs-visual",),
@@ -84,7 +86,10 @@ COMMANDS = {
     **dict.fromkeys(("gateway", "harness"), "gem-gateway"),
     **dict.fromkeys(("bench", "check-template", "replay", "rollout", "show", "trajectories"), "gem-rollout"),
     **dict.fromkeys(
-        ("eval", "compare", "report", "results", "rescore", "run", "runs", "validate", "view", "fake-model"),
+        (
+            *("eval", "compare", "ratings", "report", "results", "rescore", "run", "runs", "validate", "view"),
+            "fake-model",
+        ),
         "gem-eval",
     ),
 }

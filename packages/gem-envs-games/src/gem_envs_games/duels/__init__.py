@@ -1,1 +1,1 @@
-"""Games for two players, each with rules of its own and the common part in :mod:`.two_players`."""
+"""Games for two to six players, each with rules of its own and the common part in :mod:`.seated_game`."""

@@ -13,16 +13,14 @@ from typing import Any
 from gem.action_forms import BoxedPattern
 from gem.arguments import integer
 from gem.counts import counted
-from gem.multiagent.env import AgentsStepResult
 from gem.state_fields import StateFields
-from gem.text import extract_last_tagged_answer
-from gem_envs_games.duels.two_players import PLAYERS, TwoPlayerEnv, TwoPlayerPolicy
+from gem_envs_games.duels.seated_game import SeatedGamePolicy
+from gem_envs_games.duels.two_players import PLAYERS, TwoPlayerEnv
 
 __all__ = ["BargainEnv", "BargainPolicy"]
 
 _KINDS = ("books", "hats", "balls")
 _WORTH = 10
-_LONGEST_MESSAGE = 300
 
 
 class BargainEnv(TwoPlayerEnv[re.Match[str]]):
@@ -35,10 +33,9 @@ class BargainEnv(TwoPlayerEnv[re.Match[str]]):
         max_turns: proposals and acceptances of both players together, 2 … 100.
     """
 
+    talks = True
     form = BoxedPattern(r"\s*(?:(accept)|(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3}))\s*", re.ASCII | re.IGNORECASE)
-    saved = TwoPlayerEnv.common | StateFields(
-        pool=list[int], values=dict[str, list[int]], offer=list[int] | None, said=str
-    )
+    saved = TwoPlayerEnv.common | StateFields(pool=list[int], values=dict[str, list[int]], offer=list[int] | None)
 
     def __init__(self, max_turns: int = 10) -> None:
         super().__init__()
@@ -47,7 +44,6 @@ class BargainEnv(TwoPlayerEnv[re.Match[str]]):
     def _deal(self) -> None:
         self.offer: list[int] | None = None
         """What the player who spoke last wants."""
-        self.said = ""
         while True:
             self.pool = [self.rng.randint(1, 4) for _ in _KINDS]
             possible = [
@@ -79,12 +75,6 @@ class BargainEnv(TwoPlayerEnv[re.Match[str]]):
         offers = [" ".join(map(str, wanted)) for wanted in product(*(range(count + 1) for count in self.pool))]
         return offers if self.offer is None else [*offers, "accept"]
 
-    def _process_actions(self, actions: dict[str, Any]) -> AgentsStepResult:
-        ((player, action),) = actions.items()
-        said = " ".join((extract_last_tagged_answer(action, "say") or "").split())  # a line cannot pose as an event
-        self.said = f"\nThe {player} player says: {said[:_LONGEST_MESSAGE]}" if said else ""
-        return super()._process_actions(actions)
-
     def _move(self, player: str, move: re.Match[str]) -> dict[str, float] | str | None:
         other = PLAYERS[1 - PLAYERS.index(player)]
         if move[1]:
@@ -93,7 +83,7 @@ class BargainEnv(TwoPlayerEnv[re.Match[str]]):
             rest = [count - wanted for count, wanted in zip(self.pool, self.offer, strict=True)]
             shares = {other: self.offer, player: rest}
             each = "; ".join(f"the {one} player gets {_listed(shares[one])}" for one in PLAYERS)
-            self.event = f"The {player} player accepts: {each}.{self.said}"
+            self.event = f"The {player} player accepts: {each}."
             return {one: self._value(one, shares[one]) / _WORTH for one in PLAYERS}
         wanted = [int(digits) for digits in move.groups()[1:]]
         if any(number > count for number, count in zip(wanted, self.pool, strict=True)):
@@ -101,7 +91,7 @@ class BargainEnv(TwoPlayerEnv[re.Match[str]]):
         self.offer = wanted
         last = self.turn + 1 == self.max_turns
         closing = "\nNo turns are left, and there is no agreement." if last else ""
-        self.event = f"The {player} player wants {_listed(wanted)}.{self.said}{closing}"
+        self.event = f"The {player} player wants {_listed(wanted)}.{closing}"
         return dict.fromkeys(PLAYERS, 0.0) if last else None
 
     def _value(self, player: str, things: list[int]) -> int:
@@ -119,7 +109,7 @@ def _listed(things: list[int]) -> str:
     return ", ".join(counted(number, kind.removesuffix("s"), kind) for number, kind in zip(things, _KINDS, strict=True))
 
 
-class BargainPolicy(TwoPlayerPolicy):
+class BargainPolicy(SeatedGamePolicy):
     """Asks for much at first and for less from turn to turn, and leaves the other what that asked for."""
 
     def answer(self, observation: str) -> str:

@@ -8,7 +8,8 @@ from gem.action_forms import BoxedNumber
 from gem.arguments import integer
 from gem.errors import ArgumentError
 from gem.state_fields import StateFields
-from gem_envs_games.duels.two_players import PLAYERS, TwoPlayerEnv, TwoPlayerPolicy
+from gem_envs_games.duels.seated_game import SeatedGamePolicy
+from gem_envs_games.duels.two_players import PLAYERS, TwoPlayerEnv
 
 __all__ = ["ConnectFourEnv", "ConnectFourPolicy"]
 
@@ -105,7 +106,7 @@ def connects(columns: Columns, column: int) -> bool:
     return any(1 + run(across, up) + run(-across, -up) >= _WIN for across, up in _DIRECTIONS)
 
 
-class ConnectFourPolicy(TwoPlayerPolicy):
+class ConnectFourPolicy(SeatedGamePolicy):
     """Wins at once, else prevents the other's win at once, else makes none possible; prefers the middle."""
 
     def answer(self, observation: str) -> str:

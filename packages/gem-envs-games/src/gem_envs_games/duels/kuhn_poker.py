@@ -9,7 +9,8 @@ from gem.action_forms import BoxedChoice
 from gem.arguments import integer
 from gem.counts import counted
 from gem.state_fields import StateFields
-from gem_envs_games.duels.two_players import PLAYERS, TwoPlayerEnv, TwoPlayerPolicy
+from gem_envs_games.duels.seated_game import SeatedGamePolicy
+from gem_envs_games.duels.two_players import PLAYERS, TwoPlayerEnv
 
 __all__ = ["KuhnPokerEnv", "KuhnPokerPolicy"]
 
@@ -96,7 +97,7 @@ class KuhnPokerEnv(TwoPlayerEnv[str]):
         integer("hand", self.hand, minimum=1, maximum=self.hands)
 
 
-class KuhnPokerPolicy(TwoPlayerPolicy):
+class KuhnPokerPolicy(SeatedGamePolicy):
     """Kuhn's equilibrium in which the opener never bets: no policy wins against it in the long run."""
 
     def answer(self, observation: str) -> str:

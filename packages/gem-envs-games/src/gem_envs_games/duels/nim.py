@@ -12,7 +12,8 @@ from operator import xor
 from gem.action_forms import BoxedNumbers
 from gem.arguments import integer
 from gem.state_fields import StateFields
-from gem_envs_games.duels.two_players import PLAYERS, TwoPlayerEnv, TwoPlayerPolicy
+from gem_envs_games.duels.seated_game import SeatedGamePolicy
+from gem_envs_games.duels.two_players import PLAYERS, TwoPlayerEnv
 
 __all__ = ["NimEnv", "NimPolicy"]
 
@@ -67,7 +68,7 @@ class NimEnv(TwoPlayerEnv[tuple[int, ...]]):
             integer("heap", size, minimum=0, maximum=self.most)
 
 
-class NimPolicy(TwoPlayerPolicy):
+class NimPolicy(SeatedGamePolicy):
     """Leaves heaps whose sizes have the exclusive or 0, if it can."""
 
     def answer(self, observation: str) -> str:

@@ -19,7 +19,18 @@ from gem_envs_qa.atlas.schema import ORGANISATION, PERSON, PLAIN_PHRASES, REGION
 from gem_envs_qa.atlas.world import AtlasWorld, Date, Entity
 from gem_questions import Permutation
 
-__all__ = ["HOPS", "QUESTION_KINDS", "FactChain", "FactChains", "Question", "called", "questions_of", "row_of"]
+__all__ = [
+    "HOPS",
+    "QUESTION_KINDS",
+    "FactChain",
+    "FactChains",
+    "Question",
+    "called",
+    "follow",
+    "questions_of",
+    "row_of",
+    "written_forms",
+]
 
 HOPS = ("1hop", "2hop", "3hop", "4hop")
 QUESTION_KINDS = (*HOPS, "comparison", "count", "date")
@@ -159,7 +170,7 @@ def _chains(world: AtlasWorld, hops: int, key: int) -> Iterator[Question]:
     starts = _Starts(world, ((path[0].subject, path) for path in paths(hops)))
     order = Permutation(starts.size, key)
     for position in range(starts.size):
-        chain = _follow(world, *starts[order[position]])
+        chain = follow(world, *starts[order[position]])
         if chain is not None:
             yield Question("chain", (chain,), _answer(world, chain))
 
@@ -223,10 +234,10 @@ def _ends_at(world: AtlasWorld, kind: str, hops: tuple[int, ...]) -> _Starts:
 
 def _drawn(world: AtlasWorld, starts: _Starts, rng: random.Random, last: Relation | None = None) -> FactChain | None:
     start, path = starts[int(rng.random() * starts.size)]
-    return _follow(world, start, path if last is None else (*path, last))
+    return follow(world, start, path if last is None else (*path, last))
 
 
-def _follow(world: AtlasWorld, start: Entity, path: tuple[Relation, ...]) -> FactChain | None:
+def follow(world: AtlasWorld, start: Entity, path: tuple[Relation, ...]) -> FactChain | None:
     """Follow a path; None if it does not lead on, meets an entity twice, or finds two of its facts in one article."""
     entities = world.entities
     entity = start
@@ -320,28 +331,40 @@ def _nested(said: str, path: Iterable[Relation], plain: bool = False) -> str:
 def _accepted(question: Question) -> list[str]:
     """Return every accepted way of writing the answer, the plainest first."""
     answer = question.answer
-    if isinstance(answer, Entity):
-        return [answer.name] if answer.alias is None else [answer.name, answer.alias]
-    if isinstance(answer, Date):
-        day, month, year = date_text(answer).split()
-        return [
-            f"{day} {month} {year}",
-            f"{month} {day}, {year}",
-            f"{answer.year:04}-{answer.month:02}-{answer.day:02}",
-            *(f"{form} {year}" for form in (f"{_ordinal(answer.day)} {month}", f"{_ordinal(answer.day)} of {month}")),
-            f"{month} {_ordinal(answer.day)}, {year}",
-        ]
-    if isinstance(answer, str):
-        return [answer, f"River {answer}", f"{answer} River"]
+    if not isinstance(answer, int):
+        return written_forms(answer)
     if question.form == "years":
         return [str(answer), f"{answer} years" if answer > 1 else f"{answer} year"]
     if question.form == "count":
         what = "towns" if question.chains[0].path[-1].object == REGION else "works"
         words = [_NUMBER_WORDS[answer]] if answer < len(_NUMBER_WORDS) else []
         return [str(answer), *words, *(f"{number} {what}" for number in (str(answer), *words))]
-    if question.chains[0].path[-1].object == "number":
-        return [number_text(answer), f"{number_text(answer)} inhabitants"]
-    return [str(answer)]
+    return written_forms(answer, question.chains[0].path[-1].object)
+
+
+def written_forms(value: Entity | Date | str | int, kind: str = "") -> list[str]:
+    """Return every accepted way of writing an entity or a value, the plainest first.
+
+    Args:
+        value: the object of a relation, as an entity where it is one; a name stands for a river.
+        kind: of the object; ``"number"`` for inhabitants.
+    """
+    if isinstance(value, Entity):
+        return [value.name] if value.alias is None else [value.name, value.alias]
+    if isinstance(value, Date):
+        day, month, year = date_text(value).split()
+        return [
+            f"{day} {month} {year}",
+            f"{month} {day}, {year}",
+            f"{value.year:04}-{value.month:02}-{value.day:02}",
+            *(f"{form} {year}" for form in (f"{_ordinal(value.day)} {month}", f"{_ordinal(value.day)} of {month}")),
+            f"{month} {_ordinal(value.day)}, {year}",
+        ]
+    if isinstance(value, str):
+        return [value, f"River {value}", f"{value} River"]
+    if kind == "number":
+        return [number_text(value), f"{number_text(value)} inhabitants"]
+    return [str(value)]
 
 
 def _ordinal(day: int) -> str:

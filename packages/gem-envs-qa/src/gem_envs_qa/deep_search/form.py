@@ -31,19 +31,27 @@ class SearchActionForm:
     """``<search>words</search>``, ``<more/>``, or ``<answer>…</answer>`` with ``<evidence>12, 7</evidence>``.
 
     The tag that ends last counts. A search that is only thought or quoted is none.
+
+    Args:
+        final: the tag of the last word.
+        verb: what the agent does with it.
     """
+
+    def __init__(self, final: str = "answer", verb: str = "answer") -> None:
+        self.final = final
+        self.verb = verb
 
     def read(self, text: str, /) -> SearchAction | None:
         """Return the action; None if there is no tag, or if the one that counts is empty."""
         query, search = max(all_tagged(text, "search"), key=itemgetter(1), default=("", -1))
         more = max(spoken(text, "<more/>", lambda mark: ([mark.end()], mark.end())), default=-1)
-        answered = text.rfind("</answer>")
+        answered = text.rfind(f"</{self.final}>")
         if more > max(search, answered):
             return SearchAction("")
         if search > answered:
             words = query.rpartition("<search>")[2].split()
             return SearchAction(" ".join(words)) if words else None
-        answer = extract_last_tagged_answer(text, "answer")
+        answer = extract_last_tagged_answer(text, self.final)
         if not answer or not answer.strip():
             return None
         evidence = extract_last_tagged_answer(text, "evidence") or ""

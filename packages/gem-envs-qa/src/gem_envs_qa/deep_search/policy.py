@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,10 +11,10 @@ from gem.core import Info
 from gem.policies import Policy
 from gem.tables import read_table
 from gem_envs_qa.deep_search.question_reader import answer_by_steps
-from gem_envs_qa.deep_search.reader import Wish
+from gem_envs_qa.deep_search.reader import AtlasReasoning, Wish
 from gem_envs_qa.deep_search.sentence_reader import SearchReader
 
-__all__ = ["DeepSearchPolicy"]
+__all__ = ["DeepSearchPolicy", "FactSearcher"]
 
 _QUESTION = re.compile(r"^Question: (.+)$", re.MULTILINE)
 _PAGES = 12
@@ -24,17 +25,26 @@ _LINK_WORDS: Mapping[str, str] = read_table(__file__, "policy.json")["link_words
 """What else stands in an article that states a relation."""
 
 
-class DeepSearchPolicy(Policy[str, str]):
-    """Works the question out fact by fact, with a search for each fact that nothing read so far has.
+class FactSearcher(Policy[str, str]):
+    """Finds out fact by fact what a reasoning wants to know, with a search for each fact that nothing read so far has.
 
-    It cites the article that told each fact.
+    It notes the article that told each fact. A subclass writes ``_reasoning_of``, ``_unknown`` and ``_last_word``.
     """
 
+    @abstractmethod
+    def _reasoning_of(self, observation: str) -> AtlasReasoning:
+        """Return the reasoning about the task of the first observation."""
+
+    @abstractmethod
+    def _last_word(self) -> str:
+        """Return the action with which the episode ends, once the reasoning has ended."""
+
+    def _unknown(self, wish: Wish) -> bool:
+        """Return whether the reasoning goes on without a fact that cannot be found; otherwise it ends."""
+        return False
+
     def reset(self, observation: str, info: Info) -> None:
-        question = _QUESTION.search(observation)
-        assert question is not None, observation
         self._reader = SearchReader()
-        self._reasoning = answer_by_steps(question[1])
         self._searched: set[str] = set()
         self._queries: list[str] = []
         self._pages = 0
@@ -42,11 +52,13 @@ class DeepSearchPolicy(Policy[str, str]):
         self._read: dict[str, SearchReader] = {}
         """The number of each article → a reader of it alone, who knows all names."""
         self._cited: list[str] = []
+        """Of each fact the article that told it."""
         self._answer = ""
+        self._reasoning = self._reasoning_of(observation)
         self._wish = self._next(None)
 
     def act(self, observation: str, info: Info) -> str:
-        """Return the next search, or the answer."""
+        """Return the next search, or the last word."""
         for number, title, text in _ARTICLE.findall(observation):
             if number not in self._read:
                 self._reader.read(title, text)
@@ -60,17 +72,19 @@ class DeepSearchPolicy(Policy[str, str]):
                 if self._pages and "The search engine shows" in observation:
                     self._pages -= 1
                     return "<more/>"
-                if not self._queries:
-                    return "<answer>unknown</answer>"
-                query = self._queries.pop(0)
-                self._searched.add(query)
-                self._pages = _PAGES if query in self._reader.called(self._wish[-1]) else 0
-                return f"<search>{query}</search>"
-            self._cite(self._wish)
+                if self._queries:
+                    query = self._queries.pop(0)
+                    self._searched.add(query)
+                    self._pages = _PAGES if query in self._reader.called(self._wish[-1]) else 0
+                    return f"<search>{query}</search>"
+                if not self._unknown(self._wish):
+                    self._wish, self._answer = None, "unknown"
+                    break
+            else:
+                self._cite(self._wish)
             self._wish = self._next(told)
             self._queries, self._pages = [], 0
-        evidence = ", ".join(dict.fromkeys(self._cited))
-        return f"<answer>{self._answer}</answer>\n<evidence>{evidence}</evidence>"
+        return self._last_word()
 
     def _next(self, told: Any) -> Wish | None:
         try:
@@ -92,3 +106,18 @@ class DeepSearchPolicy(Policy[str, str]):
         words = _LINK_WORDS.get(wish[1], wish[1])
         ideas = [*(f"{name} {words}" for name in names), *names]
         return [idea for idea in ideas if idea not in self._queries]
+
+
+class DeepSearchPolicy(FactSearcher):
+    """Works the question out, and cites the article that told each fact."""
+
+    def _reasoning_of(self, observation: str) -> AtlasReasoning:
+        question = _QUESTION.search(observation)
+        assert question is not None, observation
+        return answer_by_steps(question[1])
+
+    def _last_word(self) -> str:
+        if self._answer == "unknown":
+            return "<answer>unknown</answer>"
+        evidence = ", ".join(dict.fromkeys(self._cited))
+        return f"<answer>{self._answer}</answer>\n<evidence>{evidence}</evidence>"

@@ -129,6 +129,8 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
         )
     else:
         print_run_summary(summary)
+        if run.config.opponents:
+            _print_ratings(run)
         print_prose(f"recorded in {path}", style="dim")
     if last.begun_again:
         count = len(last.begun_again)
@@ -155,6 +157,15 @@ def _report(folder: RunFolder | None, last: EvaluationProgress | None, as_json: 
         click.get_current_context().exit(130)
     if all_failed:
         click.get_current_context().exit(1)
+
+
+def _print_ratings(run: RunFolder) -> None:
+    from gem_eval.cli.ratings import print_ratings
+    from gem_eval.statistics import games_of, rate_policies
+
+    games, left_out = games_of(map(run.episode, run.rows()))
+    if games:
+        print_ratings(rate_policies(games, left_out=left_out))
 
 
 def _show_plan(config: EvaluationConfig, as_json: bool) -> None:

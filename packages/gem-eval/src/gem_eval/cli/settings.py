@@ -31,6 +31,15 @@ _OPTIONS = [
         shell_complete=complete_agents,
     ),
     click.option(
+        "--opponent",
+        "opponents",
+        multiple=True,
+        metavar="NAME",
+        help="Where several agents act: a policy for the other seats, drawn for each seed; may be repeated. The "
+        "evaluated agent has one seat, which changes from episode to episode.",
+        shell_complete=complete_agents,
+    ),
+    click.option(
         "--harness",
         metavar="NAME",
         help="Agent program that plays with the model: codex, qwen-code …, command:PROGRAM, python:MODULE:FUNCTION.",
@@ -139,6 +148,8 @@ def build_config(base: EvaluationConfig, env_ids: Iterable[str], given: Mapping[
         values.update({"model": None, "base_url": None} if not {"model", "base_url"} & options.keys() else {})
     elif {"model", "base_url"} & options.keys() and base.base_url is None:
         values["agent"] = None
+    if "opponents" in options:
+        values["opponents"] = {**base.opponents, **{name: {"agent": name} for name in options["opponents"]}}
     if "wrappers" in options:
         values["wrappers"] = tuple(filter(None, (name.strip() for name in options["wrappers"].split(","))))
     if "system" in options:

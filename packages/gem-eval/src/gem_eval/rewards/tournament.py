@@ -9,16 +9,13 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from gem.arguments import real
 from gem_eval.rewards.episode_source import EpisodeSource
 from gem_eval.rewards.judge import JudgeError
 from gem_eval.rewards.pairwise import Comparison, PairwiseReward
 from gem_eval.runs.episode_row import EpisodeRow
+from gem_eval.statistics.ratings import strengths
 
 __all__ = ["PairedMatch", "TournamentResult", "bradley_terry", "tournament", "win_rates"]
-
-_ITERATIONS = 10_000
-_PRECISION = 1e-10
 
 
 @dataclass(frozen=True)
@@ -116,41 +113,14 @@ def win_rates(matches: Iterable[PairedMatch]) -> dict[str, float]:
 
 
 def bradley_terry(matches: Iterable[PairedMatch], *, prior: float = 0.5) -> dict[str, float]:
-    """Return the strength of each run: one beats another with probability 1 / (1 + exp(other − one)).
-
-    The model of Bradley and Terry, "Rank Analysis of Incomplete Block Designs" (1952), fitted by the MM algorithm of
-    Hunter, "MM Algorithms for Generalized Bradley-Terry Models" (2004). A tie is half a win. Strengths have mean 0.
+    """Return the strength of each run; see :func:`gem_eval.statistics.strengths`. A tie is half a win.
 
     Args:
         matches: the results.
-        prior: wins and losses of each run against a run of strength 0, which keep the strengths finite where one run
-            has won or lost every match.
+        prior: wins and losses of each run against a run of strength 0.
     """
-    real("prior", prior, minimum=1e-9)
-    wins: dict[str, float] = {}
-    games: dict[tuple[str, str], float] = {}
+    wins: dict[tuple[str, str], float] = {}
     for match in matches:
-        for name, value in ((match.one, match.value), (match.other, 1.0 - match.value)):
-            wins[name] = wins.get(name, prior) + value
-        for pair in ((match.one, match.other), (match.other, match.one)):
-            games[pair] = games.get(pair, 0.0) + 1.0
-    rivals: dict[str, list[tuple[str, float]]] = {name: [] for name in wins}
-    for (one, other), count in games.items():
-        rivals[one].append((other, count))
-    strength = dict.fromkeys(wins, 1.0)
-    for _ in range(_ITERATIONS):
-        new = {
-            name: wins[name]
-            / (
-                2.0 * prior / (strength[name] + 1.0)
-                + math.fsum(count / (strength[name] + strength[other]) for other, count in rivals[name])
-            )
-            for name in wins
-        }
-        change = max((abs(math.log(new[name] / strength[name])) for name in wins), default=0.0)
-        strength = new
-        if change < _PRECISION:
-            break
-    logs = {name: math.log(value) for name, value in strength.items()}
-    mean = math.fsum(logs.values()) / len(logs) if logs else 0.0
-    return {name: value - mean for name, value in logs.items()}
+        for pair, value in (((match.one, match.other), match.value), ((match.other, match.one), 1.0 - match.value)):
+            wins[pair] = wins.get(pair, 0.0) + value
+    return strengths(wins, prior)

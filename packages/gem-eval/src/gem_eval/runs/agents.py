@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 from gem.arguments import check_names
 from gem.entry_points import load
 from gem.errors import ArgumentError, ArgumentTypeError, NotSupportedError
-from gem.policies import call_fitting, make_policy
+from gem.policies import call_fitting
 from gem_eval.runs.errors import EvaluationConfigError
 from gem_eval.runs.evaluation_config import EvaluationConfig
 from gem_eval.runs.run_config import RunEnvironment
+from gem_rollout import Seating
+from gem_rollout.asking import PolicyMaker
 from gem_rollout.model_agents import harness_maker, model_scheme, reached_model
+from gem_rollout.seating import make_agent_policy
 
 if TYPE_CHECKING:
     from gem_eval.clients import ModelClient
@@ -45,22 +48,38 @@ class EvaluatedAgent:
     """The model as its server names it; None if the agent is no model, or the server does not say."""
     players: dict[str, EvaluatedAgent] = field(default_factory=dict)
     """What plays in its place for some agents of environments with several."""
+    opponents: dict[str, EvaluatedAgent] = field(default_factory=dict)
+    """What plays the other seats of environments with several agents, while it has one itself."""
 
     def make_policy(self, env: Any, agent: str | None = None) -> Any:
         """Return a policy for an environment, or for one of its agents."""
         player = self if agent is None else self.players.get(agent, self)
         return player.policy_for(env, agent)
 
+    def policy_maker(self, name: str) -> PolicyMaker:
+        """Return what makes the policies of a run.
+
+        Args:
+            name: of this agent among its opponents, if it has any.
+        """
+        if not self.opponents:
+            return self.make_policy
+        pool = {other: opponent.policy_for for other, opponent in self.opponents.items()}
+        return Seating({**pool, name: self.policy_for}, evaluated=name)
+
+    def _all(self) -> tuple[EvaluatedAgent, ...]:
+        return self, *self.players.values(), *self.opponents.values()
+
     def waiting(self) -> Counter[str]:
         """Return what requests to models failed with that wait for their next attempt, and how many they are."""
         found: Counter[str] = Counter()
-        for one in (self, *self.players.values()):
+        for one in self._all():
             found.update(getattr(one.client, "waiting", {}))
         return found
 
     async def close(self) -> None:
         """Close the clients."""
-        for one in (self, *self.players.values()):
+        for one in self._all():
             if one.client is not None and one.owned:
                 await one.client.close()
 
@@ -142,24 +161,27 @@ async def open_agent(config: EvaluationConfig, client: ModelClient | None = None
     main = await _open_one(config, client)
     try:
         for name, settings in config.players.items():
-            main.players[name] = await _open_one(completed(_player(config, name, settings)))
+            main.players[name] = await _open_one(completed(_player(config, f"players.{name}", settings)))
+        for name, settings in config.opponents.items():
+            main.opponents[name] = await _open_one(completed(_player(config, f"opponents.{name}", settings)))
     except BaseException:
         await main.close()
         raise
     return main
 
 
-def _player(config: EvaluationConfig, name: str, settings: Mapping[str, Any]) -> EvaluationConfig:
+def _player(config: EvaluationConfig, where: str, settings: Mapping[str, Any]) -> EvaluationConfig:
     try:
-        check_names(f"players.{name}", settings, (*_OWN, *_SHARED))
+        check_names(where, settings, (*_OWN, *_SHARED))
     except ArgumentTypeError as error:
         raise EvaluationConfigError(str(error)) from error
-    return config.with_settings(**{**dict.fromkeys(_OWN), "exact_tokens": False, "players": {}, **settings})
+    alone: dict[str, Any] = {**dict.fromkeys(_OWN), "exact_tokens": False, "players": {}, "opponents": {}}
+    return config.with_settings(**{**alone, **settings})
 
 
 async def _open_one(config: EvaluationConfig, client: ModelClient | None = None) -> EvaluatedAgent:
     if config.agent is not None and config.base_url is None:
-        return EvaluatedAgent(partial(make_policy, config.agent))
+        return EvaluatedAgent(partial(make_agent_policy, config.agent))
     from gem_eval.clients import ModelPolicy, Sampling
     from gem_eval.clients.session import session_name
 

@@ -242,6 +242,7 @@ class EpisodeRow:
         prices: Prices | None,
         metadata: Any,
     ) -> EpisodeRow:
+        turns, reset_info, own_return = _evaluated(turns, reset_info, metadata)
         tool_calls = empty = 0
         malformed_at: list[int] = []
         cut_at: list[int] = []
@@ -269,7 +270,7 @@ class EpisodeRow:
         prompt_tokens, completion_tokens = usage["prompt_tokens"], usage["completion_tokens"]
         known = prices is not None and not (prompt_tokens is None and completion_tokens is None)
         return cls(
-            episode_return=float(total),
+            episode_return=float(total) if own_return is None else own_return,
             outcome=outcome,
             turns=len(turns),
             prompt_tokens=prompt_tokens,
@@ -292,6 +293,25 @@ class EpisodeRow:
             **call_figures(turns, metadata),
             **values,
         )
+
+
+def _evaluated(
+    turns: Sequence[Mapping[str, Any]], reset_info: Mapping[str, Any], metadata: Any
+) -> tuple[Sequence[Mapping[str, Any]], Mapping[str, Any], float | None]:
+    """Return the turns, the reset info and the return of the evaluated agent where it plays among opponents.
+
+    The return is None where all agents are evaluated together.
+    """
+    agent = metadata.get("evaluated") if isinstance(metadata, Mapping) else None
+    if not isinstance(agent, str):
+        return turns, reset_info, None
+    own = metadata.get("returns", {}).get(agent)
+    before = metadata.get("before_acting", {}).get(agent, {}).get("info", {})  # of one that another left no turn
+    return (
+        [turn for turn in turns if turn.get("agent") == agent],
+        {**reset_info.get(agent, {}), **before},
+        None if own is None else float(own),
+    )
 
 
 _NAMES = tuple(item.name for item in fields(EpisodeRow))

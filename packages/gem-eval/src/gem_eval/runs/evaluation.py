@@ -113,7 +113,7 @@ async def evaluate(
             else:
                 engine = RolloutEngine(
                     requests,
-                    agent.make_policy,
+                    agent.policy_maker(run.agent),
                     concurrency=config.concurrency,
                     mode=config.mode,
                     limits=episode_limits(config),

@@ -90,6 +90,10 @@ class EvaluationConfig:
     players: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """What plays some agents of environments with several, by their names: ``{"user": {"base_url": …, "system": …}}``
     or ``{"bob": {"agent": "null"}}``. Further keys: ``model``, ``api_key_env``, ``sampling``, ``tools``, ``client``."""
+    opponents: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    """What plays against or with the evaluated agent in environments with several agents, by any names, with the keys
+    of ``players``. The evaluated agent has one seat, which changes from episode to episode, and the others are drawn
+    for each seed (:class:`gem_rollout.Seating`). Its figures are its own part of the episodes."""
     api_key_env: str = "OPENAI_API_KEY"
     """The name of the environment variable that holds the server's key. The key itself is never recorded."""
     system: str | None = None
@@ -155,6 +159,10 @@ class EvaluationConfig:
         if boolean("exact_tokens", self.exact_tokens) and self.agent is not None:
             raise EvaluationConfigError(
                 f"exact_tokens is for a model that plays alone or with a harness, not for agent {self.agent!r}"
+            )
+        if self.players and self.opponents:
+            raise EvaluationConfigError(
+                "players and opponents exclude each other: players have seats of their own, opponents change seats"
             )
         if self.harness_options and self.harness is None:
             raise EvaluationConfigError(f"{', '.join(self.harness_options)} are options of a harness; name one")

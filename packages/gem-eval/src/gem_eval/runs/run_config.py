@@ -77,6 +77,8 @@ class RunConfig:
     harness_options: Mapping[str, Any] = field(default_factory=dict)
     players: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What plays some agents of environments with several, by their names."""
+    opponents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What plays the other seats of environments with several agents."""
     system: str | None = None
     """The system message."""
     tools: Literal["native", "text"] | None = None
@@ -137,7 +139,8 @@ class RunConfig:
         record["wrappers"] = None if self.wrappers is None else list(self.wrappers)
         record["gem"] = self.gem
         record["client"], record["judge"] = _public(self.client), _public(self.judge)
-        record["players"] = {name: _public(settings) for name, settings in self.players.items()}
+        for name in ("players", "opponents"):
+            record[name] = {one: _public(settings) for one, settings in record[name].items()}
         for name in ("rewards", "resumed", "track"):
             record[name] = list(record[name])
         for name in ("sampling", "limits", "packages", "sources", "harness_options"):

@@ -22,6 +22,7 @@ _COMPARED = (
     "harness",
     "harness_options",
     "players",
+    "opponents",
     "system",
     "tools",
     "exact_tokens",

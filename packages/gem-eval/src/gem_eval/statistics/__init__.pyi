@@ -13,6 +13,12 @@ from gem_eval.statistics.estimates import estimate_mean as estimate_mean
 from gem_eval.statistics.estimates import estimate_share as estimate_share
 from gem_eval.statistics.estimates import mean_bounds as mean_bounds
 from gem_eval.statistics.estimates import share_bounds as share_bounds
+from gem_eval.statistics.ratings import PlayedGame as PlayedGame
+from gem_eval.statistics.ratings import PolicyRating as PolicyRating
+from gem_eval.statistics.ratings import RatingTable as RatingTable
+from gem_eval.statistics.ratings import games_of as games_of
+from gem_eval.statistics.ratings import rate_policies as rate_policies
+from gem_eval.statistics.ratings import strengths as strengths
 from gem_eval.statistics.run_comparison import ComparedEnvironment as ComparedEnvironment
 from gem_eval.statistics.run_comparison import RunComparison as RunComparison
 from gem_eval.statistics.run_comparison import compare_runs as compare_runs

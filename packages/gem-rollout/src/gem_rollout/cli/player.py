@@ -6,12 +6,13 @@ import asyncio
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import click
 
-from gem.policies import make_policy
 from gem_rollout.model_agents import harness_maker, model_client, model_scheme, reached_model
+from gem_rollout.seating import make_agent_policy
 
 __all__ = ["RolloutPlayer", "open_player"]
 
@@ -48,7 +49,7 @@ def open_player(
                 "gem eval plays with a model alone"
             )
         chosen = agent or "random"
-        return RolloutPlayer(chosen, lambda env, name=None: make_policy(chosen, env, name))
+        return RolloutPlayer(chosen, partial(make_agent_policy, chosen))
     if agent is not None:
         raise click.UsageError("--agent and --harness exclude each other; leave out one of them")
     address = base_url or os.environ.get("OPENAI_BASE_URL")

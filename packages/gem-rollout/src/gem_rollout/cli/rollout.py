@@ -54,6 +54,14 @@ __all__ = ["rollout_command"]
     help="With --harness: prompts hold exactly the token ids that were sampled before; the server must give them.",
 )
 @click.option(
+    "--opponent",
+    "opponents",
+    multiple=True,
+    help="Where several agents act: a policy for the other seats, drawn for each seed; may be repeated. --agent has "
+    "one seat, which changes from episode to episode.",
+    shell_complete=complete_agents,
+)
+@click.option(
     "--episodes", type=click.IntRange(min=1), default=16, show_default=True, help="Episodes of each environment."
 )
 @click.option("--group", type=click.IntRange(min=1), default=1, show_default=True, help="Episodes of one seed.")
@@ -94,6 +102,7 @@ def rollout_command(
     box: str | None,
     calls: int | None,
     exact_tokens: bool,
+    opponents: tuple[str, ...],
     episodes: int,
     group: int,
     concurrency: int,
@@ -117,11 +126,15 @@ def rollout_command(
       gem rollout game:Wordle-v0-easy game:Hangman-v0-easy --concurrency 64 --out runs/words.jsonl
       gem rollout game:Wordle-v0-easy --agent my_agent:MyPolicy --episodes 64 --group 8 --max-turns 20
       gem rollout game:Sudoku-v0-easy --harness qwen-code --base-url http://localhost:8000/v1 --out runs/qwen.jsonl
+      gem rollout duel:LiarsDice-v0 --agent reference --opponent random --opponent null --group 4
     """
+    from functools import partial
+
     from gem.registry import spec as find_spec
-    from gem_rollout import EpisodeLimits, rollout, summarize
+    from gem_rollout import EpisodeLimits, Seating, rollout, summarize
     from gem_rollout.cli.failures import print_failures
     from gem_rollout.cli.player import open_player
+    from gem_rollout.seating import make_agent_policy
     from gem_rollout.trajectory import TrajectoryWriter
 
     begin, cpu_begin = time.perf_counter(), time.process_time()
@@ -133,12 +146,13 @@ def rollout_command(
     options = {"box": box, "calls": calls, "exact_tokens": exact_tokens or None}
     given = {name: value for name, value in options.items() if value is not None}
     player = open_player(agent, harness, (base_url, model, api_key_env), given)
+    pool = {name: partial(make_agent_policy, name) for name in opponents}
     writer = nullcontext(None) if out is None else TrajectoryWriter(out)
     with writer as sink, progress() as bar:
         task = bar.add_task("episodes", total=episodes * len(specs), note="")
         played = rollout(
             specs,
-            player.make_policy,
+            Seating({**pool, player.name: player.make_policy}, evaluated=player.name) if pool else player.make_policy,
             num_envs=concurrency,
             episodes=episodes,
             group=group,

@@ -68,7 +68,7 @@ async def _work(channel: socket.socket) -> None:
             config = settings.config
             engine = RolloutEngine(
                 [],
-                agent.make_policy,
+                agent.policy_maker(settings.run.agent),
                 concurrency=config.concurrency,
                 mode=config.mode,
                 limits=episode_limits(config),
