@@ -68,7 +68,7 @@ def test_figures_of_the_page_are_those_for_papers(make_run: MakeRun, view: View,
     assert expected[0].series[0].points[0].about in page.text(".tip:not([hidden])")
     page.evaluate(f"location.hash = '#/figures?env={ENVS[1]}'")
     page.wait_for(f"document.querySelector('.figure-cards .remark').textContent === '{ENVS[1]}'")
-    parts = figure_parts([run], [rows], ENVS[1])
+    parts = figure_parts([run], [rows], ENVS[1:])
     page.save_to(tmp_path / "saved")
     for label in ("SVG", "PNG", "CSV"):
         page.evaluate(

@@ -19,6 +19,10 @@ from gem_eval.viewer.viewed_run import as_read_by_page
 __all__ = ["ExportedPage", "export_page"]
 
 
+_MOST_ENVIRONMENTS = 50
+"""Environments whose figures are in the page."""
+
+
 class ExportedPage(NamedTuple):
     """An exported page."""
 
@@ -76,4 +80,5 @@ def _parts(
     yield "texts", vocabulary.pack()
     counted = [counted_rows(each) for each in rows]
     yield "groups", pack(group_parts(folders, counted))
-    yield "figures", pack(figure_parts(folders, counted))
+    envs = list(dict.fromkeys(row.env for each in counted for row in each))[:_MOST_ENVIRONMENTS]
+    yield "figures", pack(figure_parts(folders, counted, envs))

@@ -149,8 +149,8 @@ class _RunView:
 
     async def figures(self, request: web.Request) -> web.Response:
         """Answer with the figures of the environment ``?env=…``."""
-        folders, env = [run.folder for run in self._runs], request.query.get("env")
-        return _json(await asyncio.to_thread(lambda: figure_parts(folders, self._counted(), env)))
+        folders, env = [run.folder for run in self._runs], request.query.get("env", "")
+        return _json(await asyncio.to_thread(lambda: figure_parts(folders, self._counted(), [env])))
 
     def _counted(self) -> list[list[EpisodeRow]]:
         return [counted_rows(run.rows) for run in self._runs]

@@ -72,14 +72,14 @@ def group_parts(folders: Sequence[RunFolder], rows: Sequence[Sequence[EpisodeRow
 
 
 def figure_parts(
-    folders: Sequence[RunFolder], rows: Sequence[Sequence[EpisodeRow]], env: str | None = None
+    folders: Sequence[RunFolder], rows: Sequence[Sequence[EpisodeRow]], envs: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the figures of an environment, or of all, each drawn, as SVG file and as CSV.
+    """Return the figures of environments, each drawn, as SVG file and as CSV.
 
     Args:
         folders: the runs.
         rows: of each, those that count.
-        env: the environment; all, if not given.
+        envs: the environments.
     """
     names = distinct_names(folders)
     runs = [
@@ -97,7 +97,7 @@ def figure_parts(
             "svg": to_svg(figure),
             "csv": to_csv([figure]),
         }
-        for figure in figures_of_runs(runs, None if env is None else [env])
+        for figure in figures_of_runs(runs, envs)
     ]
 
 

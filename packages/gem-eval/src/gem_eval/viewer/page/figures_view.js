@@ -41,7 +41,8 @@ export class FiguresView {
     this.cards.setAttribute("aria-busy", "true");
     try {
       const found = await this.source.figures(chosen);
-      if (this.state === state) setContent(this.cards, found.map(figureCard), this.tip);
+      const none = el("p", { class: "about" }, "This page has no figures of this environment.");
+      if (this.state === state) setContent(this.cards, found.length ? found.map(figureCard) : none, this.tip);
     } catch (error) {
       setContent(this.cards, el("p", { class: "notice bad" }, visible(plain(String(error.message), 400))), this.tip);
     }

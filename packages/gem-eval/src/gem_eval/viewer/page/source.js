@@ -30,7 +30,7 @@ class ServerSource {
 
   /** The numbers of the rows whose conversations say a text. */
   search(run, text) {
-    return answer(`runs/${run}/search?text=${encodeURIComponent(text)}`);
+    return answer(`runs/${run}/search?text=${encodeURIComponent(text.toWellFormed?.() ?? text)}`);
   }
 
   /** The figures of a run whose rows came without them. */
