@@ -12,6 +12,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -157,14 +158,20 @@ def _compare(world: AtlasWorld, level: ResearchLevel, rng: random.Random) -> Res
 
 def _trace(world: AtlasWorld, level: ResearchLevel, rng: random.Random) -> ResearchTask | None:
     person = rng.choice(world.of_kind[PERSON])
-    steps = level.subjects
-    about = rng.sample(_about_people(), level.aspects // 2)
     mentor = (RELATIONS["mentor"],)
-    aspects = [mentor * step + path for step in range(1, steps + 1) for path in about]
-    if any(path[0] in mentor for path in about):
-        return None
-    chains = _followed(world, person, aspects)
-    return None if chains is None else _task(world, "trace", [person], aspects, chains)
+    about = [path for path in _about_people() if path[0] not in mentor]
+    aspects: list[tuple[Relation, ...]] = []
+    chains: list[FactChain] = []
+    # Each mentor has rows of their own, so that one line of mentors makes many tasks.
+    for step in range(1, level.subjects + 1):
+        rows = (mentor * step + path for path in rng.sample(about, len(about)))
+        led = ((row, follow(world, person, row)) for row in rows)
+        own = list(islice(((row, chain) for row, chain in led if chain is not None), level.aspects // 2))
+        if len(own) < level.aspects // 2:
+            return None
+        aspects += [row for row, _ in own]
+        chains += [chain for _, chain in own]
+    return _task(world, "trace", [person], aspects, chains)
 
 
 def _explain(world: AtlasWorld, level: ResearchLevel, rng: random.Random) -> ResearchTask | None:
