@@ -123,10 +123,10 @@ def test_past_versions_play_the_other_agent(tmp_path: Path) -> None:
     assert [one.update for one in trainer.player.pool.versions] == [2, 3]
     trainer.update = 7  # the engine's version from here on
     episodes = trainer.play(trainer._requests(32, 2000))
-    seen = Counter()
+    seen: Counter[tuple[str, Any]] = Counter()
     for episode in episodes:
         sides = {agent: {turn.version for turn in episode.for_agent(agent).transitions} for agent in AGENTS}
-        learner, other = AGENTS if episode.seed % 2 == 0 else AGENTS[::-1]
+        learner, other = AGENTS if episode.key.seed % 2 == 0 else AGENTS[::-1]
         assert sides[learner] == {7}
         ((version,)) = sides[other]
         seen[learner, version] += 1
@@ -139,14 +139,16 @@ def test_the_turns_of_each_side_were_sampled_by_its_weights(tmp_path: Path) -> N
     """Their recorded log-probabilities are those of the version that the record names, and of no other."""
     trainer = Trainer(RECIPE, 0, tmp_path)
     trainer.train()
-    weights = {one.update: one.weights for one in trainer.player.pool.versions}
-    weights = {**weights, 7: None}
+    past = {one.update: one.weights for one in trainer.player.pool.versions}
     trainer.update = 7
     torch.nn.init.normal_(trainer.model.embedding.weight)  # the current weights are like no past ones
     for turn in (turn for episode in trainer.play(trainer._requests(16, 0)) for turn in episode.transitions):
+        assert turn.prompt_token_ids is not None
+        assert turn.token_ids is not None
+        assert turn.logprobs is not None
         ids = torch.tensor([[*turn.prompt_token_ids, *turn.token_ids]])
         close = set()
-        for version, values in weights.items():
+        for version, values in (*past.items(), (7, None)):
             with using_weights(trainer.model, values), torch.no_grad():
                 logprobs = trainer.model.logits(trainer.model.hidden(ids)).log_softmax(-1)[0, :-1]
             computed = logprobs.gather(1, ids[0, 1:, None]).squeeze(1)[-len(turn.token_ids) :]

@@ -79,7 +79,7 @@ def test_the_loss_is_that_of_the_papers() -> None:
     model = TinyTransformer(ModelSize(vocabulary=12, width=8, layers=1, heads=2, context=16))
     torch.nn.init.normal_(model.embedding.weight, std=0.5)
     torch.nn.init.normal_(model.value.weight)
-    rows = [replace(row, reference=-0.2 - 0.1 * np.arange(len(row))) for row in rows_of_episodes()]
+    rows = [replace(row, reference=np.arange(len(row)) * -0.1 - 0.2) for row in rows_of_episodes()]
     objective = PolicyObjective(clip=0.2, value_weight=0.7, entropy_bonus=0.3, world_model=0.11, kl_weight=0.13)
     policy = value = entropy = seen = clipped = divergence = 0.0
     sides = set()
