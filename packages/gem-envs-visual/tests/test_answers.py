@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gem_envs_visual.charts import Chart, ChartsEnv
+from gem_envs_visual.charts_policy import ChartsPolicy
 from gem_envs_visual.gauges import Gauges, GaugesEnv, Instrument
+from gem_envs_visual.png import picture_part
 from gem_envs_visual.routes import RouteLevel, RouteMap
 from gem_envs_visual.tables import NumberTable
 
@@ -39,6 +41,19 @@ def test_what_a_chart_answers(asked: tuple[str, ...], answer: str) -> None:
     assert all(word in found.question for word in asked[1:])
 
 
+@pytest.mark.parametrize("kind", ["bars", "lines"])
+def test_a_chart_is_drawn_to_its_scale(kind: str) -> None:
+    """A policy that measures it reads the lowest, the highest and a middle value."""
+    for asked, answer in (
+        (("value", "TEX", "LUN"), "5"),
+        (("value", "RAP", "LUN"), "45"),
+        (("value", "RAP", "KEC"), "20"),
+    ):
+        found = chart(*asked, kind=kind)
+        observation = [picture_part(found.picture().png()), {"type": "text", "text": found.question}]
+        assert ChartsPolicy().act(observation, {}) == f"\\boxed{{{answer}}}"
+
+
 def test_a_gap_that_is_widest_twice_has_no_answer() -> None:
     """Such a question is not asked."""
     values = ((2, 7, 4, 9), (6, 8, 8, 9))
@@ -66,6 +81,7 @@ def table(*asked: str) -> NumberTable:
         (("filtered", "RAP", "TEX", "VUM", "highest"), "KEC"),
         (("filtered", "RAP", "TEX", "VUM", "lowest"), "HUP"),
         (("sum", "RAP", "VUM", "50"), "97"),
+        (("sum", "RAP", "VUM", "26"), ""),
         (("sum", "RAP", "TEX", "20"), ""),
     ],
 )

@@ -44,17 +44,12 @@ def _asked(text: str) -> tuple[str, ...]:
     return "value", *words
 
 
-def _axis(texts: list[SeenText]) -> list[SeenText]:
-    return [one for one in texts if one.text.isdecimal()]
-
-
 _Read = tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[int, ...], ...], int]
 
 
 def _axes(picture: Picture, texts: list[SeenText]) -> _Read:
     """Return categories, series, and values as whole numbers, read by the scale on the left."""
-    axis = _axis(texts)
-    highest, lowest = axis[0], axis[-1]
+    highest, *_, lowest = (one for one in texts if one.text.isdecimal())
     series = [one for one in texts if one.y < TOP - 10 and not one.text.isdecimal()]
     categories = [one for one in texts if one.y > lowest.y + 10]
     room = (categories[1].x - categories[0].x) // 2

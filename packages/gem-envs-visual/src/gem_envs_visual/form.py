@@ -25,7 +25,6 @@ __all__ = [
     "ScreenField",
     "ScreenFormEnv",
     "ScreenFormTask",
-    "control_at",
 ]
 
 WIDTH, HEIGHT = 480, 400
@@ -252,7 +251,7 @@ class ScreenFormEnv(PictureEnv[re.Match[str], ScreenFormTask]):
                             self._set(place, "NO")
                 return name
         for number, one in enumerate(task.fields):
-            if (part := control_at(one, x, y - task.field_y(number))) is None:
+            if (part := _control_at(one, x, y - task.field_y(number))) is None:
                 continue
             if one.kind == "text":
                 self.cursor = number
@@ -274,7 +273,7 @@ class ScreenFormEnv(PictureEnv[re.Match[str], ScreenFormTask]):
         return f"\\boxed{{click {rng.randrange(WINDOW)} {rng.randrange(HEIGHT)}}}"
 
 
-def control_at(one: ScreenField, x: int, below: int) -> int | None:
+def _control_at(one: ScreenField, x: int, below: int) -> int | None:
     """Return which part of a field lies at a pixel, given its distance below the middle; None for none."""
     if one.kind == "text":
         return 0 if 0 <= x - CONTROL < _BOX[0] and abs(below) <= _BOX[1] // 2 else None
