@@ -33,7 +33,7 @@ __all__ = ["department_server", "main"]
 
 def department_server(task: OfficeTask, world: OfficeWorld, departments: Sequence[str]) -> Server[Any]:
     """Return the server of departments, which acts as the employee of a task in a world."""
-    import mcp_types
+    from mcp import types as mcp_types
     from mcp.server.lowlevel import Server
 
     own = {tool.name: tool for tool in office_tools().values() if tool.department in departments}
