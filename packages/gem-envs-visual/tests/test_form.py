@@ -121,8 +121,9 @@ def test_a_dialog_stops_everything_until_its_button_is_clicked() -> None:
     env = begun("hard", 2)
     task = env._task
     while not env.dialog:
-        click(env, 2, 2)
+        click(env, CONTROL + 40, task.field_y(place_of(env, "text")))
     before = env.values, env.cursor
+    env.step("\\boxed{type lost}")
     first = CONTROL + 10, task.field_y(0)  # above the dialog
     click(env, *first)
     _, _, terminated, _, _ = click(env, *button(env, "SEND"))

@@ -51,9 +51,9 @@ def env_at(mine: list[int], theirs: list[int], level: str = "easy") -> Northcott
 def test_discs_slide_towards_each_other() -> None:
     """A move goes up to the other disc from either side, and the opponent answers with the move that wins."""
     env = env_at([0, 6, 0], [4, 3, 1])  # gaps 3, 2, 0
-    _, reward, over, _, info = env.step("\\boxed{1 2}")  # gaps 1, 2, 0: the opponent makes 1, 1, 0
+    _, reward, over, _, info = env.step("\\boxed{2 1}")  # gaps 3, 1, 0: the opponent makes 1, 1, 0
     assert (reward, over, info["action_status"]) == (0.0, False, "legal")
-    assert (env.mine, env.theirs) == ((2, 6, 0), (4, 4, 1))
+    assert (env.mine, env.theirs) == ((0, 5, 0), (2, 3, 1))
 
 
 def test_the_last_move_wins() -> None:
