@@ -15,7 +15,7 @@ from gem.core import Info
 from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem_cli.main import cli
-from gem_eval.runs import EvaluationConfig, EvaluationConfigError, evaluate_sync
+from gem_eval.runs import EpisodeRow, EvaluationConfig, EvaluationConfigError, evaluate_sync
 from gem_eval.statistics import PlayedGame, games_of, rate_policies
 from gem_eval.statistics.ratings import ELO_MEAN, ELO_SCALE
 from gem_rollout import Seating, rollout
@@ -141,6 +141,27 @@ def test_gem_eval_plays_against_opponents_and_rates(tmp_path: Path) -> None:
     assert (table["games"], table["groups"], table["left_out"]) == (6, 2, 0)
     assert [one["name"] for one in table["ratings"]] == ["reference", "random"]
     assert "ahead by seat" in CliRunner().invoke(cli, ["ratings", str(run)]).output
+
+
+def test_a_row_has_the_turns_and_the_return_of_the_evaluated_agent() -> None:
+    """Also what it earned before it had a turn."""
+    turns = [
+        {"agent": agent, "reward": 1.0, "terminated": True, "truncated": False, "info": {"success": agent == "a"}}
+        for agent in ("a", "b", "b")
+    ]
+    facts = {"seats": {"a": "x", "b": "y", "c": "z"}, "returns": {"a": 1.0, "b": 2.5, "c": 0.75}}
+    before = {"c": {"reward": 0.75, "terminated": True, "truncated": False, "info": {"success": True}}}
+    rows = {
+        agent: EpisodeRow.of_record(
+            {"transitions": turns, "metadata": {**facts, "evaluated": agent, "before_acting": before}}, 0, 0
+        )
+        for agent in "abc"
+    }
+    assert [(one.turns, one.episode_return, one.success) for one in rows.values()] == [
+        (1, 1.0, True),
+        (2, 2.5, False),
+        (0, 0.75, True),
+    ]
 
 
 def test_opponents_of_a_configuration_have_settings_of_their_own(tmp_path: Path) -> None:

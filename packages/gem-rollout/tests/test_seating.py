@@ -27,7 +27,7 @@ SEATS = ["ann", "bob", "cyd"]
 
 
 class Auction(MultiAgentEnv):
-    """All bid once, in turn; the highest bid wins, and a bid of ``stop`` ends the game before others act."""
+    """All bid once, in turn, which pays all but the last 0.25; the highest bid wins, and ``stop`` ends the game."""
 
     def __init__(self) -> None:
         super().__init__(SEATS, mode="sequential")
@@ -44,7 +44,7 @@ class Auction(MultiAgentEnv):
         self.bids[agent] = -1 if stopped else int(action)
         over = stopped or len(self.bids) == len(SEATS)
         if not over:
-            return {}, {}, {}, {}, {}
+            return {}, {agent: 0.25}, {}, {}, {}
         best = max(self.bids, key=self.bids.__getitem__)
         rewards = {one: (-1.0 if stopped and one == agent else float(one == best and not stopped)) for one in SEATS}
         return {}, rewards, dict.fromkeys(SEATS, True), {}, {one: {"success": one == best} for one in SEATS}
@@ -110,16 +110,17 @@ def test_the_record_says_who_had_which_seat_and_earned_what(mode: str) -> None:
         assert seats == seating.line_up(SEATS, record.seed or 0, record.repetition)
         bids = {agent: {"three": 3, "two": 2, "one": 1, "nil": 0}[name] for agent, name in seats.items()}
         best = max(bids, key=bids.__getitem__)
-        assert record.metadata["returns"] == {agent: float(agent == best) for agent in SEATS}
+        earned = {agent: (agent == best) + 0.25 * (agent != "cyd") for agent in SEATS}
+        assert record.metadata["returns"] == earned
         assert [(turn.agent, turn.action) for turn in record.transitions] == [(a, str(b)) for a, b in bids.items()]
         own = record.metadata["evaluated"]
         assert seats[own] == "two"
         assert [turn.agent for turn in evaluated_part(record).transitions] == [own]
-        assert evaluated_return(record) == float(own == best)
+        assert evaluated_return(record) == earned[own]
     (summary,) = summarize(played)
     won = sum("three" not in record.metadata["seats"].values() for record in played)
     assert (summary.episodes, summary.successes, summary.mean_turns) == (30, won, 1.0)
-    assert summary.mean_return == pytest.approx(won / 30)
+    assert summary.mean_return == pytest.approx((won + 20 * 0.25) / 30)
 
 
 def test_one_who_never_acted_has_a_return_and_an_outcome() -> None:
@@ -155,7 +156,23 @@ def test_without_an_evaluated_policy_all_are_drawn() -> None:
     (record,) = rollout(AUCTION, Seating(POOL), episodes=1)
     assert "evaluated" not in record.metadata
     assert evaluated_part(record) is record
-    assert evaluated_return(record) == 1.0
+    assert evaluated_return(record) == 1.5
+
+
+def test_a_policy_is_made_once_for_each_seat_of_an_environment() -> None:
+    """And plays there in all episodes that seat it, so that it may keep what it has learnt."""
+    made = Counter[tuple[str, str]]()
+
+    def counted(name: str, bid: str) -> Any:
+        def make(env: Any, agent: str) -> Any:
+            made[name, agent] += 1
+            return bidder(bid)(env, agent)
+
+        return make
+
+    pool = {name: counted(name, bid) for name, bid in (("high", "2"), ("low", "1"))}
+    list(rollout(AUCTION, Seating(pool, "high"), episodes=12, num_envs=1))
+    assert made == {(name, agent): 1 for name in pool for agent in SEATS}
 
 
 def test_a_pool_is_for_several_agents_and_its_names_are_known() -> None:
