@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gem
 from gem_envs_qa.atlas.atlas import Atlas, atlas_of
-from gem_envs_qa.atlas.questions import FactChain, _follow, _Starts
+from gem_envs_qa.atlas.questions import FactChain, _Starts, follow
 from gem_envs_qa.atlas.schema import paths
 from gem_envs_qa.atlas.world import AtlasWorld
 from gem_envs_qa.deep_search.env import LEVELS, DeepSearchEnv, _split_of
@@ -129,7 +129,7 @@ def chains(world: AtlasWorld, hops: int, split: str) -> Iterator[FactChain]:
     """All chains of a split."""
     starts = _Starts(world, ((path[0].subject, path) for path in paths(hops)))
     for number in range(starts.size):
-        chain = _follow(world, *starts[number])
+        chain = follow(world, *starts[number])
         if chain is not None and _split_of(chain) == split:
             yield chain
 

@@ -27,7 +27,7 @@ _frozen = False
 
 @contextmanager
 def rare_collections(allocations: int = MOST_ALLOCATIONS) -> Iterator[None]:
-    """Collect reference cycles rarely, and none that are older than this block.
+    """Collect reference cycles rarely, and with the most allocations none that are older than this block.
 
     Blocks may overlap, also in several threads; the rarest holds, and the process has its own settings again after the
     last of them.
@@ -39,10 +39,11 @@ def rare_collections(allocations: int = MOST_ALLOCATIONS) -> Iterator[None]:
     with _lock:
         _users += 1
         if _users == 1:
-            _before = gc.get_threshold()
-            _frozen = gc.get_freeze_count() == 0  # what the caller has frozen stays frozen
-            if _frozen:
-                gc.freeze()
+            _before, _frozen = gc.get_threshold(), False
+        # Counting what is frozen takes a look at all of it, which a few episodes are not worth.
+        if not _frozen and allocations >= MOST_ALLOCATIONS and gc.get_freeze_count() == 0:
+            gc.freeze()  # and where the caller has frozen something, it stays frozen
+            _frozen = True
         young, middle, old = gc.get_threshold()
         if 0 < young < allocations:
             gc.set_threshold(allocations, middle, max(old, _OLD))
