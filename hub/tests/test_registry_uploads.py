@@ -470,6 +470,7 @@ def test_a_slow_body_is_given_up(tmp_path: Path) -> None:
         assert answer.startswith(b"HTTP/1.1 408 the body came with less than")
 
 
+@pytest.mark.slow
 def test_a_slow_header_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection without a whole request ends after its time, also after an earlier request on it."""
     for limit in ("_REQUEST_SECONDS", "_KEPT_ALIVE_SECONDS"):

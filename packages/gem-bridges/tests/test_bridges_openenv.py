@@ -153,6 +153,7 @@ def test_a_fault_in_a_reset_is_an_error(openenv: OpenEnvServer, fault: str) -> N
         assert env.step("3")[1] == 1.0
 
 
+@pytest.mark.slow
 def test_a_late_answer_is_never_taken_for_the_next_one(openenv: OpenEnvServer) -> None:
     """Messages have no numbers, so a session with an answer on its way is given up."""
     with make(openenv, timeout=3.0) as env:  # enough for the other answers, on a busy machine too

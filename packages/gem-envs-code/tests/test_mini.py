@@ -86,6 +86,7 @@ def test_train_and_test_have_no_problem_in_common() -> None:
     assert len(seen) == len(set(seen)) == len(all_problems())
 
 
+@pytest.mark.slow
 @ALL_SUITES
 def test_questions_and_tests_of_a_version_stay_as_they_are() -> None:
     """They are the same in every process, and as they were when the version was new.

@@ -163,6 +163,7 @@ def test_variants_differ_in_level() -> None:
             assert {env.unwrapped.rows[index]["level"] for index in range(40)} == levels
 
 
+@pytest.mark.slow
 def test_the_questions_of_a_version_stay_as_they_are() -> None:
     """The first rows of each set are the same under other hash seeds, and as they were when the version was new.
 

@@ -71,6 +71,7 @@ def test_the_corpus_is_large_and_mixed() -> None:
     assert 0.35 < sum(pair.equal for pair in ALL) / len(ALL) < 0.65
 
 
+@pytest.mark.slow(reason="the whole corpus")
 def test_the_corpus() -> None:
     """At least 99.5 per cent of the corpus is graded as labelled."""
     mistakes = wrong(ALL)

@@ -82,6 +82,7 @@ def playing(
     return asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_a_paused_run_begins_nothing_and_goes_on_when_it_is_told_to(tmp_path: Path) -> None:
     """What is being played ends; ``gem runs`` says how far it is; afterwards every episode was played."""
     folder = tmp_path / "run"
@@ -102,6 +103,7 @@ def test_a_paused_run_begins_nothing_and_goes_on_when_it_is_told_to(tmp_path: Pa
     assert "No live run" in CliRunner().invoke(runs_command, [str(tmp_path), "--live"]).output
 
 
+@pytest.mark.slow
 def test_a_stopped_run_is_resumed_to_its_end(tmp_path: Path) -> None:
     """Also one that was paused; what was asked of the first process is nothing to the second."""
     folder = tmp_path / "run"
@@ -143,6 +145,7 @@ def test_failed_episodes_are_queued_again_beside_those_that_play(tmp_path: Path)
     assert len(run.rows(attempts=True)) == 12
 
 
+@pytest.mark.slow
 def test_fewer_episodes_at_a_time(tmp_path: Path) -> None:
     """One begins after two have ended; more than the run began with are refused, with what to do."""
     folder = tmp_path / "run"

@@ -223,6 +223,7 @@ def check(page: ChromiumPage) -> None:
     assert not page.evaluate(f"{unseen}.test(document.title)")
 
 
+@pytest.mark.slow(reason="pages in a browser")
 def test_hostile_episodes_are_text(poisoned_run: Callable[[str], RunFolder], view: View) -> None:
     """Scripts, handlers, styles, addresses and control characters of episodes are shown, and do nothing."""
     page = view(poisoned_run("one"), poisoned_run("other"))
@@ -239,6 +240,7 @@ def test_hostile_episodes_are_text(poisoned_run: Callable[[str], RunFolder], vie
     check(page)
 
 
+@pytest.mark.slow(reason="pages in a browser")
 def test_hostile_episodes_are_text_in_an_exported_page(
     poisoned_run: Callable[[str], RunFolder], chromium: Chromium, tmp_path: Path
 ) -> None:

@@ -439,6 +439,7 @@ FAINT = """
 """
 
 
+@pytest.mark.slow(reason="pages in a browser")
 def test_all_text_is_readable_and_all_controls_have_names(make_run: MakeRun, view: View) -> None:
     """In light and dark, text has a contrast of 4.5 to its ground (WCAG 2.2 AA), and each control has a name."""
     one = make_run("one", episodes=12, failures=2, metadata=model_calls())

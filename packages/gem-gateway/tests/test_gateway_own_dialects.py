@@ -165,6 +165,7 @@ def message(content: list[dict[str, Any]], stop: str) -> dict[str, Any]:
     return {**head, "content": content, "stop_reason": stop, "usage": usage}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
 def test_signed_thinking_passes_a_gateway_untouched(stream: bool) -> None:
     """A program with Anthropic's client plays two turns before a server of its interface, with the gateway between.
