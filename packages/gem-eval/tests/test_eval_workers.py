@@ -82,6 +82,20 @@ class Gated(Reference):
         return super().act(observation, info)
 
 
+class BrokenOrGated(Gated):
+    """Fails in the episodes of the first four seeds while the file "broken" is there."""
+
+    def seed_episode(self, seed, repetition):
+        self.seed = seed
+
+    async def act(self, observation, info):
+        if self.seed >= 4:
+            return await super().act(observation, info)
+        if (HERE / "broken").exists():
+            raise RuntimeError("broken")
+        return Reference.act(self, observation, info)
+
+
 class Deadly(Reference):
     """Kills its process in each episode of seed 5."""
 
@@ -297,6 +311,28 @@ def test_a_run_with_workers_is_paused_retuned_and_stopped(agents: Path) -> None:
     run = evaluate_sync(settings, out=folder, resume=True)
     assert list(canonical_lines(run)) == whole(settings, agents / "one")
     assert len(run.rows(attempts=True)) == 30
+
+
+@pytest.mark.nightly
+def test_failed_episodes_are_queued_again_in_workers(agents: Path) -> None:
+    """Beside those that play; each is played once more, and its last attempt counts."""
+    folder = agents / "run"
+    (agents / "broken").touch()
+
+    async def steps(task: asyncio.Future[Any]) -> None:
+        await until(lambda: live(folder).get("failed") == 4 and len(live(folder).get("running", ())) > 2, task)
+        (agents / "broken").unlink()
+        done = CliRunner().invoke(run_command, ["requeue", str(folder)], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        await until(lambda: live(folder).get("failed") == 0, task)
+        (agents / "gate").touch()
+
+    run, _ = played(
+        config(GUESS, agent="worker_agents:BrokenOrGated", episodes=12, concurrency=6, retries=0), folder, steps
+    )
+    assert len(run.rows()) == 12
+    assert not any(row.failed for row in run.rows())
+    assert len(run.rows(attempts=True)) == 16
 
 
 @pytest.mark.nightly
