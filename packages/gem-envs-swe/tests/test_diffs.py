@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,7 @@ TEXTS = st.text(st.sampled_from("ab\n\r\f\x0b\u2028é -+\\"), min_size=1, max_si
 TREES = st.dictionaries(st.sampled_from(["a.py", "folder/b.py", "c"]), TEXTS, max_size=3)
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is what is asked")
 @given(before=TREES, after=TREES)
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_git_makes_the_second_tree_of_the_first(before: dict[str, str], after: dict[str, str], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from gem_envs_swe.making.statements import gives_away, statement_of
 from gem_envs_swe.row import KINDS
 
 pytestmark = [
+    pytest.mark.skipif(shutil.which("git") is None, reason="git applies the patches of the suites here"),
     pytest.mark.skipif(sys.platform != "linux", reason="the program of the containers needs Linux"),
     pytest.mark.xdist_group("small package of gem-envs-swe"),
 ]
