@@ -9,7 +9,7 @@ from gem_envs_office.declarations import company
 from gem_envs_office.store import OfficeStore, Row
 from gem_envs_office.values import OfficeRefusalError
 
-__all__ = ["ACTIONS", "Office", "action", "required"]
+__all__ = ["ACTIONS", "Office", "action", "required", "set_status"]
 
 ACTIONS: dict[str, Callable[..., Any]] = {}
 """Action → its function, filled by the modules of :mod:`gem_envs_office.rules`."""
@@ -55,3 +55,14 @@ def required(office: Office, table: str, key: str, **wanted: Any) -> Row:
         if row[column] != value:
             raise OfficeRefusalError(f"The {column} of {key} is {row[column]}, not {value}.")
     return row
+
+
+def set_status(office: Office, table: str, key: str, was: str, status: str, **columns: Any) -> dict[str, Any]:
+    """Give the row with this key another status, and other columns new values; return key and status.
+
+    Raises:
+        OfficeRefusalError: if there is no such row, or its status is another than ``was``.
+    """
+    required(office, table, key, status=was)
+    office.store.update(table, key, status=status, **columns)
+    return {company().tables[table].key: key, "status": status}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gem_envs_office.office import Office, action, required
+from gem_envs_office.office import Office, action, required, set_status
 from gem_envs_office.values import OfficeRefusalError
 
 __all__: list[str] = []
@@ -50,37 +50,31 @@ def allocate_payment(office: Office, payment_id: str, invoice_id: str, amount: f
 
 @action
 def void_invoice(office: Office, invoice_id: str) -> dict[str, Any]:
-    required(office, "invoices", invoice_id, status="open")
-    office.store.update("invoices", invoice_id, status="void")
-    return {"invoice_id": invoice_id, "status": "void"}
+    return set_status(office, "invoices", invoice_id, "open", "void")
 
 
 @action
 def approve_expense(office: Office, expense_id: str) -> dict[str, Any]:
-    required(office, "expense_reports", expense_id, status="submitted")
-    office.store.update("expense_reports", expense_id, status="approved", decided_at=office.seq)
-    return {"expense_id": expense_id, "status": "approved"}
+    return set_status(office, "expense_reports", expense_id, "submitted", "approved", decided_at=office.seq)
 
 
 @action
 def reject_expense(office: Office, expense_id: str, reason: str) -> dict[str, Any]:
-    required(office, "expense_reports", expense_id, status="submitted")
-    office.store.update("expense_reports", expense_id, status="rejected", reason=reason, decided_at=office.seq)
-    return {"expense_id": expense_id, "status": "rejected"}
+    return set_status(
+        office, "expense_reports", expense_id, "submitted", "rejected", reason=reason, decided_at=office.seq
+    )
 
 
 @action
 def approve_supplier_invoice(office: Office, bill_id: str) -> dict[str, Any]:
-    required(office, "supplier_invoices", bill_id, status="received")
-    office.store.update("supplier_invoices", bill_id, status="approved", decided_at=office.seq)
-    return {"bill_id": bill_id, "status": "approved"}
+    return set_status(office, "supplier_invoices", bill_id, "received", "approved", decided_at=office.seq)
 
 
 @action
 def dispute_supplier_invoice(office: Office, bill_id: str, reason: str) -> dict[str, Any]:
-    required(office, "supplier_invoices", bill_id, status="received")
-    office.store.update("supplier_invoices", bill_id, status="disputed", reason=reason, decided_at=office.seq)
-    return {"bill_id": bill_id, "status": "disputed"}
+    return set_status(
+        office, "supplier_invoices", bill_id, "received", "disputed", reason=reason, decided_at=office.seq
+    )
 
 
 @action

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gem_envs_office.office import Office, action, required
+from gem_envs_office.office import Office, action, required, set_status
 from gem_envs_office.values import OfficeRefusalError
 
 __all__: list[str] = []
@@ -22,9 +22,7 @@ def create_employee(office: Office, name: str, **columns: Any) -> dict[str, Any]
 
 @action
 def record_departure(office: Office, employee_id: str) -> dict[str, Any]:
-    required(office, "employees", employee_id, status="active")
-    office.store.update("employees", employee_id, status="leaving")
-    return {"employee_id": employee_id, "status": "leaving"}
+    return set_status(office, "employees", employee_id, "active", "leaving")
 
 
 @action
@@ -44,9 +42,7 @@ def assign_asset(office: Office, asset_id: str, employee_id: str) -> dict[str, A
 
 @action
 def return_asset(office: Office, asset_id: str) -> dict[str, Any]:
-    required(office, "assets", asset_id, status="assigned")
-    office.store.update("assets", asset_id, status="in_stock", employee_id=None)
-    return {"asset_id": asset_id, "status": "in_stock"}
+    return set_status(office, "assets", asset_id, "assigned", "in_stock", employee_id=None)
 
 
 @action
@@ -58,9 +54,7 @@ def assign_desk(office: Office, desk_id: str, employee_id: str) -> dict[str, Any
 
 @action
 def release_desk(office: Office, desk_id: str) -> dict[str, Any]:
-    required(office, "desks", desk_id, status="taken")
-    office.store.update("desks", desk_id, status="free", employee_id=None)
-    return {"desk_id": desk_id, "status": "free"}
+    return set_status(office, "desks", desk_id, "taken", "free", employee_id=None)
 
 
 @action

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gem_envs_office.office import Office, action, required
+from gem_envs_office.office import Office, action, required, set_status
 from gem_envs_office.values import OfficeRefusalError
 
 __all__: list[str] = []
@@ -34,16 +34,12 @@ def assign_ticket(office: Office, ticket_id: str, assignee_id: str) -> dict[str,
 
 @action
 def resolve_ticket(office: Office, ticket_id: str, resolution: str) -> dict[str, Any]:
-    required(office, "tickets", ticket_id, status="open")
-    office.store.update("tickets", ticket_id, status="resolved", resolution=resolution)
-    return {"ticket_id": ticket_id, "status": "resolved"}
+    return set_status(office, "tickets", ticket_id, "open", "resolved", resolution=resolution)
 
 
 @action
 def reject_ticket(office: Office, ticket_id: str, resolution: str) -> dict[str, Any]:
-    required(office, "tickets", ticket_id, status="open")
-    office.store.update("tickets", ticket_id, status="rejected", resolution=resolution)
-    return {"ticket_id": ticket_id, "status": "rejected"}
+    return set_status(office, "tickets", ticket_id, "open", "rejected", resolution=resolution)
 
 
 @action
@@ -72,16 +68,12 @@ def acknowledge_alert(office: Office, alert_id: str, incident_id: str) -> dict[s
 
 @action
 def roll_back_deployment(office: Office, deployment_id: str) -> dict[str, Any]:
-    required(office, "deployments", deployment_id, status="live")
-    office.store.update("deployments", deployment_id, status="rolled_back", rolled_back_at=office.seq)
-    return {"deployment_id": deployment_id, "status": "rolled_back"}
+    return set_status(office, "deployments", deployment_id, "live", "rolled_back", rolled_back_at=office.seq)
 
 
 @action
 def resolve_alert(office: Office, alert_id: str) -> dict[str, Any]:
-    required(office, "alerts", alert_id, status="acknowledged")
-    office.store.update("alerts", alert_id, status="resolved")
-    return {"alert_id": alert_id, "status": "resolved"}
+    return set_status(office, "alerts", alert_id, "acknowledged", "resolved")
 
 
 @action

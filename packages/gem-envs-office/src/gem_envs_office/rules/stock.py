@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gem_envs_office.office import Office, action, required
+from gem_envs_office.office import Office, action, required, set_status
 from gem_envs_office.values import OfficeRefusalError
 
 __all__: list[str] = []
@@ -47,9 +47,7 @@ def postpone_order(office: Office, order_id: str, promised_on: str) -> dict[str,
 
 @action
 def cancel_order(office: Office, order_id: str) -> dict[str, Any]:
-    required(office, "sales_orders", order_id, status="open")
-    office.store.update("sales_orders", order_id, status="cancelled")
-    return {"order_id": order_id, "status": "cancelled"}
+    return set_status(office, "sales_orders", order_id, "open", "cancelled")
 
 
 def _take(office: Office, item_id: str, warehouse_id: str, quantity: int) -> None:

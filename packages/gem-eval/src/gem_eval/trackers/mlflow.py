@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gem_eval.trackers.tracker import (
-    episode_figures,
+    figures_by_name,
     flat_figures,
     needs_library,
     recorded_episodes,
@@ -56,8 +56,7 @@ class MlflowTracker:
         needs_library("mlflow", "mlflow.tracking")
 
     def episode(self, trajectory: Trajectory) -> None:
-        env = trajectory.key.env or "unknown"
-        self._log({f"{env}/{name}": value for name, value in episode_figures(trajectory).items()}, self._step)
+        self._log(figures_by_name(trajectory), self._step)
         self._step += 1
 
     def summary(self, figures: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gem_eval.trackers.tracker import episode_figures, flat_figures, needs_library, recorded_episodes
+from gem_eval.trackers.tracker import figures_by_name, flat_figures, needs_library, recorded_episodes
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["TensorboardTracker"]
@@ -34,9 +34,8 @@ class TensorboardTracker:
         needs_library("tensorboard", "tensorboardX")
 
     def episode(self, trajectory: Trajectory) -> None:
-        env = trajectory.key.env or "unknown"
-        for name, value in episode_figures(trajectory).items():
-            self._writer.add_scalar(f"{env}/{name}", value, self._step)
+        for name, value in figures_by_name(trajectory).items():
+            self._writer.add_scalar(name, value, self._step)
         self._step += 1
 
     def summary(self, figures: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from gem_rollout.trajectory import Trajectory
 __all__ = [
     "RunTracker",
     "episode_figures",
+    "figures_by_name",
     "flat_figures",
     "needs_library",
     "recorded_episodes",
@@ -60,6 +61,12 @@ def episode_figures(trajectory: Trajectory) -> dict[str, float]:
         **{f"score/{name}": value for name, value in row.scores.items()},
     }
     return {name: float(value) for name, value in figures.items() if value is not None and math.isfinite(value)}
+
+
+def figures_by_name(trajectory: Trajectory) -> dict[str, float]:
+    """Return :func:`episode_figures` by ``ENVIRONMENT/return`` and so on, as services name them."""
+    env = trajectory.key.env or "unknown"
+    return {f"{env}/{name}": value for name, value in episode_figures(trajectory).items()}
 
 
 def flat_figures(figures: Any, prefix: str = "") -> Iterator[tuple[str, float]]:

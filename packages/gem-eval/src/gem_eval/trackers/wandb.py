@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gem_eval.trackers.tracker import (
-    episode_figures,
+    figures_by_name,
     flat_figures,
     needs_library,
     recorded_episodes,
@@ -58,9 +58,7 @@ class WandbTracker:
         needs_library("wandb", "wandb")
 
     def episode(self, trajectory: Trajectory) -> None:
-        env = trajectory.key.env or "unknown"
-        figures = {f"{env}/{name}": value for name, value in episode_figures(trajectory).items()}
-        self._log({"episode": self._step, **figures})
+        self._log({"episode": self._step, **figures_by_name(trajectory)})
         self._step += 1
 
     def summary(self, figures: Mapping[str, Any]) -> None:
