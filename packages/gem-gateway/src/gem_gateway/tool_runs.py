@@ -67,9 +67,9 @@ class ToolTurn:
         return {**message, "tool_calls": made}
 
 
-def echo(identifier: str = "", *, code: str = "", output: str = "") -> Message:
-    """Return the message that stands for an echoed run: named, or by its program and output where it has no name."""
-    return {"role": ECHO, "id": identifier, "code": code, "output": output}
+def echo(identifier: str) -> Message:
+    """Return the message that stands for an echoed run."""
+    return {"role": ECHO, "id": identifier}
 
 
 def answer_turns(call: ModelCall, completion: Completion) -> list[tuple[Completion, list[ToolRun]]]:
@@ -92,7 +92,6 @@ class SessionTools:
         self._identity = identity
         self._worker: ThreadPoolExecutor | None = None
         self._turns: dict[str, ToolTurn] = {}
-        self._by_output: dict[tuple[str, str], ToolTurn] = {}
         self._runs = 0
 
     def wants(self, call: ModelCall, completion: Completion) -> bool:
@@ -123,8 +122,6 @@ class SessionTools:
         turn = ToolTurn(replace(completion, tool_calls=own), runs, messages)
         for run in runs:
             self._turns[run.id] = turn
-            if run.kind == "code_interpreter":
-                self._by_output[run.argument, run.result.text.strip()] = turn
         return turn
 
     def restored(self, messages: Sequence[Message], notes: list[str]) -> list[Message]:
@@ -141,7 +138,7 @@ class SessionTools:
         placed: ToolTurn | None = None  # the turn that the conversation ends with so far
         for message in messages:
             if message["role"] == ECHO:
-                turn = self._turns.get(message["id"]) or self._by_output.get((message["code"], message["output"]))
+                turn = self._turns.get(message["id"])
                 if turn is None:
                     notes.append("left out a run of a tool that this session has not made")
                 elif turn is not placed:
