@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("git") is None, reason="a release is built from a commit: git is not installed")
 def test_a_release_is_installed_played_and_found_with_its_result() -> None:
-    """The card's two packages are installed from an index on this machine, and the signed hub shows the user's result."""
+    """The card's two packages are installed from an index, and the signed hub shows the user's result."""
     done = subprocess.run(
         [sys.executable, ROOT / "dev.py", "release", "rehearse"], capture_output=True, text=True, check=False
     )
