@@ -25,8 +25,9 @@ def ratings_command(paths: tuple[str, ...], as_json: bool) -> None:
     """Rate the policies that met in games.
 
     RUN is the folder of a run that gem eval wrote with --opponent, or a file of episodes from gem rollout; several are
-    rated together, and one that is given twice counts once. A policy is ahead of another in a game where it earned more. Ratings are Bradley and Terry's on
-    Elo's scale (400 points are odds of ten to one, and the mean is 1500), with intervals for 95 % over seeds.
+    rated together, and one that is given twice counts once. A policy is ahead of another in a game where it earned
+    more. Ratings are Bradley and Terry's on Elo's scale (400 points are odds of ten to one, and the mean is 1500), with
+    intervals for 95 % over seeds.
 
     \b
     Examples:
