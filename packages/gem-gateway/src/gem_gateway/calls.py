@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gem_eval.clients import Completion, Sampling
 from gem_eval.clients.base import Message
+
+if TYPE_CHECKING:
+    from gem_gateway.tool_runs import ToolTurn
 
 __all__ = ["CallAnswerer", "ModelCall"]
 
@@ -35,6 +38,16 @@ class ModelCall:
     """Fields of the request for which chat completions have no name, for a model whose server speaks the dialect."""
     notes: list[str] = field(default_factory=list)
     """What the gateway left out of the request or changed in it, in words: tools of the server, for example."""
+    server_tools: dict[str, int | None] = field(default_factory=dict)
+    """Those of :attr:`tools` that the gateway carries out itself: kind, which is the function's name → how often in
+    this call, None without a limit."""
+    most_tool_runs: int | None = None
+    """How often it carries out any of them in this call."""
+    turns: list[ToolTurn] = field(default_factory=list)
+    """The model's turns with such calls, once it has answered."""
+    ends_with_tools: bool = False
+    """Whether the last of these turns ends the answer: the model has also called functions of the program, or has had
+    as many turns as there may be."""
 
 
 class CallAnswerer(Protocol):

@@ -20,6 +20,7 @@ from gem_gateway.call_errors import ModelCallError
 from gem_gateway.call_sampling import combined, known_extra
 from gem_gateway.calls import CallAnswerer, ModelCall
 from gem_gateway.dialects.base import CallSettings, estimated_tokens, usage_of
+from gem_gateway.tool_runs import ECHO, MOST_TURNS, SessionTools
 
 __all__ = ["DIALECT_PATHS", "CallCounts", "GatewaySession", "key_digest"]
 
@@ -33,7 +34,8 @@ class CallCounts:
     """What the calls of a session add up to.
 
     Attributes:
-        calls: requests that were calls in a known dialect, refused ones included.
+        calls: requests that were calls in a known dialect, refused ones included. Of an answer in which the gateway
+            has carried out tools, each turn of the model counts.
         answered: those with an answer.
         abandoned: those whose program went away, or whose session ended, before there was an answer.
         cut: those whose answer was there, and whose program went away before the end of the stream.
@@ -98,6 +100,7 @@ class GatewaySession:
         self.key_digest = key_digest(self.api_key)
         self.model = model or getattr(answerer, "model", "") or "model"
         self.settings = settings or CallSettings()
+        self._tools = SessionTools(self.settings.run_tools, self.id)
         self._sampling = sampling or Sampling()
         if self._sampling.session is None:  # so that a model's server keeps the calls of one program together
             self._sampling = replace(self._sampling, session=self.id)
@@ -138,16 +141,19 @@ class GatewaySession:
             call: it is counted at once.
             size: bytes of the request, from which the tokens of the prompt are estimated.
 
-        Raises (the task):
+        Raises (also the task):
             ModelCallError: if there is no answer.
         """
-        task = asyncio.get_running_loop().create_task(self._answer(call, size))
+        self._restore(call)
+        answer = self._with_tools(call, size) if call.server_tools else self._answer(call, size)
+        task = asyncio.get_running_loop().create_task(answer)
         self._under_way.add(task)
         task.add_done_callback(self._ended)
         return task
 
     async def count_tokens(self, call: ModelCall) -> int:
         """Return how many tokens the prompt of a call has: the answerer's count, or an estimate where it has none."""
+        self._restore(call)
         count = getattr(self.answerer, "count_tokens", None)
         if count is not None:
             with suppress(GemError):  # a model without a chat template, a server that does not tokenize
@@ -165,6 +171,7 @@ class GatewaySession:
             for task in running:
                 task.cancel()
             await asyncio.wait(running)
+        await self._tools.close()
         await self.answerer.close()
 
     def next_identity(self) -> str:
@@ -176,6 +183,34 @@ class GatewaySession:
         self._under_way.discard(task)
         if not task.cancelled():
             task.exception()  # whoever waits has it; nobody may wait any more
+
+    def _restore(self, call: ModelCall) -> None:
+        if any(message["role"] == ECHO for message in call.messages):
+            call.messages = self._tools.restored(call.messages, call.notes)
+
+    async def _with_tools(self, call: ModelCall, size: int) -> Completion:
+        """Return the model's last answer, and the usage of all, after the tools of the gateway that it called."""
+        asked = call.sampling
+        # A tool that must be called would be called for ever.
+        free = replace(asked, extra={name: value for name, value in asked.extra.items() if name != "tool_choice"})
+        completion = await self._answer(call, size)
+        used = usage_of(call, completion)
+        messages = call.messages
+        while self._tools.wants(call, completion):
+            turn = await self._tools.turn(call, completion)
+            call.turns.append(turn)
+            if turn.completion.tool_calls or len(call.turns) == MOST_TURNS:
+                call.ends_with_tools = True
+                completion = turn.completion
+                break
+            messages = [*messages, *turn.messages]
+            size += sum(len(message["content"]) for message in turn.messages[1:]) + len(turn.completion.text)
+            self.calls.calls += 1
+            following = replace(call, messages=messages, sampling=free, notes=[])
+            completion = await self._answer(following, size)
+            for name, count in usage_of(following, completion).items():
+                used[name] = used.get(name, 0) + count
+        return replace(completion, usage=used)
 
     async def _answer(self, call: ModelCall, size: int) -> Completion:
         if call.native and getattr(self.answerer, "dialect", None) == call.dialect:

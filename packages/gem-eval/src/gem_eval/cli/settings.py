@@ -49,6 +49,14 @@ _OPTIONS = [
         type=click.Choice(["auto", "always", "never"]),
         help="Whether the program of a harness runs in a box, such as the container of a task  [auto: where it can]",
     ),
+    click.option(
+        "--server-tool",
+        "server_tools",
+        metavar="KIND=TOOL",
+        multiple=True,
+        help="What is carried out where the program of a harness asks its model's server for a tool: "
+        "web_search=search:WHERE (a corpus, an address, a web search), code_interpreter=python.",
+    ),
     click.option("--max-calls", type=_POSITIVE, help="Most calls of the model that a harness has in an episode."),
     click.option(
         "--max-cost",
@@ -167,6 +175,9 @@ def build_config(base: EvaluationConfig, env_ids: Iterable[str], given: Mapping[
         values["sampling"]["extra"] = {**base.sampling.get("extra", {}), **_pairs("--sampling", options["extra"])}
     if "price_input" in options or "price_output" in options:
         values["prices"] = _prices(base, options)
+    if "server_tools" in options:
+        tools = {"server_tools": _pairs("--server-tool", options["server_tools"])}
+        values["harness_options"] = {**base.harness_options, **values.get("harness_options", {}), **tools}
     if "max_cost" in options:
         limited = _cost_budget(options["max_cost"], values.get("prices", base.prices))
         values["harness_options"] = {**base.harness_options, **values.get("harness_options", {}), **limited}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gem.errors import GemError
 from gem_cli.output import Table, json_option
 from gem_cli.terminal_text import printable
 from gem_eval.cli.interruption import run_interruptibly
@@ -20,6 +21,7 @@ from gem_eval.cli.interruption import run_interruptibly
 if TYPE_CHECKING:
     from gem_eval.clients import ModelClient
     from gem_gateway.budgets import CallBudget
+    from gem_gateway.dialects.base import CallSettings
     from gem_gateway.gateway import Gateway
     from gem_gateway.sessions import GatewaySession
 
@@ -63,6 +65,13 @@ _POSITIVE = click.IntRange(min=1)
     show_default=True,
     help="Tools that a hosted API would run: leave them out, with a note, or refuse the call.",
 )
+@click.option(
+    "--server-tool",
+    "run_tools",
+    metavar="KIND=TOOL",
+    multiple=True,
+    help="Carry out web_search=search:WHERE (a corpus, an address, a web search) or code_interpreter=python here.",
+)
 @json_option
 def gateway_command(
     base_url: str,
@@ -75,6 +84,7 @@ def gateway_command(
     journal: Path | None,
     exact_tokens: bool,
     server_tools: str,
+    run_tools: tuple[str, ...],
     as_json: bool,
     **budget: Any,
 ) -> None:
@@ -93,6 +103,8 @@ def gateway_command(
       gem gateway --base-url https://api.anthropic.com --model NAME --protocol messages --journal calls
     """
     from gem_gateway.budgets import CallBudget
+    from gem_gateway.dialects.base import CallSettings
+    from gem_gateway.tool_specs import declared_tools, named_specs
 
     options: dict[str, Any] = {} if protocol is None else {"protocol": protocol}
     if api_key_env is not None:
@@ -102,7 +114,11 @@ def gateway_command(
     if journal is not None and journal.exists() and any(journal.iterdir()):
         problem = f"{journal} is not empty; a record begins in a folder of its own"
         raise click.BadParameter(problem, param_hint="--journal")
-    sessions = _Sessions(journal, exact_tokens, CallBudget(**budget), server_tools)
+    try:
+        settings = CallSettings(server_tools=server_tools, run_tools=declared_tools(named_specs(run_tools)))
+    except GemError as error:
+        raise click.BadParameter(str(error), param_hint="--server-tool") from error
+    sessions = _Sessions(journal, exact_tokens, CallBudget(**budget), settings)
     try:
         run_interruptibly(_serve(base_url, model, options, (host, port, socket), sessions, as_json))
     except OSError as error:
@@ -119,12 +135,11 @@ class _Sessions:
     journal: Path | None
     exact_tokens: bool
     budget: CallBudget
-    server_tools: str
+    settings: CallSettings
     opened: list[GatewaySession] = field(default_factory=list)
 
     def open(self, gateway: Gateway, client: ModelClient, name: str, key: str) -> GatewaySession:
         """Return a new session with a record of its own."""
-        from gem_gateway.dialects.base import CallSettings
         from gem_gateway.lineages.journal import CallJournal
         from gem_gateway.lineages.recorder import LineageRecorder
 
@@ -135,7 +150,7 @@ class _Sessions:
             model=client.model,
             api_key=key,
             budget=self.budget,
-            settings=CallSettings(server_tools=self.server_tools),
+            settings=self.settings,
         )
         self.opened.append(session)
         return session

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import orjson
 
+from gem.tools.base import Tool
 from gem_eval.clients import Completion
 from gem_eval.clients.json_text import encoded
 from gem_gateway.call_errors import ModelCallError
@@ -38,12 +39,15 @@ class CallSettings:
     Attributes:
         server_tools: what becomes of tools that a hosted API would run itself, such as its web search: ``"drop"``
             leaves them out with a note in :attr:`ModelCall.notes`, ``"refuse"`` refuses the call.
+        run_tools: those that the gateway carries out itself: ``"web_search"`` → a tool with the argument ``query``,
+            ``"code_interpreter"`` → one with ``code``; see :func:`gem_gateway.tool_specs.declared_tools`.
         remote_pictures: whether a picture may be a URL that the model's server fetches. Such a fetch leaves the box
             in which the program is confined, so that the default takes pictures that are in the request alone.
     """
 
     server_tools: str = "drop"
     remote_pictures: bool = False
+    run_tools: Mapping[str, Tool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

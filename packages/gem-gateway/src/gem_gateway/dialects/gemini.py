@@ -19,8 +19,11 @@ from gem_gateway.dialects.base import AnswerHead, CallSettings, arguments_object
 from gem_gateway.dialects.chat import stop_texts
 from gem_gateway.dialects.fields import objects, sampling, unusable, whole
 from gem_gateway.dialects.gemini_contents import read_contents, signature, signatures_of, system_instruction
+from gem_gateway.dialects.gemini_runs import grounding, run_parts
 from gem_gateway.dialects.gemini_schemas import json_schema, proto_field
 from gem_gateway.dialects.gemini_tools import read_choice, read_tools
+from gem_gateway.dialects.server_tools import ServerTools
+from gem_gateway.tool_runs import answer_turns
 
 __all__ = ["GeminiDialect", "gemini_call", "gemini_model"]
 
@@ -106,7 +109,8 @@ class GeminiDialect:
             raise unusable("contents must hold at least one content", "contents")
         if system := system_instruction(proto_field(body, "systemInstruction")):
             messages.insert(0, {"role": "system", "content": system})
-        tools = read_tools(body.get("tools"), settings, notes)
+        served = ServerTools(settings, notes)
+        tools = read_tools(body.get("tools"), served)
         config = proto_field(body, "generationConfig")
         if not isinstance(config, (dict, type(None))):
             raise unusable("generationConfig must be an object", "generationConfig")
@@ -138,6 +142,7 @@ class GeminiDialect:
             metadata=metadata,
             native=_native(body, config),
             notes=notes,
+            server_tools=served.uses,
         )
 
     def answer(self, call: ModelCall, completion: Completion, head: AnswerHead) -> dict[str, Any]:
@@ -212,7 +217,7 @@ def _ending(call: ModelCall, completion: Completion) -> dict[str, Any]:
         "cachedContentTokenCount": counts["cached_tokens"],
     }
     reason = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}.get(completion.finish_reason or "", "STOP")
-    candidate: dict[str, Any] = {"finishReason": reason}
+    candidate: dict[str, Any] = {"finishReason": reason, **grounding(call)}
     if call.sampling.logprobs and completion.logprobs is not None and completion.tokens is not None:
         chosen = [_logprob(*pair) for pair in zip(completion.tokens, completion.logprobs, strict=False)]
         top = [{"candidates": [_logprob(*pair) for pair in pairs]} for pairs in completion.top_logprobs or ()]
@@ -228,15 +233,19 @@ def _logprob(token: str, logprob: float) -> dict[str, Any]:
 
 def _parts(call: ModelCall, completion: Completion) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
-    signed = signatures_of(completion.message)
-    if completion.reasoning and proto_field(call.metadata.get("thinkingConfig", {}), "includeThoughts") is True:
-        parts.append({"text": completion.reasoning, "thought": True})
-    if completion.text or not completion.tool_calls or None in signed:
-        parts.append({"text": completion.text, **signature(signed, None)})
-    for made in completion.tool_calls:
-        function = made["function"]
-        called = {"id": made["id"], "name": function["name"], "args": arguments_object(function["arguments"])}
-        parts.append({"functionCall": called, **signature(signed, made["id"])})
+    thinks = proto_field(call.metadata.get("thinkingConfig", {}), "includeThoughts") is True
+    for done, runs in answer_turns(call, completion):
+        signed = signatures_of(done.message)
+        if done.reasoning and thinks:
+            parts.append({"text": done.reasoning, "thought": True})
+        if done.text or not (runs or done.tool_calls) or None in signed:
+            parts.append({"text": done.text, **signature(signed, None)})
+        for run in runs:
+            parts += run_parts(run)
+        for made in done.tool_calls:
+            function = made["function"]
+            called = {"id": made["id"], "name": function["name"], "args": arguments_object(function["arguments"])}
+            parts.append({"functionCall": called, **signature(signed, made["id"])})
     return parts
 
 

@@ -11,9 +11,11 @@ from gem_eval.clients.gemini_dialect import SIGNATURE
 from gem_eval.clients.json_text import encoded
 from gem_gateway.dialects.base import CallSettings
 from gem_gateway.dialects.fields import objects, optional_text, picture, text, unusable
+from gem_gateway.dialects.gemini_runs import run_of
 from gem_gateway.dialects.gemini_schemas import proto_field
 from gem_gateway.dialects.message_blocks import simplest_content
 from gem_gateway.dialects.server_tools import leave_out
+from gem_gateway.tool_runs import echo
 
 __all__ = ["read_contents", "signature", "signatures_of", "system_instruction"]
 
@@ -80,13 +82,13 @@ def read_contents(
         if role not in ("user", "function", "tool"):
             raise unusable(f"{param}.role must be user or model, got {role!r:.80}", f"{param}.role")
         if answer:
-            messages.append(_answer(answer, calls, settings, notes))
+            messages += _answers(answer, calls, settings, notes)
             answer = []
         messages += _user(places, calls, settings, notes)
     if answer:
-        if not may_end_with_model:
+        if not (may_end_with_model or (settings.run_tools and run_of(answer[-1][1]))):
             raise unusable("the last content must not be the model's: answers cannot be begun for the model")
-        messages.append(_answer(answer, calls, settings, notes))
+        messages += _answers(answer, calls, settings, notes)
     return messages
 
 
@@ -112,6 +114,24 @@ class _OpenCalls:
             raise unusable(f"{place} is a response of {name!r:.80}, and no call of it before is without one", place)
         self.open.remove(found)
         return found[0]
+
+
+def _answers(
+    places: list[tuple[str, dict[str, Any]]], calls: _OpenCalls, settings: CallSettings, notes: list[str]
+) -> Iterator[Message]:
+    """Yield the messages of an answer: one, but for the turns before tools that the gateway has carried out in it."""
+    turn: list[tuple[str, dict[str, Any]]] = []
+    for place, part in places:
+        run = run_of(part) if settings.run_tools else None
+        if run is None:
+            turn.append((place, part))
+            continue
+        if turn:
+            yield _answer(turn, calls, settings, notes)
+            turn = []
+        yield echo(run)
+    if turn:
+        yield _answer(turn, calls, settings, notes)
 
 
 def _answer(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gem_gateway.dialects.base import CallSettings
 from gem_gateway.dialects.fields import function_tool, names_of, objects, unusable
 from gem_gateway.dialects.gemini_schemas import json_schema, proto_field
-from gem_gateway.dialects.server_tools import leave_out
+from gem_gateway.dialects.server_tools import ServerTools
 
 __all__ = ["read_choice", "read_tools"]
 
@@ -15,17 +14,17 @@ _DECLARATIONS = ("functionDeclarations", "function_declarations")
 _MODES = {"AUTO": None, "VALIDATED": None, "MODE_UNSPECIFIED": None, "NONE": "none", "ANY": "required"}
 
 
-def read_tools(value: Any, settings: CallSettings, notes: list[str]) -> list[dict[str, Any]]:
+def read_tools(value: Any, served: ServerTools) -> list[dict[str, Any]]:
     """Return the declared functions as chat APIs take them; all other tools are the server's.
 
     Raises:
         ModelCallError: for declarations that are none.
     """
-    tools = []
+    tools: list[dict[str, Any]] = []
     for index, tool in enumerate(objects(value or [], "tools")):
         for kind in tool:
             if kind not in _DECLARATIONS:
-                leave_out(kind, f"tools[{index}]", settings, notes)
+                served.ask(kind, tool[kind] if isinstance(tool[kind], dict) else {}, f"tools[{index}].{kind}")
         declared = proto_field(tool, _DECLARATIONS[0])
         for number, function in enumerate(objects(declared or [], f"tools[{index}].{_DECLARATIONS[0]}")):
             param = f"tools[{index}].{_DECLARATIONS[0]}[{number}]"
@@ -33,6 +32,7 @@ def read_tools(value: Any, settings: CallSettings, notes: list[str]) -> list[dic
             if parameters is None and function.get("parameters") is not None:
                 parameters = json_schema(function["parameters"], f"{param}.parameters")
             tools.append(function_tool(function.get("name"), function.get("description"), parameters, param))
+    served.offer(tools)
     return tools
 
 

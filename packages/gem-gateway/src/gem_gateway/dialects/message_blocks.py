@@ -9,8 +9,10 @@ from gem_eval.clients.base import Message
 from gem_eval.clients.json_text import encoded
 from gem_gateway.dialects.base import CallSettings
 from gem_gateway.dialects.fields import objects, optional_text, picture, text, unusable
+from gem_gateway.dialects.server_blocks import RESULT_BLOCKS, RUN_PREFIX
 from gem_gateway.dialects.server_tools import leave_out
 from gem_gateway.dialects.thinking import kept_thinking
+from gem_gateway.tool_runs import echo
 
 __all__ = ["read_messages", "simplest_content", "system_text"]
 
@@ -42,7 +44,7 @@ def read_messages(given: list[dict[str, Any]], settings: CallSettings, notes: li
         else:
             blocks = objects(content, f"{param}.content")
         if role == "assistant":
-            messages.append(_assistant(blocks, param, settings, notes))
+            messages += _assistant(blocks, param, settings, notes)
         elif role in ("user", "system"):
             messages += _user(role, blocks, param, settings, notes)
         else:
@@ -50,10 +52,28 @@ def read_messages(given: list[dict[str, Any]], settings: CallSettings, notes: li
     return messages
 
 
-def _assistant(blocks: list[dict[str, Any]], param: str, settings: CallSettings, notes: list[str]) -> Message:
-    texts, thoughts, details, calls = [], [], [], []
+def _assistant(blocks: list[dict[str, Any]], param: str, settings: CallSettings, notes: list[str]) -> Iterator[Message]:
+    """Yield the messages of an answer: one, but for the turns before tools that the gateway has carried out in it."""
+    turn: list[tuple[str, dict[str, Any]]] = []
     for index, block in enumerate(blocks):
         place, kind = f"{param}.content[{index}]", block.get("type")
+        if settings.run_tools and kind in RESULT_BLOCKS:
+            continue  # the session knows what its tools have returned
+        if settings.run_tools and kind == "server_tool_use":
+            if turn:
+                yield _turn(turn, settings, notes)
+                turn = []
+            yield echo(text(block.get("id"), f"{place}.id").removeprefix(RUN_PREFIX))
+        else:
+            turn.append((place, block))
+    if turn or not blocks:
+        yield _turn(turn, settings, notes)
+
+
+def _turn(blocks: list[tuple[str, dict[str, Any]]], settings: CallSettings, notes: list[str]) -> Message:
+    texts, thoughts, details, calls = [], [], [], []
+    for place, block in blocks:
+        kind = block.get("type")
         if kind in ("thinking", "redacted_thinking") and (detail := kept_thinking(block)) is not None:
             details.append(detail)
         if kind == "text":

@@ -13,8 +13,10 @@ from gem_gateway.dialects.base import AnswerHead, CallSettings, arguments_object
 from gem_gateway.dialects.chat import stop_texts
 from gem_gateway.dialects.fields import function_tool, objects, optional_text, sampling, unusable
 from gem_gateway.dialects.message_blocks import read_messages, system_text
-from gem_gateway.dialects.server_tools import leave_out
+from gem_gateway.dialects.server_blocks import run_blocks, server_usage
+from gem_gateway.dialects.server_tools import ServerTools, leave_out
 from gem_gateway.dialects.thinking import thinking_blocks
+from gem_gateway.tool_runs import answer_turns
 
 __all__ = ["MessagesDialect"]
 
@@ -26,10 +28,10 @@ _SERVER_FIELDS = ("mcp_servers", "container")
 _EMPTY: dict[str, dict[str, Any]] = {
     "text": {"text": ""},
     "thinking": {"thinking": "", "signature": ""},
-    "redacted_thinking": {},
     "tool_use": {"input": {}},
+    "server_tool_use": {"input": {}},
 }
-"""Type of a block → its fields as a stream opens it."""
+"""Type of a block → its fields as a stream opens it; others come whole."""
 
 _ERRORS = {
     "authentication": "authentication_error",
@@ -63,12 +65,13 @@ class MessagesDialect:
         for name in _SERVER_FIELDS:
             if body.get(name):
                 leave_out(name, name, settings, notes)
-        tools = _tools(body.get("tools"), settings, notes)
+        served = ServerTools(settings, notes)
+        tools = _tools(body.get("tools"), served)
         extra: dict[str, Any] = {}
         if body.get("top_k") is not None:
             extra["top_k"] = body["top_k"]
         if tools:
-            extra |= _choice(body.get("tool_choice"), tools)
+            extra |= _choice(body.get("tool_choice"), tools, served)
         return ModelCall(
             messages,
             tools or None,
@@ -80,13 +83,14 @@ class MessagesDialect:
             metadata={name: body[name] for name in _KEPT if body.get(name) is not None},
             native={name: body[name] for name in _KEPT if body.get(name) is not None},
             notes=notes,
+            server_tools=served.uses,
         )
 
     def answer(self, call: ModelCall, completion: Completion, head: AnswerHead) -> dict[str, Any]:
         return {
             **_opening(call, completion, head),
             "content": _blocks(call, completion),
-            "stop_reason": _stop_reason(completion),
+            "stop_reason": _stop_reason(call, completion),
         }
 
     def stream(self, call: ModelCall, completion: Completion, head: AnswerHead) -> Iterator[bytes]:
@@ -94,7 +98,7 @@ class MessagesDialect:
         yield event({"type": "message_start", "message": opening}, "message_start")
         for index, block in enumerate(_blocks(call, completion)):
             yield from _block_events(index, block)
-        ending = {"stop_reason": _stop_reason(completion), "stop_sequence": None}
+        ending = {"stop_reason": _stop_reason(call, completion), "stop_sequence": None}
         yield event({"type": "message_delta", "delta": ending, "usage": opening["usage"]}, "message_delta")
         yield event({"type": "message_stop"}, "message_stop")
 
@@ -128,6 +132,7 @@ def _opening(call: ModelCall, completion: Completion, head: AnswerHead) -> dict[
             "cache_creation_input_tokens": 0,
             "cache_read_input_tokens": counts["cached_tokens"],
             "output_tokens": counts["completion_tokens"],
+            **server_usage(call),
         },
     }
 
@@ -135,14 +140,17 @@ def _opening(call: ModelCall, completion: Completion, head: AnswerHead) -> dict[
 def _blocks(call: ModelCall, completion: Completion) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     thinking = call.metadata.get("thinking")
-    if isinstance(thinking, dict) and thinking.get("type") != "disabled":
-        blocks += thinking_blocks(completion.message, completion.reasoning)
-    if completion.text or not completion.tool_calls:
-        blocks.append({"type": "text", "text": completion.text})
-    for call_made in completion.tool_calls:
-        function = call_made["function"]
-        made = arguments_object(function["arguments"])
-        blocks.append({"type": "tool_use", "id": call_made["id"], "name": function["name"], "input": made})
+    thinks = isinstance(thinking, dict) and thinking.get("type") != "disabled"
+    for done, runs in answer_turns(call, completion):
+        if thinks:
+            blocks += thinking_blocks(done.message, done.reasoning)
+        if done.text or not (runs or done.tool_calls):
+            blocks.append({"type": "text", "text": done.text})
+        for run in runs:
+            blocks += run_blocks(run)
+        for made in done.tool_calls:
+            given = arguments_object(made["function"]["arguments"])
+            blocks.append({"type": "tool_use", "id": made["id"], "name": made["function"]["name"], "input": given})
     return blocks
 
 
@@ -150,9 +158,9 @@ def _block_events(index: int, block: dict[str, Any]) -> Iterator[bytes]:
     def delta(**fields: str) -> bytes:
         return event({"type": "content_block_delta", "index": index, "delta": fields}, "content_block_delta")
 
-    start = {"type": "content_block_start", "index": index, "content_block": {**block, **_EMPTY[block["type"]]}}
+    start = {"type": "content_block_start", "index": index, "content_block": {**block, **_EMPTY.get(block["type"], {})}}
     yield event(start, "content_block_start")
-    if block["type"] == "tool_use":
+    if block["type"] in ("tool_use", "server_tool_use"):
         for piece in pieces(encoded(block["input"]).decode()):
             yield delta(type="input_json_delta", partial_json=piece)
     elif block["type"] == "thinking":
@@ -165,7 +173,9 @@ def _block_events(index: int, block: dict[str, Any]) -> Iterator[bytes]:
     yield event({"type": "content_block_stop", "index": index}, "content_block_stop")
 
 
-def _stop_reason(completion: Completion) -> str:
+def _stop_reason(call: ModelCall, completion: Completion) -> str:
+    if call.ends_with_tools and not completion.tool_calls:
+        return "pause_turn"
     if completion.finish_reason == "length":
         return "max_tokens"
     if completion.finish_reason == "content_filter":
@@ -173,23 +183,26 @@ def _stop_reason(completion: Completion) -> str:
     return "tool_use" if completion.tool_calls else "end_turn"
 
 
-def _tools(value: Any, settings: CallSettings, notes: list[str]) -> list[dict[str, Any]]:
-    tools = []
+def _tools(value: Any, served: ServerTools) -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = []
     for index, tool in enumerate(objects(value or [], "tools")):
         param = f"tools[{index}]"
         if tool.get("type", "custom") == "custom":
             tools.append(function_tool(tool.get("name"), tool.get("description"), tool.get("input_schema"), param))
         else:
-            leave_out(str(tool.get("type")), param, settings, notes)
+            served.ask(str(tool.get("type")), tool, param)
+    served.offer(tools)
     return tools
 
 
-def _choice(choice: Any, tools: list[dict[str, Any]]) -> dict[str, Any]:
+def _choice(choice: Any, tools: list[dict[str, Any]], served: ServerTools) -> dict[str, Any]:
     if choice is None:
         return {}
     kind = choice.get("type") if isinstance(choice, dict) else None
     name = choice.get("name") if isinstance(choice, dict) else None
     fields: dict[str, Any] = {}
+    if isinstance(name, str) and served.kind_of(name) in served.uses:
+        name = served.kind_of(name)
     if kind == "tool" and any(tool["function"]["name"] == name for tool in tools):
         fields["tool_choice"] = {"type": "function", "function": {"name": name}}
     elif kind in ("any", "none"):

@@ -9,8 +9,10 @@ from gem_eval.clients.json_text import encoded
 from gem_gateway.dialects.base import CallSettings
 from gem_gateway.dialects.fields import objects, optional_text, picture, text, unusable
 from gem_gateway.dialects.response_reasoning import kept_reasoning, reasoning_text
+from gem_gateway.dialects.response_runs import RUN_ITEMS
 from gem_gateway.dialects.response_tools import tool_name
 from gem_gateway.dialects.server_tools import leave_out
+from gem_gateway.tool_runs import echo
 
 __all__ = ["read_input"]
 
@@ -46,6 +48,8 @@ def read_input(given: Any, instructions: str, settings: CallSettings, notes: lis
             content = _content(item.get("output"), f"{param}.output", settings)
             identifier = text(item.get("call_id"), f"{param}.call_id")
             messages.append({"role": "tool", "tool_call_id": identifier, "content": content})
+        elif settings.run_tools and kind in RUN_ITEMS:
+            messages.append(echo(text(item.get("id"), f"{param}.id").removeprefix(RUN_ITEMS[kind])))
         elif kind == "item_reference":
             raise unusable("item_reference needs state that this gateway does not keep; send the item itself", param)
         else:

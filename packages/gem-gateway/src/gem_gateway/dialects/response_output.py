@@ -10,6 +10,8 @@ from gem_gateway.calls import ModelCall
 from gem_gateway.dialects.base import arguments_object, pieces
 from gem_gateway.dialects.chat import token_logprobs
 from gem_gateway.dialects.response_reasoning import reasoning_items
+from gem_gateway.dialects.response_runs import RUN_ITEMS, run_events, run_item
+from gem_gateway.tool_runs import answer_turns
 
 __all__ = ["item_events", "output_items"]
 
@@ -24,9 +26,19 @@ _Event = tuple[str, dict[str, Any]]
 
 def output_items(call: ModelCall, completion: Completion, identity: str) -> list[dict[str, Any]]:
     """Return an answer as items."""
+    items: list[dict[str, Any]] = []
+    for done, runs in answer_turns(call, completion):
+        own = f"{identity}{len(items):02x}" if call.turns else identity
+        items += _turn_items(call, done, bool(runs), own)
+        at = len(items) - len(done.tool_calls)
+        items[at:at] = [run_item(run, call.metadata.get("include", [])) for run in runs]
+    return items
+
+
+def _turn_items(call: ModelCall, completion: Completion, has_runs: bool, identity: str) -> list[dict[str, Any]]:
     encrypted = bool(call.metadata.get("encrypted_reasoning"))
     items = reasoning_items(completion.message, completion.reasoning, identity, encrypted)
-    if completion.text or not completion.tool_calls:
+    if completion.text or not (completion.tool_calls or has_runs):
         part: dict[str, Any] = {"type": "output_text", "text": completion.text, "annotations": []}
         part["logprobs"] = token_logprobs(completion) or [] if call.sampling.logprobs else []
         status = "incomplete" if completion.finish_reason in ("length", "content_filter") else "completed"
@@ -54,7 +66,9 @@ def item_events(index: int, item: dict[str, Any]) -> Iterator[_Event]:
     place = {"output_index": index}
     inside = {"item_id": item["id"], **place}
     kind = item["type"]
-    if kind in ("message", "reasoning"):
+    if kind in RUN_ITEMS:
+        yield from run_events(item, place, inside)
+    elif kind in ("message", "reasoning"):
         opened: dict[str, Any] = {**item, "content": []}
         if kind == "message":
             opened["status"] = "in_progress"

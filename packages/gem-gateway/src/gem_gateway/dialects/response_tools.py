@@ -11,7 +11,7 @@ from typing import Any
 
 from gem_gateway.dialects.base import CallSettings
 from gem_gateway.dialects.fields import function_tool, names_of, objects, optional_text, unusable
-from gem_gateway.dialects.server_tools import leave_out
+from gem_gateway.dialects.server_tools import ServerTools, leave_out
 
 __all__ = ["read_choice", "read_tools", "tool_name"]
 
@@ -23,9 +23,7 @@ def tool_name(name: str, namespace: str | None) -> str:
     return f"{namespace}__{name}" if namespace else name
 
 
-def read_tools(
-    value: Any, settings: CallSettings, notes: list[str]
-) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+def read_tools(value: Any, served: ServerTools) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
     """Return the tools as functions, and the form of those that were declared as something else.
 
     Returns:
@@ -40,13 +38,14 @@ def read_tools(
     for index, tool in enumerate(objects(value or [], "tools")):
         param = f"tools[{index}]"
         if tool.get("type") != "namespace":
-            _add(tool, None, param, settings, notes, tools, forms)
+            _add(tool, None, param, served, tools, forms)
             continue
         namespace = tool.get("name")
         if not isinstance(namespace, str) or not namespace:
             raise unusable(f"{param}.name must be a string that is not empty", f"{param}.name")
         for place, inner in enumerate(objects(tool.get("tools") or [], f"{param}.tools")):
-            _add(inner, namespace, f"{param}.tools[{place}]", settings, notes, tools, forms)
+            _add(inner, namespace, f"{param}.tools[{place}]", served, tools, forms)
+    served.offer(tools)
     return tools, forms
 
 
@@ -54,14 +53,13 @@ def _add(
     tool: dict[str, Any],
     namespace: str | None,
     param: str,
-    settings: CallSettings,
-    notes: list[str],
+    served: ServerTools,
     tools: list[dict[str, Any]],
     forms: dict[str, dict[str, Any]],
 ) -> None:
     kind = tool.get("type")
     if kind not in ("function", "custom"):
-        leave_out(str(kind), param, settings, notes)
+        served.ask(str(kind), tool, param)
         return
     name = tool_name(tool["name"], namespace) if isinstance(tool.get("name"), str) else None
     description = optional_text(tool.get("description"), f"{param}.description")
@@ -74,7 +72,9 @@ def _add(
         forms[tools[-1]["function"]["name"]] = {"type": kind, "name": tool["name"], "namespace": namespace}
 
 
-def read_choice(choice: Any, tools: list[dict[str, Any]], settings: CallSettings, notes: list[str]) -> dict[str, Any]:
+def read_choice(
+    choice: Any, tools: list[dict[str, Any]], served: ServerTools, settings: CallSettings, notes: list[str]
+) -> dict[str, Any]:
     """Return the fields of a request that say whether the model must call a tool.
 
     Raises:
@@ -87,11 +87,13 @@ def read_choice(choice: Any, tools: list[dict[str, Any]], settings: CallSettings
     kind = choice.get("type") if isinstance(choice, dict) else None
     if kind == "allowed_tools":
         allowed = {
-            tool_name(str(tool.get("name")), tool.get("namespace"))
+            served.kind_of(str(tool.get("type"))) or tool_name(str(tool.get("name")), tool.get("namespace"))
             for tool in objects(choice.get("tools"), "tool_choice.tools")
         }
         tools[:] = [tool for tool in tools if tool["function"]["name"] in allowed]
         return {"tool_choice": "required"} if choice.get("mode") == "required" and tools else {}
+    if (own := served.kind_of(str(kind))) in served.uses:
+        return {"tool_choice": {"type": "function", "function": {"name": own}}}
     if kind not in ("function", "custom"):
         leave_out(str(kind), "tool_choice", settings, notes)
         return {}

@@ -15,6 +15,7 @@ from gem_gateway.dialects.openai_errors import openai_error
 from gem_gateway.dialects.response_input import read_input
 from gem_gateway.dialects.response_output import item_events, output_items
 from gem_gateway.dialects.response_tools import read_choice, read_tools
+from gem_gateway.dialects.server_tools import ServerTools
 
 __all__ = ["ResponsesDialect"]
 
@@ -59,13 +60,14 @@ class ResponsesDialect:
             if body.get(name):
                 raise unusable(f"{name} needs state that this gateway does not keep; {remedy}", name)
         notes: list[str] = []
-        tools, forms = read_tools(body.get("tools"), settings, notes)
+        served = ServerTools(settings, notes)
+        tools, forms = read_tools(body.get("tools"), served)
         messages = read_input(
             body.get("input"), optional_text(body.get("instructions"), "instructions"), settings, notes
         )
         extra = passed_on(body)
         if tools:
-            extra |= read_choice(body.get("tool_choice"), tools, settings, notes)
+            extra |= read_choice(body.get("tool_choice"), tools, served, settings, notes)
             if body.get("parallel_tool_calls") is False:
                 extra["parallel_tool_calls"] = False
         reasoning = body.get("reasoning")
@@ -76,6 +78,8 @@ class ResponsesDialect:
         metadata = {name: body[name] for name in _KEPT if body.get(name) is not None}
         if _ENCRYPTED in include:
             metadata["encrypted_reasoning"] = True
+        if served.uses and include:
+            metadata["include"] = include
         if forms:
             metadata["tool_forms"] = forms
         top = whole(body.get("top_logprobs"), "top_logprobs") or 0
@@ -91,6 +95,8 @@ class ResponsesDialect:
             metadata=metadata,
             native={name: body[name] for name in _NATIVE if body.get(name) is not None},
             notes=notes,
+            server_tools=served.uses,
+            most_tool_runs=whole(body.get("max_tool_calls"), "max_tool_calls", minimum=1),
         )
 
     def answer(self, call: ModelCall, completion: Completion, head: AnswerHead) -> dict[str, Any]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from gem.arguments import choice, real
 from gem.core import Env
 from gem.errors import ArgumentError, NotSupportedError
+from gem.tools.base import Tool
 from gem_eval.clients import ModelClient, Sampling
 from gem_gateway.budgets import CallBudget
+from gem_gateway.dialects.base import CallSettings
 from gem_gateway.generate_client import GenerateClient, GenerateFunction
 from gem_gateway.harnesses.boxes import HarnessBox
 from gem_gateway.harnesses.harness import Harness
@@ -18,6 +21,7 @@ from gem_gateway.harnesses.host import HarnessHost
 from gem_gateway.harnesses.installation import installed
 from gem_gateway.harnesses.policy import HarnessPolicy
 from gem_gateway.harnesses.table import harness_of
+from gem_gateway.tool_specs import declared_tools
 
 __all__ = ["HarnessPolicyMaker", "harness_policy"]
 
@@ -39,7 +43,9 @@ class HarnessPolicyMaker:
         tokenizer: Any = None,
         box: HarnessBox = "auto",
         journals: str | os.PathLike[str] | None = None,
+        server_tools: Mapping[str, str | Tool] | None = None,
     ) -> None:
+        self._settings = CallSettings(run_tools=declared_tools(server_tools or {}))
         self.harness = harness
         self._install = installed(harness)
         self._client = client
@@ -70,6 +76,7 @@ class HarnessPolicyMaker:
             seconds=self._seconds,
             box=self._box,
             journals=self._journals,
+            settings=self._settings,
             **self._tokens,
         )
 
@@ -90,6 +97,7 @@ def harness_policy(
     tokenizer: Any = None,
     box: HarnessBox = "auto",
     journals: str | os.PathLike[str] | None = None,
+    server_tools: Mapping[str, str | Tool] | None = None,
 ) -> HarnessPolicyMaker:
     """Return a maker of policies that play with an agent program, for :func:`gem_rollout.rollout` and its engine.
 
@@ -116,6 +124,8 @@ def harness_policy(
         journals: a folder in which each episode has a file with the calls of its model, each written before its answer
             leaves, so that it outlives a kill of this process; :func:`gem_gateway.lineages.journal.read_journal`
             reads it. None keeps them in memory until the episode is recorded.
+        server_tools: what the gateway carries out where a program asks its API for a web search or a code interpreter;
+            see :func:`gem_gateway.tool_specs.declared_tools`. Without, programs get neither.
 
     Raises:
         ArgumentError, ArgumentTypeError: for an unknown name, or an impossible limit.
@@ -143,4 +153,5 @@ def harness_policy(
         tokenizer=tokenizer,
         box=box,
         journals=journals,
+        server_tools=server_tools,
     )

@@ -18,6 +18,7 @@ from gem.policies import Act, Policy
 from gem_eval.clients import ModelClient, Sampling
 from gem_eval.clients.session import episode_session
 from gem_gateway.budgets import CallBudget
+from gem_gateway.dialects.base import CallSettings
 from gem_gateway.harnesses.agent_task import AgentTask
 from gem_gateway.harnesses.box import Box
 from gem_gateway.harnesses.boxes import HarnessBox, has_container, obstacle_to_box
@@ -66,6 +67,7 @@ class HarnessPolicy(Policy[Any, Any]):
         tokenizer: for it.
         box: where the program runs; see :func:`~gem_gateway.harnesses.policies.harness_policy`.
         journals: a folder for a journal of each episode's calls; see there.
+        settings: what the program may ask of its model's server.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class HarnessPolicy(Policy[Any, Any]):
         tokenizer: Any = None,
         box: HarnessBox = "auto",
         journals: Path | None = None,
+        settings: CallSettings | None = None,
     ) -> None:
         self._harness = harness
         self._install = install
@@ -98,6 +101,7 @@ class HarnessPolicy(Policy[Any, Any]):
         self._exact_tokens, self._tokenizer = exact_tokens, tokenizer
         self._box = box
         self._journals = journals
+        self._settings = settings
         self._episode_name = "episode"
         self._obstacle = ""
         self._uses_host = False
@@ -167,6 +171,7 @@ class HarnessPolicy(Policy[Any, Any]):
                 sampling=replace(self._sampling, session=self._session),
                 model=self._client.model,
                 origin=to_gateway,
+                settings=self._settings,
             )
             stack.push_async_callback(session.close)
             served = stack.enter_context(self._host.episodes.serve(calls, to_episode))
