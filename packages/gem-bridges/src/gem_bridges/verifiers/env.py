@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gem.arguments import boolean, check_names, integer, string
+from gem.arguments import boolean, string
 from gem.core import Action, Observation
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem.phases import EpisodePhase, out_of_order
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_env import ForeignTurn
-from gem_bridges.replayed_env import SEED_BITS
+from gem_bridges.replayed_env import SEED_BITS, seed_for_row
 from gem_bridges.verifiers.messages import assistant_message, described_tools, messages_after, observed
 from gem_bridges.worker_env import WorkerEnv, WorkerGame, asked
 from gem_processes import LineWorker
@@ -119,14 +119,11 @@ class VerifiersEnv(WorkerEnv):
         return str(self.action_rng.choice(seen.split() or ["yes"]))
 
     def _drawn_seed(self, options: Mapping[str, Any]) -> int:
-        check_names(f"a reset of {self.name}", [str(name) for name in options], ("index",))
-        drawn: int = self.rng.getrandbits(SEED_BITS)
-        if "index" not in options:
-            return drawn
+        return seed_for_row(self.name, self.rng.getrandbits(SEED_BITS), options, self._count)
+
+    def _count(self) -> int:
         self._loaded()
-        index = integer("index", options["index"], minimum=0, maximum=self._rows - 1)
-        # A seed of this row that is no larger than the drawn one, so that it fits too.
-        return max(drawn - drawn % self._rows + index - self._rows, index)
+        return self._rows
 
     def _loaded(self) -> LineWorker:
         if (running := self._running_worker()) is not None:
