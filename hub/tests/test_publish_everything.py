@@ -48,9 +48,9 @@ def started(guide: Path) -> list[list[str]]:
     return [line.split() for line in re.findall(r"^\$ gem new (.+)$", guide.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
-def test_a_dataset_package_is_taken(tmp_path: Path) -> None:
-    """A reference policy of gem_questions is no module outside the wheel: the hub takes gem-envs-math."""
-    wheels = build([ROOT / "packages/gem-envs-math"], tmp_path / "wheels")
+def test_a_dataset_package_and_the_command_are_taken(tmp_path: Path) -> None:
+    """A reference policy of gem_questions is no module outside gem-envs-math, and gem-cli may bring the command gem."""
+    wheels = build([ROOT / "packages/gem-envs-math", ROOT / "packages/gem-cli"], tmp_path / "wheels")
     owner = _account(tmp_path)
     assert refusals(wheels, tmp_path / "hub", owner) == []
 
