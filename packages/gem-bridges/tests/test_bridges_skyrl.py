@@ -162,11 +162,14 @@ def test_faults_and_states(python: Path, tmp_path: Path) -> None:
     rows = written(tmp_path, [row(0, "digits"), row(1, "other")])
     made: dict[str, Any] = {"rows": rows, "python": str(python), "folder": str(tmp_path), "config": {"bonus": 1}}
     with gem.make("skyrl:digits", entry_point="digit_env:DigitEnv", **made) as env:
-        for action, reason in (("crash", "the digits are gone"), ("nan", "NaN is no JSON number")):
+        workers = set()
+        for action, reason in (("crash", "the digits are gone"), ("nan", "the reward nan, which is no finite number")):
             env.reset(seed=1)
             *_, truncated, info = env.step(action)
             assert truncated
             assert reason in info["error"]
+            workers.add(env.unwrapped._worker)
+        assert len(workers) == 1, "the process lives on"
         env.reset(seed=5)
         env.step("x")
         state, copy = env.get_state(), pickle.loads(pickle.dumps(env.unwrapped))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gem.arguments import check_names, integer
@@ -11,7 +11,7 @@ from gem.errors import ArgumentTypeError, StateError
 from gem.phases import EpisodePhase, unchanged_on_error
 from gem_bridges.foreign_env import ForeignEnv, ForeignTurn
 
-__all__ = ["SEED_BITS", "ReplayedEnv", "seed_for_row"]
+__all__ = ["SEED_BITS", "ReplayedEnv"]
 
 SEED_BITS = 31
 """Size of the seeds that foreign games get; C libraries take no more."""
@@ -138,27 +138,6 @@ class ReplayedEnv(ForeignEnv, ABC):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._game = self._replayed()
-
-
-def seed_for_row(name: str, drawn: int, options: Mapping[str, Any], count: Callable[[], int]) -> int:
-    """Return the seed of an episode whose row is the seed modulo the number of rows.
-
-    Args:
-        name: the environment, for messages.
-        drawn: the seed that was drawn; it stays where the caller names no row.
-        options: those of a reset; ``index`` names a row.
-        count: returns the number of rows, and is called only if a row is named.
-
-    Raises:
-        ArgumentError, ArgumentTypeError: for unknown options, or a row that does not exist.
-    """
-    check_names(f"a reset of {name}", [str(option) for option in options], ("index",))
-    if "index" not in options:
-        return drawn
-    rows = count()
-    index = integer("index", options["index"], minimum=0, maximum=rows - 1)
-    # A seed of this row that is no larger than the drawn one, so that it fits too.
-    return max(drawn - drawn % rows + index - rows, index)
 
 
 def _text(value: object) -> str:

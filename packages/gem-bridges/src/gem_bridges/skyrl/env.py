@@ -9,13 +9,11 @@ from typing import Any
 from gem.arguments import string
 from gem.core import Action
 from gem.errors import ArgumentError, ArgumentTypeError
-from gem.phases import EpisodePhase, out_of_order
-from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_env import ForeignTurn, text_of_action
 from gem_bridges.foreign_server_env import reward_of
-from gem_bridges.replayed_env import SEED_BITS, seed_for_row
-from gem_bridges.verifiers.messages import observed
-from gem_bridges.worker_env import WorkerEnv, WorkerGame, asked
+from gem_bridges.messages import observed
+from gem_bridges.rows_env import RowsEnv
+from gem_bridges.worker_env import WorkerGame
 from gem_processes import LineWorker
 
 __all__ = ["SkyRLEnv", "SkyRLEpisode"]
@@ -39,7 +37,7 @@ class SkyRLEpisode(WorkerGame):
         self.shown = self._asked("step", text=text)
 
 
-class SkyRLEnv(WorkerEnv):
+class SkyRLEnv(RowsEnv):
     """An environment of skyrl-gym on the rows of a file, as SkyRL's trainer plays them.
 
     An action is the model's text; an observation is the messages that SkyRL would add to the conversation, as one text.
@@ -91,30 +89,13 @@ class SkyRLEnv(WorkerEnv):
         if config is not None and not isinstance(config, Mapping):
             raise ArgumentTypeError(f"config must be a dict, got an object of type {type(config).__name__}")
         self.config = dict(config or {})
-        self._row_count = 0
 
     @property
     def name(self) -> str:
         return f"skyrl:{self.environment}"
 
-    def sample_random_action(self) -> str:
-        """Return a word of the last observation."""
-        if self._phase is EpisodePhase.NOT_BEGUN:
-            raise out_of_order(self, self._phase)
-        return str(self.action_rng.choice(str(self._observation).split() or ["yes"]))
-
-    def _drawn_seed(self, options: Mapping[str, Any]) -> int:
-        return seed_for_row(self.name, self.rng.getrandbits(SEED_BITS), options, self._count)
-
-    def _count(self) -> int:
-        self._loaded()
-        return self._row_count
-
-    def _loaded(self) -> LineWorker:
-        if (running := self._running_worker()) is not None:
-            return running
-        worker = self._new_worker()
-        wanted = {
+    def _loading(self) -> dict[str, Any]:
+        return {
             "name": self.environment,
             "rows": str(self.rows),
             "entry_point": self.entry_point,
@@ -122,18 +103,11 @@ class SkyRLEnv(WorkerEnv):
             "config": self.config,
             "max_turns": self.max_turns,
         }
-        try:
-            self._row_count = int(asked(worker, "load", **wanted)["rows"])
-            if self._row_count == 0:
-                raise BridgeError(f"{self.rows} has no row for the environment {self.environment!r}")
-        except BridgeError as error:
-            worker.close()
-            missing = "No module named 'skyrl_gym'" in str(error)
-            advice = "; install skyrl-gym there, or name the Python that has it with the argument python"
-            where = f"{self.name} cannot be loaded with {self.python}: {error}"
-            raise BridgeError(f"{where}{advice if missing else ''}") from None
-        self._worker = worker
-        return worker
+
+    @staticmethod
+    def _advice(error: str) -> str:
+        missing = "No module named 'skyrl_gym'" in error
+        return "; install skyrl-gym there, or name the Python that has it with the argument python" if missing else ""
 
     def _open(self, seed: int) -> SkyRLEpisode:
         worker = self._loaded()

@@ -7,6 +7,7 @@ It makes them as SkyRL's generator does: ``skyrl_gym.make(NAME, env_config=…, 
 from __future__ import annotations
 
 import json
+import math
 import random
 import sys
 from importlib import import_module
@@ -50,6 +51,8 @@ def _load(request: dict[str, Any]) -> dict[str, Any]:
     gym.envs.registration.spec(name)
     config = import_module("omegaconf").OmegaConf.create(request["config"])
     rows = _rows(Path(request["rows"]), name)
+    if not rows:
+        raise ValueError(f"{request['rows']} has no row for the environment {name!r}")
     _LOADED.update(name=name, config=config, rows=rows, max_turns=request["max_turns"])
     return {"rows": len(rows)}
 
@@ -80,12 +83,15 @@ def answered(request: dict[str, Any]) -> dict[str, Any]:
         return {}
     env = _GAMES[request["game"]]
     turn = env.step(request["text"])
+    reward = _plain(turn["reward"])
+    if isinstance(reward, float) and not math.isfinite(reward):
+        raise ValueError(f"the environment returned the reward {reward}, which is no finite number")
     metadata = {**(turn.get("metadata") or {})}
     if turn.get("postprocessed_action") is not None:
         metadata["postprocessed_action"] = turn["postprocessed_action"]
     return {
         "messages": _plain(turn["observations"]),
-        "reward": _plain(turn["reward"]),
+        "reward": reward,
         "done": bool(turn["done"]),
         "metadata": _plain(metadata),
         "metrics": _plain(env.get_metrics()) if turn["done"] else {},
