@@ -57,19 +57,26 @@ def without(value: Any, names: Collection[str]) -> Any:
     return value
 
 
-def settled(result: ToolResult, names: Collection[str]) -> ToolResult:
-    """Return an answer without these fields, and with a fixed moment for the present one in all of its texts."""
+def settled(result: ToolResult, names: Collection[str] | None) -> ToolResult:
+    """Return an answer without these fields, and with a fixed moment for the present one in all of its texts.
+
+    Args:
+        result: the answer.
+        names: of the fields; None leaves JSON as it is, for a recording that looks for them.
+    """
     now = time.time()
     try:
         value = json.loads(result.text)
     except ValueError:
         value = None
     if isinstance(value, (dict, list)):
+        if names is None:
+            return result
         kept = _timeless(without(value, names), now)
         text = result.text if kept == value else json.dumps(kept, ensure_ascii=False, indent=2)
     else:
         text = _timeless(result.text, now)
-    return replace(result, text=text, data=_timeless(without(result.data, names), now))
+    return replace(result, text=text, data=_timeless(without(result.data, names or ()), now))
 
 
 def _timeless(value: Any, now: float) -> Any:
