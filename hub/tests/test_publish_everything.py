@@ -67,11 +67,14 @@ def test_every_package_of_ours_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize("guide", [guide for guide in GUIDES if started(guide)], ids=lambda guide: guide.stem)
 def test_the_package_of_every_guide_is_taken(guide: Path, tmp_path: Path) -> None:
     """A stranger publishes what `gem new` makes of the guide's choices, with the files that the guide gives."""
-    projects = []
+    projects, files = [], written(guide)
     for arguments in started(guide):
         project = tmp_path / arguments[0]
-        subprocess.run([sys.executable, "-m", "gem", "new", *arguments, "--into", str(project)], check=True)
-        for path, text in written(guide).items():
+        for path in files.keys() & set(arguments):
+            (tmp_path / path).write_text(files[path], encoding="utf-8")
+        command = [sys.executable, "-m", "gem", "new", *arguments, "--into", str(project)]
+        subprocess.run(command, check=True, cwd=tmp_path)
+        for path, text in files.items():
             target = project / path.removeprefix(f"{arguments[0]}/")
             if path.startswith("src/") or target.parent.is_dir():
                 target.parent.mkdir(parents=True, exist_ok=True)
