@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import statistics
 import subprocess
@@ -56,6 +57,7 @@ def why_not(name: str, folder: Path) -> tuple[Path | None, str]:
 def made(archive: Path, folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     """Run the command on an archive; return its set's figures or its last line, and CPU seconds with its containers."""
     command = [str(Path(sys.executable).with_name("gem")), "swe", "make", str(archive), "--out", str(folder), "--json"]
+    shutil.rmtree(folder, ignore_errors=True)  # a run that was cut off may have left an unfinished one
     command += ["--tasks", str(given.tasks), "--seed", str(given.seed), "--engine", given.engine]
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=output, stderr=errors, start_new_session=True)
