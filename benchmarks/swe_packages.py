@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import random
-import shutil
 import signal
 import statistics
 import subprocess
@@ -25,6 +24,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from gem_envs_swe.making.archives import find_archive, unpack_archive
 from gem_envs_swe.making.baseline import is_test_file
 
 _MOST_LINES = 20_000
+_GRACE = 20  # seconds from SIGTERM to SIGKILL
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".pyx", ".rs", ".f", ".f90", ".go")
 
 
@@ -57,16 +58,25 @@ def why_not(name: str, folder: Path) -> tuple[Path | None, str]:
 def made(archive: Path, folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     """Run the command on an archive; return its set's figures or its last line, and CPU seconds with its containers."""
     command = [str(Path(sys.executable).with_name("gem")), "swe", "make", str(archive), "--out", str(folder), "--json"]
-    shutil.rmtree(folder, ignore_errors=True)  # a run that was cut off may have left an unfinished one
     command += ["--tasks", str(given.tasks), "--seed", str(given.seed), "--engine", given.engine]
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=output, stderr=errors, start_new_session=True)
+        late: list[int] = []
+
+        def stop(*_: object) -> None:
+            late.append(signal.SIGKILL if late else signal.SIGTERM)
+            signal.alarm(_GRACE)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, late[-1])
+
+        signal.signal(signal.SIGALRM, stop)
+        signal.alarm(given.limit)
         try:
-            signal.signal(signal.SIGALRM, lambda *_: os.killpg(process.pid, signal.SIGTERM))
-            signal.alarm(given.limit)
             _, status, usage = os.wait4(process.pid, 0)
         finally:
-            is_late = signal.alarm(0) == 0
+            signal.alarm(0)
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         errors.seek(0)
@@ -75,7 +85,7 @@ def made(archive: Path, folder: Path, given: argparse.Namespace) -> dict[str, An
             described = json.loads(output.read())
             return {key: described[key] for key in ("version", "tests", "tasks", "kinds", "rejected")} | {"cpu": cost}
         said = errors.read().decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
-        return {"why": f"not made within {given.limit} s" if is_late else said[-1][:300], "cpu": cost}
+        return {"why": f"not made within {given.limit} s" if late else said[-1][:300], "cpu": cost}
 
 
 def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
