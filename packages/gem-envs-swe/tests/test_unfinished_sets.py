@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import signal
 import subprocess
 import sys
@@ -87,13 +86,13 @@ def test_a_killed_command_goes_on(tmp_path: Path) -> None:
     """After SIGTERM, ctrl-C and SIGKILL, each with more proved, the set is that of an undisturbed command."""
     archive = write_archive(tmp_path)
     command = [sys.executable, "-m", "gem", "swe", "make", str(archive), "--engine", "namespace"]
-    command += ["--tasks", "8", "--out"]
+    command += ["--tasks", "5", "--out"]
     folder = tmp_path / "set"
     proved: list[str] = []
     for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 1), (signal.SIGKILL, -9)):
         with subprocess.Popen([*command, str(folder)], stderr=subprocess.PIPE, text=True) as process:
             deadline = time.monotonic() + 240  # with the build of an image
-            while len(lines := lines_of(folder)) <= len(proved) + 1:
+            while tasks_in(lines := lines_of(folder)) <= tasks_in(proved):
                 assert process.poll() is None, process.communicate()[1]
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
@@ -108,8 +107,6 @@ def test_a_killed_command_goes_on(tmp_path: Path) -> None:
         subprocess.run([*command, str(each)], check=True, timeout=600)
     assert read_rows(folder) == read_rows(tmp_path / "undisturbed")
     assert read_set(folder) == read_set(tmp_path / "undisturbed")
-    kept = [SweRow.model_validate(json.loads(line)[1]) for line in proved[1:] if isinstance(json.loads(line)[1], dict)]
-    assert {row.instance_id for row in kept} <= {row.instance_id for row in read_rows(folder)}
     assert not is_unfinished(folder)
 
 
@@ -117,3 +114,8 @@ def lines_of(folder: Path) -> list[str]:
     """Return the whole lines of a journal; none before there is one."""
     path = folder / "proved.jsonl"
     return path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+
+
+def tasks_in(lines: list[str]) -> int:
+    """Return how many lines of a journal are tasks."""
+    return sum('"instance_id"' in line for line in lines)
