@@ -5,7 +5,8 @@
 
 LLMBar (Zeng et al. 2023, github.com/princeton-nlp/LLMBar) has instructions with two answers, one of which its authors
 call better. ``LLMBar`` is a checkout. The judge is that of the reward ``pairwise``; ``--longer`` is a script that reads
-the same prompts and prefers the longer record.
+the same prompts and prefers the longer record. ``judge_pairs.json`` holds the printed lines that
+``docs/grader-errors.md`` shows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import random
 import re
 from pathlib import Path
 from typing import Any
@@ -57,16 +59,20 @@ def main() -> None:
     parser.add_argument("--longer", action="store_true")
     parser.add_argument("--base-url")
     parser.add_argument("--model")
-    parser.add_argument("--pairs", type=int, help="of each part; all without it")
+    parser.add_argument("--pairs", type=int, help="of each part, drawn with seed 0; all without it")
+    parser.add_argument("--max-tokens", type=int, default=4096, help="of one answer of the judge")
     given = parser.parse_args()
     client = ScriptedClient(_longer) if given.longer else None
     for part in PARTS:
         path = given.folder / "Dataset" / "LLMBar" / part / "dataset.json"
-        entries = json.loads(path.read_text("utf-8"))[: given.pairs]
-        judge = Judge(client=client, base_url=given.base_url, model=given.model)
+        entries = json.loads(path.read_text("utf-8"))
+        if given.pairs is not None:
+            entries = random.Random(0).sample(entries, min(given.pairs, len(entries)))
+        judge = Judge(client=client, base_url=given.base_url, model=given.model, max_tokens=given.max_tokens)
         seen = asyncio.run(outcomes(PairwiseReward(judge=judge), entries))
         counts = {name: seen.count(name) for name in ("right", "wrong", "first", "second", "other", "unreadable")}
-        print(json.dumps({"part": part, "pairs": len(seen), **counts}))
+        name = "the longer answer" if given.longer else given.model or given.base_url
+        print(json.dumps({"judge": name, "part": part, "pairs": len(seen), **counts}))
 
 
 if __name__ == "__main__":
