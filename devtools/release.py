@@ -1,8 +1,8 @@
 """Releases: one version for all packages, from the fragments of the changelog to files that installers read.
 
 ``prepare`` writes the version and the release notes for a commit, which is reviewed and tagged like any other.
-``build`` makes the files of the tagged commit; a workflow attests and uploads them. ``rehearse`` does all of it with a
-copy of the repository and an index on this machine, up to an empty environment that installs from there.
+``build`` makes the files of the tagged commit; a workflow attests and uploads them. ``rehearse`` tries all of
+it (``devtools.rehearsal``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import argparse
 import hashlib
 import os
 import re
-import shutil
 import sys
 import tempfile
 import zipfile
@@ -19,7 +18,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from devtools.environments import BIN, TOOL, folder_of, hatch_run, python_of, uv_variables
-from devtools.local_index import local_index
 from devtools.shell import ROOT, fail, output_of, run, say
 from devtools.versions import current_version, parts, set_version
 from devtools.workspace import package_folders
@@ -29,12 +27,12 @@ SUMS = "SHA256SUMS"
 BILL = "sbom.cdx.json"
 OWNER = "hub-index"
 """The operator of the official index, who alone may publish under the prefix of its packages."""
-INSTALLED = ("gem-core", "gem-envs-games")
-"""What the rehearsal installs: the command that the README begins with."""
 
 
 def release(arguments: list[str]) -> int:
     """Run ``dev.py release``; return the exit code."""
+    from devtools.rehearsal import rehearse  # which needs this module
+
     parser = argparse.ArgumentParser(prog="dev.py release", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("prepare", help="write a version and its release notes into the working tree")
@@ -154,60 +152,6 @@ def write_bill(out: Path, tools: Path) -> None:
         run(uv(), "pip", "install", "--quiet", "--python", python_of(venv), *wheels, variables=uv_variables())
         made = ("environment", python_of(venv), "--output-format", "JSON", "--output-reproducible", "-o", out / BILL)
         run(tools, "-m", "cyclonedx_py", *made)
-
-
-def rehearse(version: str) -> None:
-    """Release a version to nobody: a clone, its tag, an index on this machine, and a user who installs from there."""
-    if output_of("git", "status", "--porcelain", "--untracked-files=no", cwd=ROOT):
-        say("changes that are not committed take no part in the rehearsal")
-    with tempfile.TemporaryDirectory(prefix="gem-release-") as folder:
-        scratch = Path(folder)
-        clone = scratch / "clone"
-        run("git", "clone", "--quiet", ROOT, clone)
-        prepare(version, clone)
-        author = ("-c", "user.name=Rehearsal", "-c", "user.email=rehearsal@localhost")
-        run("git", "add", "--all", cwd=clone)
-        run("git", *author, "commit", "--quiet", "-m", f"Release {version}", cwd=clone)
-        run("git", "tag", f"v{version}", cwd=clone)
-        dist = scratch / "dist"
-        build(dist, clone)
-        tools = python_of(prepare_tools())
-        with local_index(tools, scratch / "index", scratch / "index.log") as index:
-            files = [path for path in sorted(dist.iterdir()) if path.suffix in (".whl", ".gz")]
-            login = ("--username", "rehearsal", "--password", "rehearsal")
-            say(f"uploading {len(files)} files to {index.upload}")
-            run(tools, "-m", "twine", "upload", "--non-interactive", "--disable-progress-bar",
-                "--repository-url", index.upload, *login, *files)  # fmt: skip
-            install_as_a_user(scratch, index.simple, version)
-        update_hub(scratch, clone, dist, version)
-    say(f"{version}: the rehearsal succeeded, and nothing of it is left")
-
-
-def install_as_a_user(scratch: Path, index: str, version: str) -> None:
-    """Install from the index into an empty environment, and play."""
-    venv = scratch / "user"
-    run(uv(), "venv", "--quiet", "--seed", "--python", sys.executable, venv, variables=uv_variables())
-    python = python_of(venv)
-    named = [f"{name}=={version}" for name in INSTALLED]
-    say(f"pip install {' '.join(INSTALLED)}, from the index on this machine")
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--extra-index-url", index, *named)
-    run(python, "-m", "pip", "check", "--quiet")
-    play = "game:GuessTheNumber-v0-easy", "--agent", "reference", "--episodes", "4", "--seed", "0"
-    run(python, "-m", "gem", "rollout", *play, cwd=scratch)
-
-
-def update_hub(scratch: Path, clone: Path, dist: Path, version: str) -> None:
-    """Record the releases in a copy of the hub's index, and find one of them there."""
-    hub = scratch / "hub"
-    shutil.copytree(clone / "hub" / "index", hub)
-    venv = scratch / "operator"
-    run(uv(), "venv", "--quiet", "--seed", "--python", sys.executable, venv, variables=uv_variables())
-    offered = ("--find-links", dist, f"gem-hub=={version}")
-    run(uv(), "pip", "install", "--quiet", "--python", python_of(venv), *offered, variables=uv_variables())
-    gem = (python_of(venv), "-m", "gem", "hub")
-    record(dist, hub, "https://files.example/", gem)
-    run(*gem, "rebuild", "--hub", hub, cwd=scratch)
-    run(*gem, "search", "sudoku", cwd=scratch, variables={"GEM_HUB_HOME": str(scratch / "home"), "GEM_HUB": str(hub)})
 
 
 def record(dist: Path, hub: Path, url: str, gem: tuple[str | Path, ...]) -> None:

@@ -5,9 +5,10 @@
 
 RUN is a folder of ``gem eval`` over environments of this repository's packages. A record of each environment is written
 to ``hub/results/PACKAGE/ID.json``, the recorded episodes of a model beside it, from where ``hub/official_index.py``
-takes both. It is checked as ``gem hub results check`` does: scripted agents are played anew, and the recorded actions
-of others are played again. Until the first release the records are signed with a development key, which everybody has
-and which proves nothing.
+takes both. A record on a released package is bound to the release's wheel and stands among the events of ``hub/index``,
+where ``gem hub rebuild`` numbers it. Each is checked as ``gem hub results check`` does: scripted agents play anew,
+and the recorded actions of others are played again. Until the first release the records are signed with a development
+key, which everybody has and which proves nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from gem_eval.hub_results import SCRIPTED, PublishedWheel, check_result, results_of_run
 from gem_eval.runs import RunFolder
 from gem_hub.events import Result
+from gem_hub.records import Release
 from gem_hub.signing.development import development_key
+from gem_hub.storage import HubFolder
+from gem_hub.truth import Truth
 from gem_hub_client.results.envelope import PublisherKey
 from gem_hub_client.results.record import payload_of
 
@@ -33,7 +37,10 @@ def main(*runs: str) -> int:
     signer = official_key()
     for run in runs:
         for result in results_of_run(RunFolder.open(run)):
-            record = result.published(PublishedWheel(), official_index.PUBLISHER, signer.public)
+            release = release_of(result.record.package, result.record.version)
+            wheel = PublishedWheel(release.filename, release.sha256) if release else PublishedWheel()
+            publisher = release.publisher if release else official_index.PUBLISHER
+            record = result.published(wheel, publisher, signer.public)
             checked = check_result(record, result.raw)
             print(f"{record.environment} {record.label}: {checked.verdict} {checked.difference}")  # noqa: T201  # a script
             if checked.verdict != "same":
@@ -41,17 +48,24 @@ def main(*runs: str) -> int:
             event = Result(
                 created=record.created,
                 name=record.package,
-                by=official_index.PUBLISHER,
+                by=publisher,
                 version=record.version,
-                sha256="",
+                sha256=wheel.sha256,
                 envelope=signer.envelope(payload_of(record)),
                 hosted=record.agent not in SCRIPTED,
             )
             folder = official_index.RESULTS / record.package
-            official_index.put(folder / f"{event.id}.json", event.to_bytes())
+            kept = official_index.INDEX / event.path if release else folder / f"{event.id}.json"
+            official_index.put(kept, event.to_bytes())
             if event.hosted:
                 official_index.put(folder / f"{event.id}.jsonl.gz", gzip.compress(result.raw, 9, mtime=0))
     return 0
+
+
+def release_of(package: str, version: str) -> Release | None:
+    """Return the release of a package's version in the official index; None as long as there is none."""
+    known = Truth(HubFolder(official_index.INDEX)).package(package)
+    return next((one for one in known.releases if one.version == version), None) if known else None
 
 
 def official_key() -> PublisherKey:

@@ -19,6 +19,11 @@ NEW_HEADER = [
     "| set | pairs | right at first sight | right now | math-verify | the original GEM | wrong answers paid now |",
     "|---|---|---|---|---|---|---|",
 ]
+PAIRS = ROOT / "benchmarks" / "judge_pairs.json"
+PAIRS_HEADER = [
+    "| judge | part of LLMBar | worse answer preferred | one position preferred | unreadable |",
+    "|---|---|---|---|---|",
+]
 ENOUGH = 20
 """A source of more pairs than this has a line of its own."""
 
@@ -50,6 +55,13 @@ def line(row: dict[str, Any]) -> str:
     return f"| {row['grader']} | {row['material']} | {refused} | {paid} | {unreadable} |"
 
 
+def pairs_line(row: dict[str, Any]) -> str:
+    """Return a row of the table of pairs."""
+    read = row["pairs"] - row["unreadable"]
+    cells = (shown(row["wrong"], read), shown(row["first"] + row["second"], read))
+    return f"| {row['judge']} | {row['part']} | {' | '.join(cells)} | {shown(row['unreadable'], row['pairs'])} |"
+
+
 def new_line(name: str, rows: list[dict[str, Any]]) -> str:
     """Return a row of the table of new pairs."""
     total = {key: sum(row[key] for row in rows) for key in ("pairs", "first", "now", "math_verify", "original")}
@@ -71,9 +83,19 @@ def new_lines(rows: list[dict[str, Any]]) -> list[str]:
 
 def test_the_page_shows_what_was_measured() -> None:
     """Every row of the result files stands in the tables, with the interval of its counts, and no other does."""
-    rows, new = (json.loads(path.read_text("utf-8")) for path in (RESULTS, NEW_PAIRS))
+    rows, new, pairs = (json.loads(path.read_text("utf-8")) for path in (RESULTS, NEW_PAIRS, PAIRS))
     table = [text for text in PAGE.read_text("utf-8").splitlines() if text.startswith("|")]
-    assert table == [*HEADER, *map(line, rows), *NEW_HEADER, *new_lines(new)]
+    judged = [*PAIRS_HEADER, *map(pairs_line, pairs)]
+    assert table == [*HEADER, *map(line, rows), *NEW_HEADER, *new_lines(new), *judged]
+
+
+def test_every_pair_of_a_judge_has_one_outcome() -> None:
+    """The outcomes of a part add up to its pairs, of which LLMBar has no more."""
+    sizes = {"Natural": 100, "Neighbor": 134, "GPTInst": 92, "GPTOut": 47, "Manual": 46}
+    for row in json.loads(PAIRS.read_text("utf-8")):
+        outcomes = [row[name] for name in ("right", "wrong", "first", "second", "other", "unreadable")]
+        assert min(outcomes) >= 0
+        assert sum(outcomes) == row["pairs"] <= sizes[row["part"].rpartition("/")[2]]
 
 
 def test_every_source_of_new_pairs_has_counts_that_fit_together() -> None:

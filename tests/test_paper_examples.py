@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 PAPER = Path(__file__).resolve().parents[1] / "examples" / "paper"
+NUMBER = re.compile(r"[−+]?\d+(?:\.\d+)?")
 MODULES = ("product_env", "report", "run_experiment", "sorting_env")
 
 
@@ -206,6 +208,16 @@ def test_the_page_agrees_with_the_figures_that_are_kept(examples: SimpleNamespac
             changed = {"updates": run["recipe"]["updates"], "learning_rate": run["recipe"].get("learning_rate", 2e-3)}
             wanted = experiments[path.stem].recipe_of(run["arm"], changed)
             assert examples.run_experiment.changed_settings(wanted) == run["recipe"], "the settings have changed since"
+
+
+@pytest.mark.parametrize("name", ["filtered-groups"])
+def test_numbers_in_the_prose_stand_in_the_tables(examples: SimpleNamespace, name: str) -> None:
+    """Prose above the tables of an experiment, from its heading on, has no figure that the kept runs do not give."""
+    before, _, rest = examples.report.PAGE.read_text(encoding="utf-8").partition(f"<!-- begin {name} -->")
+    prose = re.sub(r"arXiv [\d.]+", "", before.rpartition("\n## ")[2])
+    written = set(NUMBER.findall(prose))
+    assert written, "the section gives no figure"
+    assert written <= set(NUMBER.findall(rest.partition(f"<!-- end {name} -->")[0]))
 
 
 def test_a_page_without_a_place_for_a_table_is_refused(examples: SimpleNamespace) -> None:

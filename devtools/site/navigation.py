@@ -47,6 +47,7 @@ SECTIONS = (
             "docs/guides/coming-from-verifiers.md",
             "docs/guides/coming-from-inspect.md",
             "docs/guides/coming-from-gem-llm.md",
+            "docs/guides/upgrading.md",
         ),
     ),
     Section("Environments", ("environments/index", "docs/games.md", "docs/worlds.md")),

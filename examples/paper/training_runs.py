@@ -28,6 +28,9 @@ CURVES = ("success", "turns_of_won_episodes", "malformed", "entropy", "within_gr
 LATER = (
     "description",
     "algorithm",
+    "normalize_tasks",
+    "keep_groups",
+    "keep_share",
     "gamma",
     "lam",
     "updates",

@@ -110,6 +110,7 @@ BY_DAY: tuple[tuple[tuple[Any, ...], Any], ...] = (
     (("results", 0, "environment"), 5),
     (("releases", 0, "project_urls"), None),
     (("releases", 0, "requires_dist"), GONE),
+    (("releases", 0, "sha256"), "\x1b[2J\u202e"),
 )
 
 

@@ -300,6 +300,7 @@ def test_members_read_and_do_what_their_role_allows(registry: RunningRegistry, t
     assert upload(client, toy_wheel(tmp_path, SECRET, f"0.2.{len(who) + ord(who[0])}")).status == (200 if may else 403)
     for method, path, body in (
         ("PUT", f"{SECRET}/deprecation", {"reason": "x"}),
+        ("DELETE", f"{SECRET}/deprecation", None),
         ("PUT", f"{SECRET}/0.1.0/yank", {"reason": "x"}),
         ("DELETE", f"{SECRET}/0.1.0/yank", None),
     ):

@@ -48,9 +48,9 @@ def started(guide: Path) -> list[list[str]]:
     return [line.split() for line in re.findall(r"^\$ gem new (.+)$", guide.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
-def test_a_dataset_package_is_taken(tmp_path: Path) -> None:
-    """A reference policy of gem_questions is no module outside the wheel: the hub takes gem-envs-math."""
-    wheels = build([ROOT / "packages/gem-envs-math"], tmp_path / "wheels")
+def test_a_dataset_package_and_the_command_are_taken(tmp_path: Path) -> None:
+    """A reference policy of gem_questions is no module outside gem-envs-math, and gem-cli may bring the command gem."""
+    wheels = build([ROOT / "packages/gem-envs-math", ROOT / "packages/gem-cli"], tmp_path / "wheels")
     owner = _account(tmp_path)
     assert refusals(wheels, tmp_path / "hub", owner) == []
 
@@ -67,11 +67,14 @@ def test_every_package_of_ours_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize("guide", [guide for guide in GUIDES if started(guide)], ids=lambda guide: guide.stem)
 def test_the_package_of_every_guide_is_taken(guide: Path, tmp_path: Path) -> None:
     """A stranger publishes what `gem new` makes of the guide's choices, with the files that the guide gives."""
-    projects = []
+    projects, files = [], written(guide)
     for arguments in started(guide):
         project = tmp_path / arguments[0]
-        subprocess.run([sys.executable, "-m", "gem", "new", *arguments, "--into", str(project)], check=True)
-        for path, text in written(guide).items():
+        for path in files.keys() & set(arguments):
+            (tmp_path / path).write_text(files[path], encoding="utf-8")
+        command = [sys.executable, "-m", "gem", "new", *arguments, "--into", str(project)]
+        subprocess.run(command, check=True, cwd=tmp_path)
+        for path, text in files.items():
             target = project / path.removeprefix(f"{arguments[0]}/")
             if path.startswith("src/") or target.parent.is_dir():
                 target.parent.mkdir(parents=True, exist_ok=True)

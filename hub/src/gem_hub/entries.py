@@ -17,7 +17,7 @@ from gem.env_spec import EnvSpec
 from gem.errors import ManifestError
 from gem.ids import NAMESPACE_PATTERN, parse_id
 from gem_hub.refusal import GateFindings
-from gem_hub.reserved import COMMANDS, OFFICIAL, import_name_of
+from gem_hub.reserved import COMMAND_PACKAGE, COMMANDS, OFFICIAL, import_name_of
 from gem_hub.wheel import Wheel
 from gem_hub_client.sanitize import sanitize
 from gem_testing.vocabulary import problem_of_tag, propose_tags
@@ -77,7 +77,7 @@ def check_entry_points(wheel: Wheel, findings: GateFindings) -> None:
 def _check_command(wheel: Wheel, name: str, place: str, findings: GateFindings) -> None:
     plain_name = name.casefold().removesuffix(".exe")
     if plain_name in COMMANDS or re.fullmatch(r"(pip|python|pypy|gem|conda)[\d.t-]*w?", plain_name):
-        if not (wheel.name == "gem-core" and name == "gem"):
+        if not (wheel.name == COMMAND_PACKAGE and name == "gem"):
             findings.refuse(
                 "entry.command", place, f"would stand before the command {plain_name!r}; name it {wheel.name}"
             )

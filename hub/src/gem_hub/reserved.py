@@ -6,12 +6,27 @@ import sys
 
 from gem.discovery import official
 
-__all__ = ["COMMANDS", "IMPORTS", "OFFICIAL", "PACKAGES", "PREFIX", "import_name_of", "import_names_of"]
+__all__ = [
+    "COMMANDS",
+    "COMMAND_PACKAGE",
+    "CORE",
+    "IMPORTS",
+    "OFFICIAL",
+    "PACKAGES",
+    "PREFIX",
+    "import_name_of",
+    "import_names_of",
+]
 
 PREFIX = "gem-"
 """Prefixes of official-looking names; only the owners of a hub's official packages may publish new ones."""
 
 _LIBRARIES = ("gem-cli", "gem-core", "gem-hub", "gem-hub-client", "gem-rl", "gem-testing")
+
+COMMAND_PACKAGE = "gem-cli"
+"""The only package that may bring the command ``gem``."""
+CORE = frozenset({"gem-core", "gem-cli", "gem-hub-client"})
+"""gem-core and what it requires itself, which therefore cannot require it."""
 
 
 def import_name_of(name: str) -> str:

@@ -11,7 +11,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from gem_hub.refusal import GateFindings
-from gem_hub.reserved import OFFICIAL, import_names_of
+from gem_hub.reserved import CORE, OFFICIAL, import_names_of
 from gem_hub.wheel import Wheel
 from gem_hub_client.sanitize import sanitize
 
@@ -39,7 +39,7 @@ def check_terms(wheel: Wheel, findings: GateFindings) -> None:
         if any(specifier.operator == "===" for specifier in requirement.specifier):
             message = "compares versions as text ('==='), which ignores PEP 440; write '=='"
             findings.refuse("requires.arbitrary", f"Requires-Dist: {requirement}", message)
-    if wheel.name not in ("gem-core", "gem-hub-client"):  # which gem-core requires
+    if wheel.name not in CORE:
         _check_gem_core(wheel, findings)
     _check_python(wheel, findings)
     _check_licence(wheel, findings)

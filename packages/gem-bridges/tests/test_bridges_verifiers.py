@@ -20,7 +20,8 @@ import gem
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_env import MalformedActionError
-from gem_bridges.verifiers.messages import assistant_message, described_tools, messages_after, observed
+from gem_bridges.messages import observed
+from gem_bridges.verifiers.messages import assistant_message, described_tools, messages_after
 
 PACKAGES = str(Path(__file__).parent / "data" / "verifiers_packages")
 RELEASES = ("verifiers==0.1.14", "verifiers==0.3.0")

@@ -59,6 +59,19 @@ def test_tests_bring_what_the_tree_says(tmp_path: Path) -> None:
     assert found.for_tests == ["for-tests", "in-a-group", "included", "in-a-file==1", "in-tox"]
 
 
+def test_old_archives_have_their_requirements_beside_the_metadata(tmp_path: Path) -> None:
+    """``requires.txt`` is read, with the markers and extras of its sections, where PKG-INFO lists no requirements."""
+    (tmp_path / "src" / "shelf_mark.egg-info").mkdir(parents=True)
+    (tmp_path / "src" / "shelf_mark.egg-info" / "requires.txt").write_text(
+        "old>=1\nnot a requirement\n\n[:python_version < '3.12']\nbackport\n\n[:python_version < '3']\ntoo-old\n\n"
+        "[docs]\nsphinx\n\n[test]\nresponses\n\n[test:sys_platform == 'linux' or sys_platform == 'darwin']\npexpect\n"
+    )
+    found = needs(tmp_path, **{"PKG-INFO": "Metadata-Version: 2.1\nName: shelf-mark\nVersion: 1\n"})
+    assert found.required == ["hatchling", "old>=1", "backport"]
+    assert found.for_tests == ["responses", "pexpect", "in-a-group", "included"]
+    assert needs(tmp_path).required == ["hatchling", "needed>=1"]
+
+
 @pytest.mark.parametrize("project", ["not toml [", "build-system = 3", "[dependency-groups]\ntests = 3", "\ud7ff"])
 def test_odd_project_files_are_read_as_empty(project: str, tmp_path: Path) -> None:
     """A file that cannot be read says nothing."""

@@ -141,6 +141,9 @@ def test_gem_eval_plays_against_opponents_and_rates(tmp_path: Path) -> None:
     assert (table["games"], table["groups"], table["left_out"]) == (6, 2, 0)
     assert [one["name"] for one in table["ratings"]] == ["reference", "random"]
     assert "ahead by seat" in CliRunner().invoke(cli, ["ratings", str(run)]).output
+    (tmp_path / "again").symlink_to(run)
+    twice = CliRunner().invoke(cli, ["ratings", str(run), str(tmp_path / "again"), f"{run}/", "--json"])
+    assert json.loads(twice.stdout) == table
 
 
 def test_a_row_has_the_turns_and_the_return_of_the_evaluated_agent() -> None:

@@ -84,6 +84,25 @@ def _only_in(process: int) -> str:
     return "there"
 
 
+class Growing(Env[str, str]):
+    """Each observation of a process is longer than all before; some infos cannot be packed, or not be unpacked."""
+
+    length = 1000
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        return self._longer(), {}
+
+    def step(self, action: str) -> Any:
+        infos: dict[str, Any] = {"unreadable": OnlyInWorkers(), "unsendable": lambda: None}
+        return self._longer(), 0.0, False, False, {"thing": infos.get(action)}
+
+    @classmethod
+    def _longer(cls) -> str:
+        cls.length += 300
+        return "y" * cls.length
+
+
 def loop() -> None:
     while True:
         time.sleep(0.01)  # leaves the processors to other tests

@@ -412,3 +412,19 @@ def test_a_forked_copy_of_the_trainer_harms_nothing() -> None:
                 os._exit(0)
         os.waitpid(process, 0)
         assert envs.step(["a"])[0][0].startswith("a ")
+
+
+@pytest.mark.parametrize("lost", ["unreadable", "unsendable"])
+def test_a_text_that_grows_is_whole_after_a_result_that_was_lost(lost: str) -> None:
+    """What was added is joined to a text that has arrived, and never to the one before it."""
+    with ProcessVectorEnv([envs_module.Growing], num_workers=1) as envs:
+        (observation,), _ = envs.reset(seed=0)
+        lengths = [len(observation)]
+        for action in ("a", "b", lost, "c", "d", lost, "e"):
+            (observation,), *_ = envs.step([action])
+            if set(observation) == {"y"}:
+                lengths.append(len(observation))
+        assert lengths == sorted(lengths)
+        assert len(lengths) >= 6
+        assert all((length - lengths[0]) % 300 == 0 for length in lengths)
+        assert lengths[-1] - lengths[0] >= 300 * 7  # the lost texts grew, too

@@ -90,7 +90,8 @@ truncate -s 3M zeros; ln zeros other; mkfifo pipe
 rm gone; echo 5 > gone; rm left; mkfifo left
 rm -rf z/b; ln -s /app/gone z/b
 rm -rf z/one; cp -a zeros z/one
-cp -a y y2; rm -r y; mv y2 y"""
+cp -a y y2; rm -r y; mv y2 y
+echo 6 > sticky; chmod 1777 sticky"""
 
 
 @pytest.mark.only_engine("docker", "namespace")

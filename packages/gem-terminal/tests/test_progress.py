@@ -212,8 +212,8 @@ def test_another_display_keeps_the_terminal() -> None:
     assert "RUN make more" not in text
 
 
-def test_a_forked_child_begins_anew() -> None:
-    """A child that was forked meanwhile neither waits for the parent's lock nor draws the parent's bars."""
+def test_a_forked_child_leaves_the_display_to_its_parent() -> None:
+    """A child that was forked meanwhile does not wait for the parent's lock, and writes a line in place of a bar."""
     seen = Seen("""
         import os, signal
         from threading import Event, Thread
@@ -233,6 +233,8 @@ def test_a_forked_child_begins_anew() -> None:
                 signal.alarm(60)
                 with showing("in the child") as told:
                     told(ProgressStage("RUN true", 1, 1))
+                    while not told.__self__._written:
+                        time.sleep(0.01)
                 os._exit(0)
             forked.set()
             thread.join()
@@ -240,7 +242,9 @@ def test_a_forked_child_begins_anew() -> None:
     """)
     seen.until("2 of 7")
     seen.go_on()
-    seen.ended()
+    shown = seen.ended()
+    assert "in the child: RUN true (1 of 1)" in shown
+    assert not re.search("in the child[^:]*━", shown)
 
 
 def test_an_error_ends_the_display() -> None:

@@ -1,7 +1,8 @@
 """Answers requests with a script beside it, in a process and a Python of their own; run as a script itself.
 
 It needs no other package, reads a JSON object a line, and answers with one a line: with what ``answered`` of the script
-returns for it. Arguments: the bytes of address space that the process may have, and the path of the script.
+returns for it, or with the reason (``refused``) where that fails or returns what JSON cannot hold, such as NaN.
+Arguments: the bytes of address space that the process may have, and the path of the script.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ def main() -> None:
     answered = runpy.run_path(sys.argv[2])["answered"]
     for line in sys.stdin:
         try:
-            answer = answered(json.loads(line))
+            answer = json.dumps(answered(json.loads(line)), allow_nan=False)
         except BaseException as error:  # packages end the process with sys.exit where a key is missing
-            answer = {"refused": f"{type(error).__name__}: {error}"}
-        answers.write(json.dumps(answer) + "\n")
+            answer = json.dumps({"refused": f"{type(error).__name__}: {error}"})
+        answers.write(answer + "\n")
         answers.flush()
 
 

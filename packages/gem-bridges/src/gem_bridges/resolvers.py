@@ -13,6 +13,7 @@ __all__ = [
     "resolve_gym",
     "resolve_jericho",
     "resolve_openenv",
+    "resolve_skyrl",
     "resolve_textarena",
     "resolve_textworld",
     "resolve_verifiers",
@@ -81,6 +82,13 @@ def resolve_jericho(env_id: str) -> EnvSpec:
     path = env_id.removeprefix("jericho:")
     about = f"The story file {path}, played by Jericho in a process of its own."
     return _spec(env_id, "fiction.env:JerichoEnv", {"path": path}, about)
+
+
+def resolve_skyrl(env_id: str) -> EnvSpec:
+    """Return the spec of ``skyrl:NAME``; skyrl-gym is imported by a process of its own, at the first reset."""
+    name = env_id.removeprefix("skyrl:")
+    about = f"The environment {name} of skyrl-gym, in a process of its own."
+    return _spec(env_id, "skyrl.env:SkyRLEnv", {"name": name}, about)
 
 
 def resolve_verifiers(env_id: str) -> EnvSpec:

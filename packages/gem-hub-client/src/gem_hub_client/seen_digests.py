@@ -17,6 +17,7 @@ from gem_hub_client.atomic_file import write_whole
 from gem_hub_client.config import Hub
 from gem_hub_client.errors import HubError
 from gem_hub_client.folders import cache_root
+from gem_hub_client.sanitize import sanitize
 
 __all__ = ["check_digests", "forget_digests"]
 
@@ -35,9 +36,10 @@ def check_digests(hub: Hub, page: Mapping[str, Any]) -> None:
         if not digest:
             continue  # it has no file yet
         if fresh.setdefault(version, digest) != digest:
+            now, before = sanitize(digest[:12]), sanitize(fresh[version][:12])
             raise HubError(
-                f"{hub.name}: offers another file for {page['name']} {version} (sha256 {digest[:12]}…) than this "
-                f"machine has seen (sha256 {fresh[version][:12]}…), and releases never change; nothing of it was used. "
+                f"{hub.name}: offers another file for {page['name']} {sanitize(version)} (sha256 {now}…) than this "
+                f"machine has seen (sha256 {before}…), and releases never change; nothing of it was used. "
                 "Tell the hub's operator; if the hub was really made anew, run: gem hub update --reset"
             )
     if fresh == known:

@@ -13,7 +13,19 @@ from gem.errors import ArgumentError, NotSupportedError
 from gem.policies import Policy, make_policy
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["Seating", "evaluated_part", "evaluated_return", "make_agent_policy"]
+__all__ = ["Seating", "evaluated_part", "evaluated_return", "make_agent_policy", "seat_of"]
+
+
+def seat_of(agents: Sequence[str], seed: int, repetition: int = 0, *, player: int = 0) -> str:
+    """Return which agent a player is: the next one with each seed, and with each repetition of a seed.
+
+    Args:
+        agents: the seats, in the order of the environment.
+        seed: of the episode.
+        repetition: of the seed.
+        player: its place in the line-up before any seat has changed.
+    """
+    return agents[(player + seed + repetition) % len(agents)]
 
 
 class Seating:
@@ -60,8 +72,8 @@ class Seating:
         others = [name for name in self.pool if name != self.evaluated] or list(self.pool)
         while len(names) < len(agents):
             names += rng.sample(others, min(len(others), len(agents) - len(names)))
-        first = seed + repetition
-        return {agent: names[(place - first) % len(agents)] for place, agent in enumerate(agents)}
+        seated = {seat_of(agents, seed, repetition, player=player): name for player, name in enumerate(names)}
+        return {agent: seated[agent] for agent in agents}
 
 
 def evaluated_part(trajectory: Trajectory) -> Trajectory:

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gem.arguments import boolean, check_names, integer, string
+from gem.arguments import boolean, string
 from gem.core import Action, Observation
 from gem.errors import ArgumentError, ArgumentTypeError
-from gem.phases import EpisodePhase, out_of_order
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_env import ForeignTurn
-from gem_bridges.replayed_env import SEED_BITS
-from gem_bridges.verifiers.messages import assistant_message, described_tools, messages_after, observed
-from gem_bridges.worker_env import WorkerEnv, WorkerGame, asked
+from gem_bridges.messages import observed
+from gem_bridges.rows_env import RowsEnv
+from gem_bridges.verifiers.messages import assistant_message, described_tools, messages_after
+from gem_bridges.worker_env import WorkerGame
 from gem_processes import LineWorker
 
 __all__ = ["VerifiersEnv", "VerifiersRollout"]
@@ -50,7 +50,7 @@ class VerifiersRollout(WorkerGame):
         return list(self.shown["completion"][last:])
 
 
-class VerifiersEnv(WorkerEnv):
+class VerifiersEnv(RowsEnv):
     """An environment package of verifiers before 0.4: its rows, turns, tools and rubric.
 
     An observation is the last messages of the request that the model would get, the first one with the system prompt
@@ -105,56 +105,31 @@ class VerifiersEnv(WorkerEnv):
             raise ArgumentError(f"there is no folder {self.folder}")
         self.variables = tuple(string("a name in variables", name) for name in variables)
         self.show_tools = boolean("show_tools", show_tools)
-        self._rows = 0
 
     @property
     def name(self) -> str:
         return f"verifiers:{self.package}"
 
-    def sample_random_action(self) -> str:
-        """Return a word of the last observation."""
-        if self._phase is EpisodePhase.NOT_BEGUN:
-            raise out_of_order(self, self._phase)
-        seen = self._observation if isinstance(self._observation, str) else json.dumps(self._observation)
-        return str(self.action_rng.choice(seen.split() or ["yes"]))
-
-    def _drawn_seed(self, options: Mapping[str, Any]) -> int:
-        check_names(f"a reset of {self.name}", [str(name) for name in options], ("index",))
-        drawn: int = self.rng.getrandbits(SEED_BITS)
-        if "index" not in options:
-            return drawn
-        self._loaded()
-        index = integer("index", options["index"], minimum=0, maximum=self._rows - 1)
-        # A seed of this row that is no larger than the drawn one, so that it fits too.
-        return max(drawn - drawn % self._rows + index - self._rows, index)
-
-    def _loaded(self) -> LineWorker:
-        if (running := self._running_worker()) is not None:
-            return running
+    def _loading(self) -> dict[str, Any]:
         missing = [name for name in self.variables if name not in os.environ]
         if missing:
             raise ArgumentError(f"{self.name}: the environment has no variable {', '.join(missing)}")
-        worker = self._new_worker()
-        wanted = {
+        return {
             "package": self.package.rsplit("/", 1)[-1].partition("@")[0].replace("-", "_"),
             "args": self.package_args,
             "split": self.split,
             "folder": self.folder,
             "variables": {name: os.environ[name] for name in self.variables},
         }
-        try:
-            self._rows = int(asked(worker, "load", **wanted)["rows"])
-            if self._rows == 0:
-                raise BridgeError("it has no rows")
-        except BridgeError as error:
-            worker.close()
-            where = f"{self.name} cannot be loaded with {self.python}: {error}"
-            raise BridgeError(f"{where}{_advice(str(error))}") from None
-        self._worker = worker
-        return worker
+
+    @staticmethod
+    def _advice(error: str) -> str:
+        if "of the old form" in error or "No module named 'verifiers'" in error:
+            return "; install 'verifiers>=0.1.11,<0.4' there, or name the Python that has it with the argument python"
+        return "; install it there, or name its folder with the argument folder" if "No module named" in error else ""
 
     def _open(self, seed: int) -> VerifiersRollout:
-        rollout = VerifiersRollout(self._loaded(), seed % self._rows, seed)
+        rollout = VerifiersRollout(self._loaded(), seed % self._row_count, seed)
         if rollout.is_over:
             error = rollout.shown["error"] or "it is over before the first answer"
             raise BridgeError(f"{self.name}, row {rollout.index}: {error}")
@@ -202,9 +177,3 @@ def _results(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _followed_by(shown: Observation, text: str) -> Observation:
     return f"{shown}\n\n{text}" if isinstance(shown, str) else [*shown, {"type": "text", "text": text}]
-
-
-def _advice(error: str) -> str:
-    if "of the old form" in error or "No module named 'verifiers'" in error:
-        return "; install 'verifiers>=0.1.11,<0.4' there, or name the Python that has it with the argument python"
-    return "; install it there, or name its folder with the argument folder" if "No module named" in error else ""

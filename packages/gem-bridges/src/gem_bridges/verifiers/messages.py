@@ -1,4 +1,4 @@
-"""Chat messages as observations, and actions as chat messages."""
+"""Actions as chat messages, and the messages that follow them."""
 
 from __future__ import annotations
 
@@ -6,39 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gem.core import Action, Observation
+from gem.core import Action
 from gem.tools.calls import ToolCall, native_calls, text_calls
 from gem.tools.typed_arguments import typed_arguments
 from gem_bridges.foreign_env import MalformedActionError, text_of_action
+from gem_bridges.messages import Message, text_of_content
 
-__all__ = ["assistant_message", "described_tools", "messages_after", "observed"]
-
-_SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
-Message = Mapping[str, Any]
-
-
-def observed(messages: Sequence[Message]) -> Observation:
-    """Return messages as one observation: a text, or content parts where one of them has pictures.
-
-    Instructions, questions and tools' answers stand one after another. Where a message of the assistant is among them,
-    such as an example, each gets the name of its speaker.
-    """
-    named = any(message.get("role") == "assistant" for message in messages)
-    pieces: list[str | list[dict[str, Any]]] = []
-    for message in messages:
-        content = message.get("content") or ""
-        calls = message.get("tool_calls") or ()
-        written = [f"<tool_call>{json.dumps(call.get('function', call))}</tool_call>" for call in calls]
-        if isinstance(content, str) or written or all(part.get("type") == "text" for part in content):
-            text = "\n".join(filter(None, [_text(content), *written]))
-            pieces.append(f"{_SPEAKERS.get(str(message.get('role')), 'User')}: {text}" if named else text)
-        else:
-            pieces.append([dict(part) for part in content])
-    if all(isinstance(piece, str) for piece in pieces):
-        return "\n\n".join(str(piece) for piece in pieces)
-    return [
-        part for piece in pieces for part in ([{"type": "text", "text": piece}] if isinstance(piece, str) else piece)
-    ]
+__all__ = ["assistant_message", "described_tools", "messages_after"]
 
 
 def messages_after(before: Sequence[Message], said: Message, now: Sequence[Message]) -> Sequence[Message]:
@@ -53,7 +27,8 @@ def messages_after(before: Sequence[Message], said: Message, now: Sequence[Messa
     continues = list(now[: len(before)]) == list(before) and len(now) > known
     if not continues or now[len(before)].get("role") != "assistant":
         return now
-    return now[known:] if _text(now[len(before)].get("content")) == _text(said.get("content")) else now
+    answered = text_of_content(now[len(before)].get("content"))
+    return now[known:] if answered == text_of_content(said.get("content")) else now
 
 
 def assistant_message(action: Action, tools: Sequence[Message]) -> dict[str, Any]:
@@ -102,9 +77,3 @@ def _wire(number: int, call: ToolCall, tools: Sequence[Message]) -> dict[str, An
         arguments = typed_arguments(arguments, schema)
     function = {"name": call.name, "arguments": json.dumps(arguments)}
     return {"id": call.id or f"call_{number}", "type": "function", "function": function}
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str) or content is None:
-        return content or ""
-    return "\n".join(str(part.get("text", "")) for part in content)

@@ -36,10 +36,10 @@ class LiveServer:
     Args:
         name: for messages.
         config: one server as in ``mcpServers``.
-        unstable: names of fields that its answers come without.
+        unstable: names of fields that its answers come without; None if they are not known yet.
     """
 
-    def __init__(self, name: str, config: Mapping[str, Any], unstable: tuple[str, ...] = ()) -> None:
+    def __init__(self, name: str, config: Mapping[str, Any], unstable: tuple[str, ...] | None = None) -> None:
         from gem_tools.mcp.config import read_config
         from gem_tools.mcp.connection import RetryPolicy
         from gem_tools.mcp.placeholders import for_episode

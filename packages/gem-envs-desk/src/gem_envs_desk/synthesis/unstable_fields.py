@@ -18,7 +18,7 @@ __all__ = ["clock_names", "differing_names", "settled", "without"]
 _DAY = 86_400.0
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d+)?)?( ?(Z|[+-]\d\d:?\d\d))?)?(?![\w-])")
 _FIXED = "2025-01-01T00:00:00"
-"""Stands for a moment that the clock has given, in answers that are no JSON."""
+"""Stands for a moment that the clock has given, in texts and in fields that are not known to show one."""
 
 
 def clock_names(value: Any, sent: Collection[Any], now: float | None = None) -> set[str]:
@@ -57,19 +57,37 @@ def without(value: Any, names: Collection[str]) -> Any:
     return value
 
 
-def settled(result: ToolResult, names: Collection[str]) -> ToolResult:
-    """Return an answer without these fields, and with a fixed moment for the present one in a text that is no JSON."""
+def settled(result: ToolResult, names: Collection[str] | None) -> ToolResult:
+    """Return an answer without these fields, and with a fixed moment for the present one in all of its texts.
+
+    Args:
+        result: the answer.
+        names: of the fields; None leaves JSON as it is, for a recording that looks for them.
+    """
+    now = time.time()
     try:
         value = json.loads(result.text)
     except ValueError:
         value = None
     if isinstance(value, (dict, list)):
-        kept = without(value, names)
+        if names is None:
+            return result
+        kept = _timeless(without(value, names), now)
         text = result.text if kept == value else json.dumps(kept, ensure_ascii=False, indent=2)
     else:
-        now = time.time()
-        text = _MOMENT.sub(lambda found: _FIXED if _is_near(found[0], now) else found[0], result.text)
-    return replace(result, text=text, data=without(result.data, names))
+        text = _timeless(result.text, now)
+    return replace(result, text=text, data=_timeless(without(result.data, names or ()), now))
+
+
+def _timeless(value: Any, now: float) -> Any:
+    """Return a JSON value with a fixed moment for each near now, also inside a longer string such as a report."""
+    if isinstance(value, dict):
+        return {key: _timeless(one, now) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_timeless(one, now) for one in value]
+    if isinstance(value, str):
+        return _MOMENT.sub(lambda found: _FIXED if _is_near(found[0], now) else found[0], value)
+    return value
 
 
 def _scalars(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

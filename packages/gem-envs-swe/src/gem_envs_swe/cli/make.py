@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -21,7 +25,13 @@ _MADE = ", ".join(kind for kind in KINDS if kind != "performance")  # which noth
 @click.argument("package")
 @click.option("--tasks", type=click.IntRange(1), default=20, show_default=True, help="How many tasks to make.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Chooses changes and wording.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="A new folder for the set.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="A new folder for the set, or an unfinished one.",
+)
 @click.option("--kinds", help=f"Which kinds, separated by commas, of: {_MADE}.  [default: all that it can make]")
 @click.option(
     "--whole", is_flag=True, help="Prove each task on every test, not on those that run the change and a sample."
@@ -40,6 +50,9 @@ def make_command(
 
     The archive comes from the index of your pip. Its code runs in containers alone, without a network.
     npm:minimist@1.2.8 is a package of npm whose tests are run by tape; its tasks are bugs.
+
+    What is proved is written at once. After ctrl-C, SIGTERM or a kill, the same command goes on; --tasks
+    may be another. A set of npm begins anew.
 
     \b
     Examples:
@@ -64,7 +77,7 @@ def make_command(
     options = MakingOptions(tasks=tasks, seed=seed, kinds=chosen, whole=whole, suite_seconds=suite_seconds)
     engine = engine_by_name(engine_name)
     began = time.monotonic()
-    with showing(f"tasks of {package}") as tell:
+    with _kept(out), showing(f"tasks of {package}") as tell:
         if of_npm:
             made = make_node_set(package[len("npm:") :], out, tasks, engine, seed=seed, progress=tell)
         else:
@@ -79,3 +92,19 @@ def make_command(
     click.echo(f"{made.tests} of its tests are stable; {len(made.left_out)} were left out.")
     if made.rejected:
         click.echo("Rejected: " + ", ".join(f"{count} because {why}" for why, count in made.rejected.items()) + ".")
+
+
+@contextmanager
+def _kept(folder: Path) -> Iterator[None]:
+    """End in order at SIGTERM, so that containers are removed, and say whether proved tasks are kept."""
+    from gem_envs_swe.making.proof_journal import is_unfinished
+
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if is_unfinished(folder):
+            click.echo(f"What is proved is kept in {folder}; the same command goes on.", err=True)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)

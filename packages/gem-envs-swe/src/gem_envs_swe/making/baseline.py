@@ -13,7 +13,7 @@ from gem_envs_swe.making.python_source import PythonSource
 from gem_envs_swe.making.suites import SuiteRun, SuiteRunner
 from gem_envs_swe.task_set import REPOSITORY
 
-__all__ = ["HASH_SEEDS", "Baseline", "PackageTree", "measure_baseline"]
+__all__ = ["HASH_SEEDS", "Baseline", "PackageTree", "is_test_file", "measure_baseline"]
 
 HASH_SEEDS = (0, 1, 2)
 """``PYTHONHASHSEED`` of the three runs, each of which has another order of the tests as well."""
@@ -21,6 +21,11 @@ _TEST_FILE = re.compile(r"(?:^|/)(?:tests?|testing|conftest\.py|test_[^/]*\.py|[
 
 _OTHER_NAME = re.compile(r"(?:^|/)(?:tests?|[^/]*_tests|tests_[^/]*|[^/]*Tests?)\.py$")
 """Files of tests that pytest does not find by itself."""
+
+
+def is_test_file(path: str) -> bool:
+    """Return whether a file, relative to its tree, belongs to tests by its name."""
+    return _TEST_FILE.search(path) is not None
 
 
 class PackageTree:
@@ -66,7 +71,7 @@ class Baseline:
     def test_files(self) -> frozenset[str]:
         """The files that have tests, or belong to them by their name."""
         named = {test.partition("::")[0] for test in self.first.outcomes}
-        return frozenset(named | {path for path in self.tree.files if _TEST_FILE.search(path)})
+        return frozenset(named | {path for path in self.tree.files if is_test_file(path)})
 
     @cached_property
     def source_files(self) -> list[str]:

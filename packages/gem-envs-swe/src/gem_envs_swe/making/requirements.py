@@ -68,8 +68,10 @@ class Needs:
         """Of its tests, as far as the tree says which; each may be missing."""
         build = project.get("build-system", {})
         self._add(self.required, build.get("requires", ()) if isinstance(build, dict) else ())
-        extras = [each for each in fields.get("provides-extra", ()) if _GROUPS.fullmatch(each.lower())]
-        for line in fields.get("requires-dist", ()):
+        described = fields.get("requires-dist", ()) or _of_egg_info(tree)
+        named = {*fields.get("provides-extra", ()), *re.findall(r"extra == '([^']*)'", "\n".join(described))}
+        extras = [each for each in sorted(named) if _GROUPS.fullmatch(each.lower())]
+        for line in described:
             self._add(self.required, [line])
             for extra in extras:
                 self._add(self.for_tests, [line], extra)
@@ -175,6 +177,23 @@ def _pyproject(tree: Path) -> dict[str, Any]:
         return tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
+
+
+def _of_egg_info(tree: Path) -> list[str]:
+    """Return what old releases of setuptools leave out of an archive's PKG-INFO, as lines of Requires-Dist.
+
+    They stand in ``requires.txt``, whose sections are ``[extra]``, ``[:marker]`` or ``[extra:marker]``.
+    """
+    lines: list[str] = []
+    for path in sorted((*tree.glob("*.egg-info/requires.txt"), *tree.glob("*/*.egg-info/requires.txt"))):
+        markers: list[str] = []
+        for line in _lines(path.read_text(encoding="utf-8", errors="replace")):
+            if line.startswith("[") and line.endswith("]"):
+                extra, _, marker = line[1:-1].partition(":")
+                markers = [f"({marker})"] * bool(marker) + [f"extra == '{extra}'"] * bool(extra)
+            else:
+                lines.append(f"{line} ; {' and '.join(markers)}" if markers else line)
+    return lines
 
 
 def _group(groups: dict[str, Any], name: str, seen: set[str]) -> list[str]:

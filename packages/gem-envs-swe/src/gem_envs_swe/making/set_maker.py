@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,12 +17,13 @@ from gem_envs_swe.making.baseline import Baseline, PackageTree, measure_baseline
 from gem_envs_swe.making.candidates import Candidate
 from gem_envs_swe.making.context import system_context, write_context
 from gem_envs_swe.making.kinds import MAKERS
+from gem_envs_swe.making.proof_journal import ProofJournal, is_free
 from gem_envs_swe.making.proving import RejectedCandidate, TaskProof, prove
 from gem_envs_swe.making.requirements import fetch_wheels, read_needs
 from gem_envs_swe.making.statements import gives_away, statement_of
 from gem_envs_swe.making.suites import TEST_ARGUMENTS, SuiteRunner
 from gem_envs_swe.row import SweRow
-from gem_envs_swe.task_set import IMAGE, SweSet, write_set
+from gem_envs_swe.task_set import IMAGE, SweSet
 from gem_terminal.engines import Engine
 from gem_terminal.engines.base import Progress, ProgressStage, report_stage
 from gem_terminal.task import Image, ResourceLimits
@@ -54,7 +54,8 @@ def make_set(
 
     Args:
         wanted: a source archive, or a requirement such as ``more-itertools==10.8.0``.
-        folder: the set; it must not exist, or be empty.
+        folder: the set; it must not exist, be empty, or hold what an earlier call that was cut off has proved, with
+            which this one goes on.
         options: how many tasks, and of which kinds.
         engine: runs the package's tests.
         progress: receives the stages.
@@ -63,16 +64,8 @@ def make_set(
         SweError: if the package cannot become tasks; the message says why.
         EngineError: if its image cannot be built.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if not is_free(folder):
         raise SweError(f"{folder} is not empty; name a new folder")
-    try:
-        return _made(wanted, folder, options, engine, progress)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)  # else the next attempt would find it in use
-        raise
-
-
-def _made(wanted: str, folder: Path, options: MakingOptions, engine: Engine, progress: Progress | None) -> SweSet:
     with tempfile.TemporaryDirectory(prefix="gem-swe-") as scratch:
         report_stage(progress, ProgressStage(f"fetching {wanted}"))
         archive = find_archive(wanted, Path(scratch) / "archive")
@@ -81,34 +74,54 @@ def _made(wanted: str, folder: Path, options: MakingOptions, engine: Engine, pro
         needs = read_needs(tree, python)
         report_stage(progress, ProgressStage(f"fetching what {needs.package} needs"))
         requirements = fetch_wheels(needs, python, Path(scratch) / "wheels")
-        write_context(tree, Path(scratch) / "wheels", requirements, folder / IMAGE)
+        making = {
+            "archive_sha256": archive.sha256, "python": python, "seed": options.seed, "kinds": list(options.kinds),
+            "whole": options.whole, "maker": __version__,
+        }  # fmt: skip
+        with ProofJournal(folder, making) as journal:
+            write_context(tree, Path(scratch) / "wheels", requirements, folder / IMAGE)
+            described, rows = _proved(archive, folder, options, engine, python, journal, progress)
+            journal.finish(described, rows)
+            return described
+
+
+def _proved(
+    archive: SourceArchive,
+    folder: Path,
+    options: MakingOptions,
+    engine: Engine,
+    python: str,
+    journal: ProofJournal,
+    progress: Progress | None,
+) -> tuple[SweSet, list[SweRow]]:
     reference = engine.prepare(Image(folder=folder / IMAGE), progress)
     with SuiteRunner(engine, reference) as runner:
         report_stage(progress, ProgressStage("running the package's own tests"))
-        files = PackageTree(folder / IMAGE / "repo")
-        baseline = measure_baseline(files, runner, options.seed, options.suite_seconds)
-        making = _Making(baseline, runner, options, progress)
+        baseline = measure_baseline(PackageTree(folder / IMAGE / "repo"), runner, options.seed, options.suite_seconds)
+        making = _Making(baseline, runner, options, journal, progress)
         rows = making.rows()
         if not rows:
-            raise SweError(
-                f"{needs.package}: no change of it became a task; rejected: {dict(making.rejected) or 'none'}"
-            )
-        described = _described(archive, baseline, options, python, rows, making.rejected)
-        write_set(folder, described, rows)
-        return described
+            raise SweError(f"no change of {making.package} became a task; rejected: {dict(making.rejected) or 'none'}")
+        return _described(archive, baseline, options, python, rows, making.rejected), rows
 
 
 class _Making:
     """The choice and the proof of candidates."""
 
     def __init__(
-        self, baseline: Baseline, runner: SuiteRunner, options: MakingOptions, progress: Progress | None
+        self,
+        baseline: Baseline,
+        runner: SuiteRunner,
+        options: MakingOptions,
+        journal: ProofJournal,
+        progress: Progress | None,
     ) -> None:
-        self._baseline, self._runner, self._options, self._progress = baseline, runner, options, progress
+        self._baseline, self._runner, self._options = baseline, runner, options
+        self._journal, self._progress = journal, progress
         self.rejected: Counter[str] = Counter()
         self._diffs: set[str] = set()
         fields = metadata_of(baseline.tree.folder)
-        self._package, self._version = fields["name"][0], fields["version"][0]
+        self.package, self._version = fields["name"][0], fields["version"][0]
 
     def rows(self) -> list[SweRow]:
         """Return the tasks, one of each kind in turn, until there are enough or no candidates are left."""
@@ -119,10 +132,12 @@ class _Making:
         rows: list[SweRow] = []
         while waiting and len(rows) < self._options.tasks:
             for kind in list(waiting):
+                if len(rows) == self._options.tasks:
+                    break
                 row = self._next(kind, waiting[kind])
                 if row is None:
                     del waiting[kind]
-                elif len(rows) < self._options.tasks:
+                else:
                     rows.append(row)
                 report_stage(self._progress, ProgressStage("proving tasks", len(rows), self._options.tasks))
         return rows
@@ -145,7 +160,17 @@ class _Making:
         if digest in self._diffs:
             raise RejectedCandidate("it is a duplicate")
         self._diffs.add(digest)
-        seed = int(digest[:8], 16) ^ self._options.seed
+        if digest not in self._journal.verdicts:
+            try:
+                self._journal.add(digest, self._proved(candidate, int(digest[:8], 16) ^ self._options.seed))
+            except RejectedCandidate as reason:
+                self._journal.add(digest, str(reason))
+        verdict = self._journal.verdicts[digest]
+        if isinstance(verdict, str):
+            raise RejectedCandidate(verdict)
+        return verdict
+
+    def _proved(self, candidate: Candidate, seed: int) -> SweRow:
         proof = prove(candidate, self._baseline, self._runner, seed, whole=self._options.whole)
         statement = statement_of(proof, self._baseline, seed)
         if gives_away(statement, proof, self._baseline):
@@ -156,7 +181,7 @@ class _Making:
         candidate = proof.candidate
         tree = hashlib.sha256(proof.break_patch.encode()).hexdigest()[:40]
         return SweRow(
-            instance_id=f"{self._package}-{self._version}.{candidate.kind}.{tree[:10]}", repo=self._package,
+            instance_id=f"{self.package}-{self._version}.{candidate.kind}.{tree[:10]}", repo=self.package,
             base_commit=tree, version=self._version, problem_statement=statement, patch=proof.patch,
             test_patch=proof.test_patch, FAIL_TO_PASS=proof.failing, PASS_TO_PASS=proof.passing,
             kind=candidate.kind, level=candidate.level, seed=seed, break_patch=proof.break_patch,

@@ -25,8 +25,9 @@ def ratings_command(paths: tuple[str, ...], as_json: bool) -> None:
     """Rate the policies that met in games.
 
     RUN is the folder of a run that gem eval wrote with --opponent, or a file of episodes from gem rollout; several are
-    rated together. A policy is ahead of another in a game where it earned more. Ratings are Bradley and Terry's on
-    Elo's scale (400 points are odds of ten to one, and the mean is 1500), with intervals for 95 % over seeds.
+    rated together, and one that is given twice counts once. A policy is ahead of another in a game where it earned
+    more. Ratings are Bradley and Terry's on Elo's scale (400 points are odds of ten to one, and the mean is 1500), with
+    intervals for 95 % over seeds.
 
     \b
     Examples:
@@ -52,8 +53,8 @@ def _episodes(paths: Sequence[str]) -> Iterator[Trajectory]:
     from gem_eval.runs import RunFolder
     from gem_rollout.trajectory import read_trajectories
 
-    for path in paths:
-        if Path(path).is_dir():
+    for path in dict.fromkeys(Path(path).resolve() for path in paths):
+        if path.is_dir():
             run = RunFolder.open(path)
             yield from map(run.episode, run.rows())
         else:

@@ -202,7 +202,7 @@ class WorkerExchange:
                 kept = [position for position in range(len(items)) if position not in errors]
                 numbers, items = [numbers[position] for position in kept], [items[position] for position in kept]
             if items:
-                self.results.append((worker, numbers, items))
+                self.results.append((worker, numbers, worker.texts.join(numbers, items)))
         elif head[0] == "reply":
             _, ticket, ok = head
             value = errors.get(0, items[0])

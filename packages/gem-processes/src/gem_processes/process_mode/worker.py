@@ -19,6 +19,7 @@ from gem_processes.process_mode.makers import unpack_makers
 from gem_processes.process_mode.packets import PacketChannel
 from gem_processes.process_mode.packing import pack, pack_batch, portable, unpack, unpack_batch
 from gem_processes.process_mode.runner_group import GroupResult, RunnerGroup
+from gem_processes.process_mode.text_deltas import TextShortener
 from gem_processes.process_mode.timed_group import TimedGroup
 
 __all__ = ["EnvWorkerSettings", "become_env_worker"]
@@ -65,6 +66,7 @@ class _Worker:
             else TimedGroup(settings["autoreset"], self._note_change, page, timeout)
         )
         self._numbers: list[int] = []
+        self._texts = TextShortener()
         self._chunk = 1
 
     def serve(self) -> None:
@@ -172,6 +174,7 @@ class _Worker:
         self._send(numbers, numbers, results)
 
     def _refuse(self, _: object, number: int, error: str, in_step: bool) -> None:
+        self._texts.forget(number)
         self._send([number], [number], [self._group.refuse(number, error, in_step=in_step)], in_step)
 
     def _call(self, arguments: Sequence[Any], ticket: int, number: int, name: str) -> None:
@@ -223,9 +226,10 @@ class _Worker:
 
         def replacement(position: int, error: Exception) -> GroupResult:
             reason = f"InvalidResultError: what it returned cannot be sent to another process: {describe(error)}"
+            self._texts.forget(members[position])
             return self._group.refuse(members[position], reason, in_step=in_step)
 
-        self._channel.send(pack_batch(head, results, replacement))
+        self._channel.send(pack_batch(head, self._texts.shorten(members, results), replacement))
         if self._accounts:  # of environments whose results were replaced; the next message brings the rest
             self._channel.send(pack_batch(("results", [], self._accounts, in_step, None), [], replacement))
             self._accounts = {}

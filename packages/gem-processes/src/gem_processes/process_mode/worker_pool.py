@@ -20,6 +20,7 @@ from gem_processes.process_mode.call_page import CallPage
 from gem_processes.process_mode.packets import PacketChannel, packet_sockets
 from gem_processes.process_mode.packing import pack
 from gem_processes.process_mode.server import PATIENCE
+from gem_processes.process_mode.text_deltas import TextJoiner
 from gem_processes.process_mode.timed_group import INTERRUPT
 from gem_processes.process_mode.worker import EnvWorkerSettings
 from gem_processes.workers import return_code
@@ -50,6 +51,7 @@ class WorkerHandle:
         """Guards the receiving end of the channel."""
         self.last: dict[int, Any] = {}
         """The last result of each environment."""
+        self.texts = TextJoiner()
         self.overdue_since: float | None = None
         self.hung: int | None = None
         """The environment for whose call the worker was killed."""

@@ -15,9 +15,10 @@ from gem.policies import make_policy
 from gem_rl.training.agents import BatchSampler
 from gem_rl.training.program_model import ProgramModel
 from gem_rl.training.recipe import Recipe
-from gem_rl.training.self_play import OpponentPool, SeatedPolicy, agents_in_turn, learner_of, views
+from gem_rl.training.self_play import OpponentPool, SeatedPolicy, agents_in_turn, views
 from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine
 from gem_rollout.model_agents import harness_maker
+from gem_rollout.seating import seat_of
 from gem_rollout.trajectory import Trajectory
 
 __all__ = ["EpisodePlayer"]
@@ -62,7 +63,7 @@ class EpisodePlayer:
 
         Args:
             requests: the episodes.
-            model: plays one agent of each; see :func:`learner_of`.
+            model: plays one agent of each, the next with each seed.
             tokenizer: of the model.
             samples: draws the tokens.
             version: of the model's weights.
@@ -97,7 +98,7 @@ class EpisodePlayer:
                 name, agents = env.spec.id, self.agents[env.spec.id]
 
                 def seated(seed: int) -> Any:
-                    if agent == learner_of(agents, seed):
+                    if agent == seat_of(agents, seed):
                         return current.agent(env)
                     if against == "random":
                         return make_policy("random", env, agent)
@@ -150,6 +151,6 @@ class EpisodePlayer:
 
         def chosen(episode: Trajectory) -> Sequence[str]:
             agents = self.agents[episode.spec.id] if episode.spec else ()
-            return agents if all_seats or not agents else [learner_of(agents, episode.seed or 0)]
+            return agents if all_seats or not agents else [seat_of(agents, episode.seed or 0)]
 
         return views(episodes, chosen)

@@ -18,7 +18,7 @@ from gem.policies import Act, Policy
 from gem_rl.training.recipe import OpponentDraw
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["OpponentPool", "PastVersion", "SeatedPolicy", "agents_in_turn", "learner_of", "views"]
+__all__ = ["OpponentPool", "PastVersion", "SeatedPolicy", "agents_in_turn", "views"]
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,6 @@ def agents_in_turn(spec: EnvSpec) -> tuple[str, ...]:
             "trained in, an environment has one agent, or at least two that act in turn"
         )
     return agents
-
-
-def learner_of(agents: Sequence[str], seed: int) -> str:
-    """Return which agent the current policy plays in the episodes of a seed: each in turn."""
-    return agents[seed % len(agents)]
 
 
 def views(episodes: Sequence[Trajectory], chosen: Callable[[Trajectory], Sequence[str]]) -> list[Trajectory]:

@@ -1,8 +1,8 @@
 """A progress display for slow preparations before an episode: :func:`showing`.
 
 The display appears only if standard error is a terminal, and after two seconds. All threads share one display. If
-another display already uses the terminal, such as that of ``gem rollout``, and in worker processes, a single line
-replaces the bar.
+another display already uses the terminal, such as that of ``gem rollout``, and in worker processes and forked
+children, a single line replaces the bar.
 """
 
 from __future__ import annotations
@@ -107,8 +107,9 @@ class _Line:
 class _Screen:
     """The display that all threads of the process share."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, lines_only: bool = False) -> None:
         self.lock = RLock()
+        self._lines_only = lines_only
         self._lines: dict[_Line, TaskID] = {}
         self._bars: Bars | None = None
 
@@ -116,6 +117,8 @@ class _Screen:
         """Show a line. Returns False if another display uses the terminal."""
         import multiprocessing
 
+        if self._lines_only:
+            return False
         if self._bars is None:
             if hasattr(sys.stderr, "rich_proxied_file") or multiprocessing.parent_process() is not None:
                 return False
@@ -198,6 +201,6 @@ _screen = _Screen()
 
 @after_fork_in_child
 def _reset_after_fork() -> None:
-    """Reset the display in a forked child, with its lock, which a thread of the parent may hold."""
+    """Leave the display to the parent, with its lock, which a thread of the parent may hold."""
     global _screen
-    _screen = _Screen()
+    _screen = _Screen(lines_only=True)

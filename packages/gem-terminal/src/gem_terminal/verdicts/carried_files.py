@@ -487,7 +487,7 @@ class _Archive:
         """
         copy = tarfile.TarInfo(str(path).lstrip("/"))
         copy.uid, copy.gid, copy.mtime = member.uid, member.gid, min(int(member.mtime), self._latest)
-        copy.mode = member.mode & (0o3777 if member.isdir() else 0o777)
+        copy.mode = member.mode & (0o3777 if member.isdir() else 0o1777)
         if member.islnk() and member.linkname in self._files:
             copy.type, copy.linkname = tarfile.LNKTYPE, member.linkname
         elif member.issym():
