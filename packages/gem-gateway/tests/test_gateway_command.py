@@ -76,6 +76,7 @@ def test_programs_open_sessions_by_their_keys(tmp_path: Path) -> None:
         (["--base-url", "http://127.0.0.1:9", "--api-key-env", "NO_SUCH_VARIABLE"], "NO_SUCH_VARIABLE"),
         (["--base-url", "http://127.0.0.1:9", "--journal", "FULL"], "not empty"),
         (["--base-url", "http://127.0.0.1:9", "--calls", "0"], "--calls"),
+        (["--base-url", "http://127.0.0.1:9", "--server-tool", "web_search=search:no-such-file"], "no-such-file"),
     ],
 )
 def test_wrong_options_are_named(tmp_path: Path, arguments: list[str], words: str) -> None:

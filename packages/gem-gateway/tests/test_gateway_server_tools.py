@@ -256,12 +256,12 @@ def test_tokens_stay_exact_over_runs_and_what_follows_them(path: str) -> None:
     def generate(ids: list[int], sampling: Sampling) -> GeneratedTokens:
         asked.append(ids)
         # One token for each character, which no tokenizer would give the text.
-        sampled.append([*(codec.id_of(piece) for piece in texts[len(sampled)]), codec.end])
-        return GeneratedTokens(sampled[-1], [-0.5] * len(sampled[-1]), finish_reason="stop")  # type: ignore[arg-type]
+        sampled.append([*(codec.id_of(piece) for piece in texts[len(sampled)]), codec.end or 0])
+        return GeneratedTokens(sampled[-1], [-0.5] * len(sampled[-1]), finish_reason="stop")
 
     async def run() -> LineageRecorder:
-        client = GenerateClient(generate, codec)  # type: ignore[arg-type]
-        recorder = LineageRecorder(client, exact_tokens=True, tokenizer=codec)  # type: ignore[arg-type]
+        client = GenerateClient(generate, codec)
+        recorder = LineageRecorder(client, exact_tokens=True, tokenizer=codec)
         async with Gateway() as gateway:
             session = gateway.open(recorder, settings=settings())
             playing = SimpleNamespace(

@@ -328,12 +328,14 @@ def test_an_evaluation_plays_with_a_program(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.syspath_prepend(str(tmp_path))
     Path("silent_model.py").write_text("def answer(messages): return 'nothing'")
     options = ("--harness", "command:echo 'no number'", "-u", "scripted:silent_model:answer", "-n", "1", "--out", "run")
+    options = (*options, "--server-tool", "code_interpreter=python")
     for arguments in ((GAME, *options), ("--resume", "run")):
         done = CliRunner().invoke(eval_command, arguments, catch_exceptions=False)
         assert done.exit_code == 0, done.output
     assert "ran on this machine, with the rights of its user: 1 of 1 episodes" in " ".join(done.output.split())
     run = RunFolder("run")
     assert (run.config.agent, run.config.harness) == ("command:echo with scripted", "command:echo 'no number'")
+    assert run.config.harness_options == {"server_tools": {"code_interpreter": "python"}}
     (row,) = run.rows()
     assert [turn.action for turn in run.episode(row).transitions] == ["no number"]
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from gem_eval.clients import Completion, Sampling
 from gem_eval.clients.base import Message
-
-if TYPE_CHECKING:
-    from gem_gateway.tool_runs import ToolTurn
+from gem_gateway.tool_turns import ToolRun, ToolTurn
 
 __all__ = ["CallAnswerer", "ModelCall"]
 
@@ -48,6 +46,11 @@ class ModelCall:
     ends_with_tools: bool = False
     """Whether the last of these turns ends the answer: the model has also called functions of the program, or has had
     as many turns as there may be."""
+
+    def answer_turns(self, completion: Completion) -> list[tuple[Completion, list[ToolRun]]]:
+        """Return the turns of an answer in their order, each with the runs that the gateway made in it."""
+        turns = [(turn.completion, turn.runs) for turn in self.turns]
+        return turns if self.ends_with_tools else [*turns, (completion, [])]
 
 
 class CallAnswerer(Protocol):

@@ -20,7 +20,8 @@ from gem_gateway.call_errors import ModelCallError
 from gem_gateway.call_sampling import combined, known_extra
 from gem_gateway.calls import CallAnswerer, ModelCall
 from gem_gateway.dialects.base import CallSettings, estimated_tokens, usage_of
-from gem_gateway.tool_runs import ECHO, MOST_TURNS, SessionTools
+from gem_gateway.tool_runs import MOST_TURNS, SessionTools
+from gem_gateway.tool_turns import ECHO
 
 __all__ = ["DIALECT_PATHS", "CallCounts", "GatewaySession", "key_digest"]
 

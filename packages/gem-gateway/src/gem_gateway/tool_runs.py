@@ -13,7 +13,7 @@ import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from gem.tools.base import Tool, ToolResult
@@ -23,59 +23,12 @@ from gem_eval.clients.base import Message
 from gem_gateway.call_errors import ModelCallError
 from gem_gateway.calls import ModelCall
 from gem_gateway.dialects.base import arguments_object
+from gem_gateway.tool_turns import ECHO, ToolRun, ToolTurn
 
-__all__ = ["ECHO", "MOST_TURNS", "SessionTools", "ToolRun", "ToolTurn", "answer_turns", "echo"]
-
-ECHO = "server_tool"
-"""The role of a message that stands for a run which a program echoes; no message of it reaches a model."""
+__all__ = ["MOST_TURNS", "SessionTools"]
 
 MOST_TURNS = 10
 """Turns of the model with tools of the gateway in one answer. The answer ends there; a program may continue it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolRun:
-    """One run of a tool."""
-
-    id: str
-    """Names it in the session: letters and digits."""
-    kind: str
-    """``web_search`` or ``code_interpreter``."""
-    argument: str
-    """The query, or the program."""
-    result: ToolResult
-
-
-@dataclass(frozen=True, slots=True)
-class ToolTurn:
-    """One turn of the model in which it called tools of the gateway."""
-
-    completion: Completion
-    """The model's answer; of its tool calls those alone that the program carries out."""
-    runs: list[ToolRun]
-    messages: list[Message] = field(repr=False)
-    """The model's message as it was, and the results of the runs."""
-
-    def with_calls(self, echoed: list[dict[str, Any]]) -> Message | None:
-        """Return the model's message with the program's own calls as it echoes them; None if their number differs."""
-        theirs = {made["id"] for made in self.completion.tool_calls}
-        if len(echoed) != len(theirs):
-            return None
-        given = iter(echoed)
-        message = self.messages[0]
-        made = [next(given) if one.get("id") in theirs else one for one in message["tool_calls"]]
-        return {**message, "tool_calls": made}
-
-
-def echo(identifier: str) -> Message:
-    """Return the message that stands for an echoed run."""
-    return {"role": ECHO, "id": identifier}
-
-
-def answer_turns(call: ModelCall, completion: Completion) -> list[tuple[Completion, list[ToolRun]]]:
-    """Return the turns of an answer in their order, each with the runs that the gateway made in it."""
-    turns = [(turn.completion, turn.runs) for turn in call.turns]
-    return turns if call.ends_with_tools else [*turns, (completion, [])]
 
 
 class SessionTools:

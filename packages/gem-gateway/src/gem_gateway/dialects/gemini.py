@@ -23,7 +23,6 @@ from gem_gateway.dialects.gemini_runs import grounding, run_parts
 from gem_gateway.dialects.gemini_schemas import json_schema, proto_field
 from gem_gateway.dialects.gemini_tools import read_choice, read_tools
 from gem_gateway.dialects.server_tools import ServerTools
-from gem_gateway.tool_runs import answer_turns
 
 __all__ = ["GeminiDialect", "gemini_call", "gemini_model"]
 
@@ -234,7 +233,7 @@ def _logprob(token: str, logprob: float) -> dict[str, Any]:
 def _parts(call: ModelCall, completion: Completion) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     thinks = proto_field(call.metadata.get("thinkingConfig", {}), "includeThoughts") is True
-    for done, runs in answer_turns(call, completion):
+    for done, runs in call.answer_turns(completion):
         signed = signatures_of(done.message)
         if done.reasoning and thinks:
             parts.append({"text": done.reasoning, "thought": True})

@@ -15,7 +15,7 @@ from gem_gateway.dialects.gemini_runs import run_of
 from gem_gateway.dialects.gemini_schemas import proto_field
 from gem_gateway.dialects.message_blocks import simplest_content
 from gem_gateway.dialects.server_tools import leave_out
-from gem_gateway.tool_runs import echo
+from gem_gateway.tool_turns import echo
 
 __all__ = ["read_contents", "signature", "signatures_of", "system_instruction"]
 

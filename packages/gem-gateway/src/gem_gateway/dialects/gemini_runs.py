@@ -13,7 +13,7 @@ from typing import Any
 from gem_gateway.calls import ModelCall
 from gem_gateway.dialects.gemini_schemas import proto_field
 from gem_gateway.dialects.server_tools import documents_of
-from gem_gateway.tool_runs import ToolRun
+from gem_gateway.tool_turns import ToolRun
 
 __all__ = ["grounding", "run_of", "run_parts"]
 

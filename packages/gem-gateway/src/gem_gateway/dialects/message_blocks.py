@@ -12,7 +12,7 @@ from gem_gateway.dialects.fields import objects, optional_text, picture, text, u
 from gem_gateway.dialects.server_blocks import RESULT_BLOCKS, RUN_PREFIX
 from gem_gateway.dialects.server_tools import leave_out
 from gem_gateway.dialects.thinking import kept_thinking
-from gem_gateway.tool_runs import echo
+from gem_gateway.tool_turns import echo
 
 __all__ = ["read_messages", "simplest_content", "system_text"]
 

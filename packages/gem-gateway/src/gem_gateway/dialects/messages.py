@@ -16,7 +16,6 @@ from gem_gateway.dialects.message_blocks import read_messages, system_text
 from gem_gateway.dialects.server_blocks import run_blocks, server_usage
 from gem_gateway.dialects.server_tools import ServerTools, leave_out
 from gem_gateway.dialects.thinking import thinking_blocks
-from gem_gateway.tool_runs import answer_turns
 
 __all__ = ["MessagesDialect"]
 
@@ -141,7 +140,7 @@ def _blocks(call: ModelCall, completion: Completion) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     thinking = call.metadata.get("thinking")
     thinks = isinstance(thinking, dict) and thinking.get("type") != "disabled"
-    for done, runs in answer_turns(call, completion):
+    for done, runs in call.answer_turns(completion):
         if thinks:
             blocks += thinking_blocks(done.message, done.reasoning)
         if done.text or not (runs or done.tool_calls):

@@ -12,7 +12,7 @@ from gem_gateway.dialects.response_reasoning import kept_reasoning, reasoning_te
 from gem_gateway.dialects.response_runs import RUN_ITEMS
 from gem_gateway.dialects.response_tools import tool_name
 from gem_gateway.dialects.server_tools import leave_out
-from gem_gateway.tool_runs import echo
+from gem_gateway.tool_turns import echo
 
 __all__ = ["read_input"]
 

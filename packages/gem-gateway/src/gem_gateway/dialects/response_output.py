@@ -11,7 +11,6 @@ from gem_gateway.dialects.base import arguments_object, pieces
 from gem_gateway.dialects.chat import token_logprobs
 from gem_gateway.dialects.response_reasoning import reasoning_items
 from gem_gateway.dialects.response_runs import RUN_ITEMS, run_events, run_item
-from gem_gateway.tool_runs import answer_turns
 
 __all__ = ["item_events", "output_items"]
 
@@ -27,7 +26,7 @@ _Event = tuple[str, dict[str, Any]]
 def output_items(call: ModelCall, completion: Completion, identity: str) -> list[dict[str, Any]]:
     """Return an answer as items."""
     items: list[dict[str, Any]] = []
-    for done, runs in answer_turns(call, completion):
+    for done, runs in call.answer_turns(completion):
         own = f"{identity}{len(items):02x}" if call.turns else identity
         items += _turn_items(call, done, bool(runs), own)
         at = len(items) - len(done.tool_calls)

@@ -7,7 +7,7 @@ from typing import Any
 
 from gem_gateway.dialects.base import pieces
 from gem_gateway.dialects.server_tools import documents_of
-from gem_gateway.tool_runs import ToolRun
+from gem_gateway.tool_turns import ToolRun
 
 __all__ = ["RUN_ITEMS", "run_events", "run_item"]
 

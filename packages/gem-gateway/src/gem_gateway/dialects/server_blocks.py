@@ -7,7 +7,7 @@ from typing import Any
 
 from gem_gateway.calls import ModelCall
 from gem_gateway.dialects.server_tools import documents_of, exit_code
-from gem_gateway.tool_runs import ToolRun
+from gem_gateway.tool_turns import ToolRun
 
 __all__ = ["RESULT_BLOCKS", "RUN_PREFIX", "run_blocks", "server_usage"]
 

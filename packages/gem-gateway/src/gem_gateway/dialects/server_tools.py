@@ -15,7 +15,7 @@ from gem_gateway.dialects.base import CallSettings
 from gem_gateway.dialects.fields import names_of, unusable, whole
 
 if TYPE_CHECKING:
-    from gem_gateway.tool_runs import ToolRun
+    from gem_gateway.tool_turns import ToolRun
 
 __all__ = ["ServerTools", "documents_of", "exit_code", "leave_out"]
 
