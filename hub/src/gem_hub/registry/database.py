@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ class Database:
         self.engine = _engine(url)
         self._thread_lock = threading.Lock()
         try:
-            with self.change() as connection:
+            with self._beginning(), self.change() as connection:
                 self._create(connection)
         except DBAPIError as error:
             self.close()
@@ -100,6 +100,12 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+    def _beginning(self) -> AbstractContextManager[object]:
+        """Return a lock under which one process of several takes SQLite to WAL mode, for which SQLite does not wait."""
+        if self.engine.dialect.name == "postgresql":
+            return nullcontext()
+        return FileLock(f"{self.engine.url.database}.begin.lock")
 
     def _insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
         return postgresql.insert(table) if self.engine.dialect.name == "postgresql" else sqlite.insert(table)
