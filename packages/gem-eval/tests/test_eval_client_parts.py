@@ -165,14 +165,14 @@ def test_a_refusal_for_the_rate_halts_all_and_lowers_the_limit_once() -> None:
         for _ in range(10):
             pacer.leave()
             pacer.refused(0.05)
-        lowered = pacer.limit
+        lowered = pacer.limit.value
         loop = asyncio.get_running_loop()
         begun = loop.time()
         await pacer.enter()
         waited = loop.time() - begun
         for _ in range(2000):
             pacer.answered()
-        return lowered, waited, pacer.limit
+        return lowered, waited, pacer.limit.value
 
     lowered, waited, raised = asyncio.run(run())
     assert lowered == pytest.approx(9 * 0.7)
