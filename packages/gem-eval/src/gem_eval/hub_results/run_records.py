@@ -15,12 +15,11 @@ from gem_eval.hub_results.figures import episode_of, summary_of
 from gem_eval.runs.episode_row import EpisodeRow
 from gem_eval.runs.folder import RunFolder
 from gem_eval.runs.run_config import RunConfig, RunEnvironment
-from gem_hub_client.results.record import ResultError, ResultRecord
+from gem_hub_client.results.record import SCRIPTED_HARNESS, ResultError, ResultRecord
 
 __all__ = ["PublishedWheel", "RunResult", "results_of_run"]
 
 HARNESS = "gem-eval"
-SCRIPTED = "scripted"
 
 
 class PublishedWheel(NamedTuple):
@@ -122,7 +121,7 @@ def _harness(config: RunConfig) -> str:
     if config.harness is not None:
         return _program(config.harness)
     if config.model is None:
-        return SCRIPTED
+        return SCRIPTED_HARNESS
     return config.agent if ":" in config.agent and config.agent != config.model else HARNESS
 
 
