@@ -43,7 +43,7 @@ def main(program: str, folder: str, episodes: str, *ids: str) -> int:
             "episodes": int(episodes),
             "agent": "reference_programs:player",
             "model": MODEL,
-            "concurrency": 1,
+            "concurrency": 3,
         }
         if not (out / "run.json").exists():
             evaluate_sync(config, out=out, client=ReferenceModel())
