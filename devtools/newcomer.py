@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import resource
 import subprocess
@@ -62,16 +63,26 @@ def commands(first: str, document: Path) -> list[str]:
 
 
 class Newcomer:
-    """A user with a home of their own, whose pip has no cache and finds the wheels beside its index."""
+    """A user with a home of their own, whose pip has no cache and finds the wheels beside its index.
 
-    def __init__(self, home: Path, wheels: Path) -> None:
+    Args:
+        home: a folder to be made.
+        wheels: a folder.
+        python: whose folder leads the path; None for the one of this process.
+        account: the name of an account of this machine whose rights the user has; None for those of this process.
+    """
+
+    def __init__(self, home: Path, wheels: Path, *, python: Path | None = None, account: str | None = None) -> None:
         self.home = home
         self.spent: list[Spent] = []
         home.mkdir(parents=True)
+        self._account = None if account is None else pwd.getpwnam(account)
+        if self._account is not None:
+            os.chown(home, self._account.pw_uid, self._account.pw_gid)
         kept = {name: os.environ[name] for name in ("TMPDIR", "LANG", "PIP_INDEX_URL") if name in os.environ}
         self._environment = {
             **kept,
-            "PATH": f"{Path(sys.executable).resolve().parent}{os.pathsep}{os.environ['PATH']}",
+            "PATH": f"{(python or Path(sys.executable)).resolve().parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(home),
             "PIP_FIND_LINKS": str(wheels),
             "PIP_NO_CACHE_DIR": "1",
@@ -95,6 +106,9 @@ class Newcomer:
             capture_output=True,
             text=True,
             check=False,
+            user=None if self._account is None else self._account.pw_uid,
+            group=None if self._account is None else self._account.pw_gid,
+            extra_groups=None if self._account is None else (),
         )
         self.spent.append(Spent(step, time.perf_counter() - began, _cpu_seconds() - before))
         assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"

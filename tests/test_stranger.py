@@ -10,8 +10,12 @@ import hashlib
 import json
 import os
 import re
+import shutil
+import stat
 import subprocess
+import sys
 import sysconfig
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -156,12 +160,38 @@ def test_an_author_publishes_the_environment_of_the_first_guide(
     assert "my-envs 0.1.0: published" in author.publish(hub)
 
 
+def pythons_for_everybody() -> Iterator[Path]:
+    """Yield the installed Pythons that any account of this machine can run, and that GEM supports."""
+    for found in dict.fromkeys(map(shutil.which, ("/usr/bin/python3", "/usr/local/bin/python3", sys.executable))):
+        python = Path(found or os.devnull).resolve()
+        if found and all(folder.stat().st_mode & stat.S_IXOTH for folder in (python, *python.parents)):
+            asked = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))"
+            if subprocess.run([python, "-c", asked], capture_output=True, check=False).returncode == 0:
+                yield python
+
+
+@pytest.fixture
+def ordinary(tmp_path: Path, wheels: dict[str, Path]) -> Iterator[Newcomer]:
+    """A newcomer without the rights of root, also where these tests have them."""
+    folder = next(iter(wheels.values())).parent
+    if os.geteuid() != 0:
+        yield Newcomer(tmp_path / "author", folder)
+        return
+    python = next(pythons_for_everybody(), None)
+    if python is None:
+        pytest.skip("NOT TESTED: no Python here is for other accounts than root's; install Debian's python3-venv")
+    with tempfile.TemporaryDirectory() as place:  # pytest's folders are for its own account
+        Path(place).chmod(0o755)
+        readable = shutil.copytree(folder, Path(place, "wheels"))
+        for path in (readable, *readable.iterdir()):
+            path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o644))
+        yield Newcomer(Path(place, "author"), readable, python=python, account="nobody")
+
+
 @pytest.mark.nightly(reason="the conformance kit and the hack audit run in the hub's sandbox")
-def test_six_commands_lead_from_an_empty_folder_to_a_result_on_its_page(
-    tmp_path: Path, wheels: dict[str, Path]
-) -> None:
-    """From nothing but Python: the package is searched for and installed by another person, who sees the result."""
-    author = Newcomer(tmp_path / "author", next(iter(wheels.values())).parent)
+def test_six_commands_lead_from_an_empty_folder_to_a_result_on_its_page(ordinary: Newcomer) -> None:
+    """From nothing but Python, without root's rights: the package is found, installed, and its result is checked."""
+    author = ordinary
     needed = "pip install gem-core gem-testing gem-eval gem-hub"
     author.types("install", *commands("python3 -m venv", START)[:1], ENTER, needed)
     steps = commands("gem new my-envs --yes", HUB_GUIDE)

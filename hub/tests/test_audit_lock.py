@@ -77,6 +77,28 @@ def test_the_hubs_own_files_are_in_order(tmp_path: Path, store: Store, digests: 
         assert [(one.version, one.licence) for one in report.packages] == [("0.2.0", "GPL-3.0-only OR LicenseRef-own")]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "packages = []",
+        "a = " + "[" * 20_000,
+        f"a = {'9' * 5_000}",
+        'lock-version = "1.0"\npackages = [5]',
+        "\udcff",
+    ],
+)
+def test_what_is_no_lock_file_is_one_sentence(tmp_path: Path, text: str) -> None:
+    """However odd or deep the file, the command names it and says how to write one."""
+    path = tmp_path / "pylock.toml"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    done = CliRunner().invoke(audit_command, ["--lock", str(path)])
+    assert isinstance(done.exception, SystemExit), done.exception
+    assert "is no lock file of PEP 751" in done.output
+    assert "gem hub lock" in done.output
+
+
 def test_a_newer_release_is_told(tmp_path: Path, store: Store, digests: dict[str, str]) -> None:
     """The locked release is superseded by the one that the hub offers, and not by a yanked one."""
     path = lock(tmp_path, archive("toy-envs", "0.1.0", digests["0.1.0"]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socketserver
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +24,7 @@ from gem_hub.policy import HubPolicy
 from gem_hub.publishing import Destination, add_record, examine_all
 from gem_hub.publishing import publish as publish_all
 from gem_hub.pull_request import command, examine_record
+from gem_hub.recheck import fetch
 from gem_hub.records import Release
 from gem_hub.snapshot import snapshot_files
 from gem_hub.storage import HubFolder
@@ -327,6 +330,33 @@ class TestPullRequest:
         copy = self.edited(self.base(record), {"url": "file:///etc/new_toys-0.1.0-py3-none-any.whl"})
         with pytest.raises(HubRefusal, match="https"):
             examine_record(hub, copy, "someone")
+
+
+ANSWERS = {
+    "no answer of HTTP": b"\x16\x03\x01 hello\r\n\r\n",
+    "a line without end": b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000,
+    "a chunk that is none": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nwheel",
+    "another way of transport": b"HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1/wheel\r\n\r\n",
+    "a file of this machine": b"HTTP/1.1 302 Found\r\nLocation: file:///etc/hostname\r\n\r\n",
+    "an address that is none": b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_the_server_of_a_wheel_ends_no_gate_with_an_error_of_python(answer: bytes) -> None:
+    """Whatever lies at the address in a record, the wheel cannot be fetched, and the reason has one sentence."""
+
+    class Server(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(1 << 16)
+            self.request.sendall(answer)
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Server) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(HubError, match=f"^http://127.0.0.1:{server.server_address[1]}/"):
+            fetch(f"http://127.0.0.1:{server.server_address[1]}/new_toys-0.1.0-py3-none-any.whl")
+        thread.join()
 
 
 def record_of(wheel: Wheel, folder: Path, gem_core: str) -> Path:

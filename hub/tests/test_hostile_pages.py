@@ -36,6 +36,9 @@ ODD: tuple[Any, ...] = (
     {"a": 1},
     [[[]]],
     10**30,
+    "http://[::1",
+    ">=" + "9" * 5_000,
+    "\ud800",
 )
 """What stands in the place of a value of a page."""
 
@@ -111,6 +114,8 @@ BY_DAY: tuple[tuple[tuple[Any, ...], Any], ...] = (
     (("releases", 0, "project_urls"), None),
     (("releases", 0, "requires_dist"), GONE),
     (("releases", 0, "sha256"), "\x1b[2J\u202e"),
+    (("releases", 1, "url"), "http://[::1"),
+    (("releases", 1, "requires_python"), ">=" + "9" * 5_000),
 )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import urllib.request
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -23,12 +23,12 @@ from gem_hub.sandbox import Bounds
 from gem_hub.statements import current_key_ids, is_stated
 from gem_hub.store import Store
 from gem_hub_client.errors import HubError
+from gem_hub_client.transport import WebSource
 
 __all__ = ["RESULTS", "fetch", "recheck", "unchecked", "wheel_of"]
 
 RESULTS = frozenset({"conformance.violated", "conformance.tolerated", "conformance.exempt"})
 """Codes of refusals that are results of the kit; with any other there is no record to trust."""
-_SECONDS = 60.0
 
 
 def unchecked(store: Store) -> list[Release]:
@@ -117,13 +117,13 @@ def fetch(url: str) -> bytes:
         HubError: if it cannot be fetched.
     """
     most = ArchiveLimits().file_bytes
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         if parts.scheme == "file":
             with Path(url2pathname(parts.path)).open("rb") as file:
                 return file.read(most + 1)
-        with urllib.request.urlopen(url, timeout=_SECONDS) as answer:  # noqa: S310  # records hold web addresses alone
-            content: bytes = answer.read(most + 1)
     except (OSError, ValueError) as error:
         raise HubError(f"{url}: cannot be fetched: {error}") from error
-    return content
+    content = BytesIO()
+    WebSource("").copy(url, content, most, lambda length: None)
+    return content.getvalue()

@@ -74,6 +74,28 @@ def test_a_result_says_all_of_its_run(runs: dict[str, RunFolder], results: dict[
         assert not summary_difference(record)
 
 
+@pytest.mark.parametrize(
+    ("harness", "named"),
+    [
+        ("mini-swe-agent", "mini-swe-agent"),
+        ("codex:0.171.0", "codex:0.171.0"),
+        ("python:my_agent:play", "python:my_agent:play"),
+        ("command:/home/ada/agents/solve --key s3cret {task_file}", "command:solve"),
+        (None, "gem-eval"),
+    ],
+)
+def test_a_result_names_the_program_that_played(
+    runs: dict[str, RunFolder], monkeypatch: pytest.MonkeyPatch, harness: str | None, named: str
+) -> None:
+    """A model behind an agent program is not the bare model; a command is named without folder and arguments."""
+    run = runs["random"]
+    agent = "small" if harness is None else f"{harness.partition(' ')[0]} with small"
+    monkeypatch.setattr(run, "config", replace(run.config, harness=harness, agent=agent, model="small"))
+    (result,) = results_of_run(run)
+    assert (result.record.agent, result.record.model, result.record.harness) == ("model", "small", named)
+    assert read_payload(payload_of(published(result))).harness == named
+
+
 def test_scripted_agents_are_played_anew(results: dict[str, RunResult]) -> None:
     """Without any recorded line, the same agent has the same episodes."""
     for result in results.values():

@@ -7,14 +7,38 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from gem.core import Info
+from gem.policies import Policy
 from gem_cli.main import cli
 from gem_eval.fake_model import FakeModel, FakeModelThread
+from gem_eval.runs import evaluate_sync
 
 GUESS = "game:GuessTheNumber-v0-easy"
 
 
 class NoPolicy:
     """Makes something that cannot act."""
+
+
+class ClosesLater(Policy[str, str]):
+    """Answers one thing, and closes in a coroutine."""
+
+    made = closed = 0
+
+    def __init__(self) -> None:
+        type(self).made += 1
+
+    def act(self, observation: str, info: Info) -> str:
+        return "\\boxed{1}"
+
+    async def close(self) -> None:
+        type(self).closed += 1
+
+
+def test_a_policy_that_closes_in_a_coroutine_is_closed_each_time(tmp_path: Path) -> None:
+    """Both the one that is made for the trial and the one that plays."""
+    evaluate_sync({"environment": [GUESS], "episodes": 1, "agent": f"{__name__}:ClosesLater"}, out=tmp_path / "run")
+    assert ClosesLater.made == ClosesLater.closed == 2
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from gem_hub_client.cli.group import hub_command
 from gem_hub_client.config import OFFICIAL, hub_at, hubs, use
 from gem_hub_client.errors import HubError
 from gem_hub_client.folders import cache_root, config_file
+from gem_hub_client.installed import offered_environments
 from gem_hub_client.names import checked_name, is_name, page_path, short_name
 
 if TYPE_CHECKING:
@@ -81,9 +82,15 @@ def test_hubs_have_caches_of_their_own(tmp_path: Path) -> None:
         "https://a.example\\@b.example/",
         "https://bücher.example/",
         "file://server/share",
-        "file:///",
         "javascript://x",
-    ][:8],
+        "http://[::1",
+        "https://[x]/",
+        "https://a.example:99999/",
+        "https://a.example:port/",
+        "https://:443/",
+        "https://a.example/\x1b[2J",
+        "https://a.example/two words",
+    ],
 )
 def test_what_is_no_address_is_refused(address: str) -> None:
     """An address that cannot be a hub's is refused in one sentence that says what can."""
@@ -173,3 +180,20 @@ def test_names_are_compared_as_indexes_do() -> None:
     assert not is_name("a" * 65)
     assert not is_name("-a")
     assert not is_name("a\n")
+
+
+@pytest.mark.parametrize("manifest", ["a = " + "[" * 20_000, "a = " + "9" * 5_000, "environment = 5", "\udcff"])
+def test_an_installed_manifest_that_cannot_be_read_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, manifest: str
+) -> None:
+    """Whatever a package has installed beside its code, the ids of the others are known."""
+    for name, text in (("odd", manifest), ("sound", '[[environment]]\nid = "sound:Thing-v0"\n')):
+        info, package = tmp_path / f"{name}_envs-1.dist-info", tmp_path / f"{name}_envs"
+        info.mkdir()
+        package.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-envs\nVersion: 1\n")
+        (info / "entry_points.txt").write_text(f"[gem.envs]\n{name} = {name}_envs\n")
+        (package / "__init__.py").touch()
+        (package / "environments.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
+    monkeypatch.syspath_prepend(tmp_path)
+    assert offered_environments()["sound:Thing-v0"] == {"sound-envs"}

@@ -118,5 +118,5 @@ class RegistrySettings(Strict):
             raise HubRefusal(f"{path}: cannot be read: {error.strerror or error}") from error
         except ValidationError as error:
             raise HubRefusal(f"{path}: {reasons(error)}") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise HubRefusal(f"{path}: is no TOML: {error}") from error

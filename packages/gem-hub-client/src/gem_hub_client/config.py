@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +111,7 @@ def hub_at(address: str) -> Hub:
         return Hub(folder, folder)
     if scheme.lower() in ("http", "https"):
         host = rest.partition("/")[0]
-        if not host or "@" in host or any(character in address for character in "?#\\") or not address.isascii():
+        if not _is_host(host) or not re.fullmatch(r"[!-~]+", address) or any(mark in address for mark in "?#\\"):
             raise HubError(
                 f"{scheme}://{host.rpartition('@')[2]}… cannot be a hub's address; write https://host/path/ "
                 "without user name, '?' or '#'"
@@ -118,6 +119,17 @@ def hub_at(address: str) -> Hub:
         location = f"{scheme.lower()}://{rest.rstrip('/')}/"
         return Hub(location, location)
     raise HubError(f"{address!r} is no hub's address; write https://…, http://…, file://… or the path of a folder")
+
+
+def _is_host(text: str) -> bool:
+    """Return whether a text is a host with a port or without, and without a user."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(f"//{text}")
+        return bool(parts.hostname) and "@" not in text and (parts.port is None or parts.port > 0)
+    except ValueError:  # brackets that hold no address of IPv6, or a port that is none
+        return False
 
 
 def published_hub() -> Hub | None:

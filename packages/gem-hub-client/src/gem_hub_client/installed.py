@@ -110,7 +110,7 @@ def _offered(distribution: Distribution) -> Iterator[str]:
             for entry in _manifest(package)["environment"]:
                 yield entry["id"]
                 yield from (f"{entry['id']}-{variant}" for variant in entry.get("variants", ()))
-    except (OSError, ImportError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ImportError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return
 
 

@@ -15,9 +15,9 @@ from gem_hub_client.errors import HubError
 from gem_hub_client.names import normalized_name
 
 if sys.version_info >= (3, 11):
-    from tomllib import TOMLDecodeError, loads
+    from tomllib import loads
 else:
-    from tomli import TOMLDecodeError, loads
+    from tomli import loads
 
 __all__ = ["LockedPackage", "read_lock_file"]
 
@@ -55,7 +55,7 @@ def read_lock_file(path: Path) -> list[LockedPackage]:
         return [_package(entry) for entry in document["packages"]]
     except OSError as error:
         raise HubError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (TOMLDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise HubError(
             f"{path}: is no lock file of PEP 751 ({error!r}); write one with: gem hub lock, uv export --format "
             "pylock.toml, or pip lock"

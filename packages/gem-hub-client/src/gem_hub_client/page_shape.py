@@ -7,11 +7,16 @@ are left alone: newer hubs say more, and records of the conformance kit have rea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 __all__ = ["shape_problems"]
+
+_MOST_DIGITS = 100
+_LONG_NUMBER = re.compile(rf"[0-9]{{{_MOST_DIGITS + 1}}}")
 
 Check = Callable[[Any, str], Iterator[str]]
 """``(value, where) -> problems``."""
@@ -25,6 +30,21 @@ def shape_problems(page: Mapping[str, Any]) -> Iterator[str]:
 def _text(value: Any, where: str) -> Iterator[str]:
     if not isinstance(value, str):
         yield f"{where} is {value!r:.40}, which is no text"
+
+
+def _versions(value: Any, where: str) -> Iterator[str]:
+    """Check a version, or a text with versions; the number in one must be a number for Python as well."""
+    yield from _text(value, where)
+    if isinstance(value, str) and _LONG_NUMBER.search(value):
+        yield f"{where} has a number of over {_MOST_DIGITS} digits, which no version has"
+
+
+def _address(value: Any, where: str) -> Iterator[str]:
+    yield from _text(value, where)
+    try:
+        _ = urlsplit(value if isinstance(value, str) else "").port
+    except ValueError as error:
+        yield f"{where} is {value!r:.40}, which is no address ({error})"
 
 
 def _whole(value: Any, where: str) -> Iterator[str]:
@@ -79,18 +99,19 @@ _ENVIRONMENT: dict[str, Check] = {
 }
 
 _RELEASE: dict[str, Check] = {
-    **dict.fromkeys(("version", "mode"), _text),
+    "version": _versions,
+    "mode": _text,
+    "url": _or_null(_address),
+    **dict.fromkeys(("requires_gem_core", "requires_python"), _or_null(_versions)),
+    "requires_dist": _or_null(partial(_list, check=_versions)),
     **dict.fromkeys(
         (
             *("author", "changelog", "changelog_file", "description", "description_content_type", "filename"),
-            *("licence", "metadata_sha256", "published", "publisher", "requires_gem_core", "requires_python"),
-            *("sha256", "source", "summary", "url", "yanked"),
+            *("licence", "metadata_sha256", "published", "publisher", "sha256", "source", "summary", "yanked"),
         ),
         _MAYBE_TEXT,
     ),
-    **dict.fromkeys(
-        ("hub_requires", "keywords", "provides_extra", "requires_dist", "conformance_sources"), _or_null(_TEXTS)
-    ),
+    **dict.fromkeys(("hub_requires", "keywords", "provides_extra", "conformance_sources"), _or_null(_TEXTS)),
     "size": _or_null(_whole),
     "project_urls": partial(_map, check=_text),
     "environments": _or_null(partial(_list, check=partial(_object, checks=_ENVIRONMENT, required=("id",)))),

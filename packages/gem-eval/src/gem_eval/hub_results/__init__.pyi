@@ -1,4 +1,3 @@
-from gem_eval.hub_results.checking import SCRIPTED as SCRIPTED
 from gem_eval.hub_results.checking import CheckedResult as CheckedResult
 from gem_eval.hub_results.checking import check_result as check_result
 from gem_eval.hub_results.checking import raw_difference as raw_difference

@@ -28,14 +28,12 @@ from gem_eval.runs.evaluation import evaluate_sync
 from gem_eval.runs.evaluation_config import EvaluationConfig, EvaluationEnvironment
 from gem_eval.runs.lines import parse_line
 from gem_eval.runs.resolution import plan, resolve
-from gem_hub_client.results.record import COLUMNS, ResultEpisode, ResultError, ResultRecord
+from gem_hub_client.results.record import COLUMNS, SCRIPTED_AGENTS, ResultEpisode, ResultError, ResultRecord
 from gem_rollout.replay import replay
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["SCRIPTED", "CheckedResult", "check_result", "raw_difference"]
+__all__ = ["CheckedResult", "check_result", "raw_difference"]
 
-SCRIPTED = ("reference", "random", "null")
-"""The agents that can be played anew from their names."""
 _USUAL = 100
 """Largest number that is an argument of an environment, where no manifest gives a larger one; longest list of them."""
 _USUAL_OF_WRAPPERS = 1_000_000
@@ -129,7 +127,7 @@ def check_result(record: ResultRecord, raw: bytes | None = None, *, trust_argume
             f"its run set {argument}; such an argument may name code, commands or files of this machine, or use up its "
             "memory, and the publisher chose it. If you trust it, check with --trust-arguments",
         )
-    if record.agent in SCRIPTED:
+    if record.agent in SCRIPTED_AGENTS:
         return _play_anew(record)
     if raw is None:
         return CheckedResult(
@@ -213,7 +211,7 @@ def _config(record: ResultRecord) -> EvaluationConfig:
         wrappers=tuple(record.wrappers),
         kwargs=dict(record.kwargs),
     )
-    agent = record.agent if record.agent in SCRIPTED else "null"
+    agent = record.agent if record.agent in SCRIPTED_AGENTS else "null"
     return EvaluationConfig((environment,), agent=agent, limits=record.limits, retries=0)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from hashlib import sha256
+from pathlib import PurePath
 from typing import NamedTuple
 
 from gem.ids import normalized_distribution, parse_id
@@ -14,12 +15,11 @@ from gem_eval.hub_results.figures import episode_of, summary_of
 from gem_eval.runs.episode_row import EpisodeRow
 from gem_eval.runs.folder import RunFolder
 from gem_eval.runs.run_config import RunConfig, RunEnvironment
-from gem_hub_client.results.record import ResultError, ResultRecord
+from gem_hub_client.results.record import SCRIPTED_HARNESS, ResultError, ResultRecord
 
 __all__ = ["PublishedWheel", "RunResult", "results_of_run"]
 
 HARNESS = "gem-eval"
-SCRIPTED = "scripted"
 
 
 class PublishedWheel(NamedTuple):
@@ -48,7 +48,8 @@ def results_of_run(folder: RunFolder, *, harness: str = "", raw_url: str = "") -
 
     Args:
         folder: a finished run.
-        harness: what ran the agent; by default the class that drives the model, or the loop of gem-eval.
+        harness: what ran the agent; by default the agent program, the class that drives the model, or the loop of
+            gem-eval.
         raw_url: where the lines of the episodes will lie, if not in the hub.
 
     Raises:
@@ -117,9 +118,17 @@ def _agent(config: RunConfig) -> str:
 
 
 def _harness(config: RunConfig) -> str:
+    if config.harness is not None:
+        return _program(config.harness)
     if config.model is None:
-        return SCRIPTED
+        return SCRIPTED_HARNESS
     return config.agent if ":" in config.agent and config.agent != config.model else HARNESS
+
+
+def _program(harness: str) -> str:
+    """Return an agent program without its arguments and without the folder that it lies in on this machine."""
+    kind, colon, what = harness.partition(" ")[0].partition(":")
+    return f"{kind}{colon}{PurePath(what).name if kind == 'command' else what}"
 
 
 def _software(config: RunConfig) -> Iterator[tuple[str, str]]:

@@ -87,7 +87,7 @@ async def evaluate(
         check_reference(config, run.environments)
         if config.workers > 1:
             check_importable(config, run)
-        try_out(config, run.environments, agent)
+        await try_out(config, run.environments, agent)
         requests = plan(run.environments)
         with (
             _opened(run, out, resume, allow_changes) as folder,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
@@ -22,7 +23,7 @@ _CHATS = ("messages",)
 """Wrappers whose observations are lists of messages."""
 
 
-def try_out(config: EvaluationConfig, environments: Iterable[RunEnvironment], agent: EvaluatedAgent) -> None:
+async def try_out(config: EvaluationConfig, environments: Iterable[RunEnvironment], agent: EvaluatedAgent) -> None:
     """Make each environment of a run once, and its policy, and close them.
 
     What an environment's own code raises is left to the episodes, which record it. In processes nothing is made: there
@@ -42,7 +43,7 @@ def try_out(config: EvaluationConfig, environments: Iterable[RunEnvironment], ag
             continue
         try:
             if agent.client is None and not isinstance(env.unwrapped, MultiAgentEnv):
-                _check_policy(config, agent, env)
+                await _check_policy(config, agent, env)
         finally:
             with suppress(Exception):
                 env.close()
@@ -57,7 +58,7 @@ def _made(item: RunEnvironment) -> Env[Any, Any] | None:
         return None
 
 
-def _check_policy(config: EvaluationConfig, agent: EvaluatedAgent, env: Env[Any, Any]) -> None:
+async def _check_policy(config: EvaluationConfig, agent: EvaluatedAgent, env: Env[Any, Any]) -> None:
     try:
         policy = agent.make_policy(env)
     except (GemError, *INTERRUPTS):
@@ -71,7 +72,9 @@ def _check_policy(config: EvaluationConfig, agent: EvaluatedAgent, env: Env[Any,
     close = getattr(policy, "close", None)
     if callable(close):
         with suppress(Exception):
-            close()
+            closed = close()
+            if inspect.isawaitable(closed):
+                await closed
 
 
 def _check_protocol(config: EvaluationConfig, item: RunEnvironment) -> None:

@@ -27,6 +27,8 @@ __all__ = [
     "OUTCOMES",
     "PAYLOAD_LIMIT",
     "PREDICATE",
+    "SCRIPTED_AGENTS",
+    "SCRIPTED_HARNESS",
     "ResultEpisode",
     "ResultError",
     "ResultRecord",
@@ -65,6 +67,11 @@ HISTORIES = frozenset(
     }
 )
 """Wrappers that change only which earlier turns an observation shows, or that only note what happens."""
+
+SCRIPTED_AGENTS = ("reference", "random", "null")
+"""The agents that can be played anew from their names."""
+SCRIPTED_HARNESS = "scripted"
+"""The harness of an agent without a model."""
 
 _MOST_NUMBER = 2.0**63
 _MOST_RETURN = 1e9
@@ -231,9 +238,24 @@ def _checked(predicate: Mapping[str, Any]) -> ResultRecord:
     _check_plan(record)
     if bool(record.model) != (record.agent == "model"):
         raise ResultError(f"the agent is {record.agent!r} and the model {record.model!r}: a model's agent is 'model'")
+    _check_names(record)
     if bool(record.wheel) != bool(record.filename):
         raise ResultError("a wheel has a file name and a digest, and a package without a release neither")
     return record
+
+
+def _check_names(record: ResultRecord) -> None:
+    """Refuse what a table would show as an agent that it is not: the scripted ones measure all others."""
+    name, is_scripted = record.label, record.harness.casefold() == SCRIPTED_HARNESS
+    if record.model and is_scripted:
+        raise ResultError(
+            f"the harness of the model {name!r} is {record.harness!r}, which stands for agents without one"
+        )
+    if name.casefold() in SCRIPTED_AGENTS and (name not in SCRIPTED_AGENTS or record.model or not is_scripted):
+        raise ResultError(
+            f"only the {name.casefold()} policy itself, without a model and with harness {SCRIPTED_HARNESS!r}, is "
+            f"called so; name the {'model' if record.model else 'agent'} {name!r} otherwise"
+        )
 
 
 def _episode(number: int, row: Any) -> ResultEpisode:

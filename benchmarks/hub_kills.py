@@ -1,0 +1,83 @@
+"""Kills of what writes to a hub, each followed by a comparison of the hub with a rebuild.
+
+    python benchmarks/hub_kills.py [--registry 150]
+
+The scripts and the checks are those of ``hub/tests``: publications killed at random moments, and changes killed before
+each of their calls that change the file system; a registry that is killed while two users upload and a clerk publishes
+results, founds organisations and publishes private packages, with its state in SQLite and in PostgreSQL. Each row
+counts what a reader would have stumbled over after one of the kills, acknowledged changes that are not there, and files
+that are not what a rebuild gives. PostgreSQL is a fresh server of this machine. POSIX only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+TESTS = Path(__file__).parents[1] / "hub" / "tests"
+UNLIKE = "is not what a rebuild gives"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--registry", type=int, default=150, help="kills of a registry with each database")
+    options = parser.parse_args()
+    sys.path.append(str(TESTS))
+    from registry_postgres import postgres_server
+
+    row("what is killed", "kills", "acknowledged", "lost", "readers stumbled", "unlike a rebuild")
+    print("|---|---|---|---|---|---|")
+    publications("random", "a publication, at a random moment")
+    publications("steps", "two releases, a yank and a rebuild, before each step")
+    with tempfile.TemporaryDirectory() as folder:
+        registry(options.registry, f"sqlite:///{folder}/registry.db", "a registry with SQLite")
+    with postgres_server() as new_database:
+        registry(options.registry, new_database(), "a registry with PostgreSQL")
+
+
+def publications(mode: str, what: str) -> None:
+    """Print the row of killed publications; what had come to its end before is listed and numbered without a gap."""
+    told = outcome_of("kill_publishers.py", mode, "1")
+    gaps = set(range(1, len(told["serials"]) + 1)) ^ set(told["serials"])
+    stumbled, unlike = sorted_out(told["problems"])
+    lost = len(gaps) + abs(told["listed"] - told["records"])
+    row(what, told["killed"], "–", lost, stumbled, unlike + len(told["differing"]) + len(told["still"]))
+
+
+def registry(kills: int, database: str, what: str) -> None:
+    """Print the row of a registry, whose users repeat each request until it is acknowledged."""
+    told = outcome_of("kill_registry.py", str(kills), database)
+    lost = len(told["lost"]) + len(told["lost by the clerk"]) + len(told["unqueued"])
+    stumbled, unlike = sorted_out([*told["problems"], *map(str, told["refused"]), *told["left"]])
+    acknowledged = f"{told['acknowledged']} uploads, {told['acts']} other changes"
+    row(what, kills, acknowledged, lost, stumbled, unlike + len(told["differing"]) + len(told["still"]))
+
+
+def sorted_out(problems: list[str]) -> tuple[int, int]:
+    """Return how many problems a reader had, and how many files differed from a rebuild."""
+    unlike = sum(UNLIKE in problem for problem in problems)
+    return len(problems) - unlike, unlike
+
+
+def outcome_of(script: str, first: str, second: str) -> dict[str, Any]:
+    """Return what a script of the tests has printed; it takes a scratch folder among its arguments."""
+    with tempfile.TemporaryDirectory() as scratch:
+        arguments = [first, scratch, second] if script == "kill_publishers.py" else [scratch, first, second]
+        done = subprocess.run([sys.executable, str(TESTS / script), *arguments], stdout=subprocess.PIPE, check=True)
+    outcome: dict[str, Any] = json.loads(done.stdout)
+    return outcome
+
+
+def row(*cells: object) -> None:
+    """Print a row of the table."""
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
