@@ -10,7 +10,7 @@ Python beside them, and no source in a compiled language. Nothing else decides, 
 among those drawn. The command runs once for each package.
 
 FOLDER keeps the archives, the sets and ``records.jsonl``, of which the last record of a package counts. What has one is
-not done again; ``--further`` goes on with the packages that --seconds ended.
+not done again; ``--further`` goes on with the packages that time ended.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from gem_envs_swe.making.baseline import is_test_file
 from gem_envs_swe.making.proof_journal import is_unfinished
 
 _MOST_LINES = 20_000
-_PATIENCE = 200  # seconds beyond --seconds: the run of all tests and the last proof may end later
+_PATIENCE = 600  # seconds for what is before and after the proofs
 _GRACE = 20  # seconds from SIGTERM to SIGKILL
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".pyx", ".rs", ".f", ".f90", ".go")
 
@@ -90,7 +90,7 @@ def made(archive: Path, folder: Path, given: argparse.Namespace) -> dict[str, An
             described = json.loads(output.read())
             return {key: described[key] for key in ("version", "tests", "tasks", "kinds", "rejected")} | {"cpu": cost}
         if late:
-            return {"why": f"no end within {given.seconds + _PATIENCE} s", "cpu": cost}
+            return {"why": f"no end within {given.seconds + _PATIENCE} s", "late": True, "cpu": cost}
         said = errors.read().decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
         return {"why": said[-1][:300], "cpu": cost}
 
@@ -109,7 +109,7 @@ def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
             return
         record = known.get(name)
         folder = given.out / "sets" / name
-        if record is None or (given.further and is_unfinished(folder)):
+        if record is None or (given.further and (is_unfinished(folder) or "late" in record)):
             spent = 0 if record is None else record["cpu"]
             archive, reason = why_not(name, given.out / "archives")
             record = {"name": name, "left_out": reason}
@@ -130,7 +130,7 @@ def main() -> None:
     parser.add_argument("--packages", type=int, default=30)
     parser.add_argument("--tasks", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=int, default=3600, help="by the clock, after which no proof is begun")
+    parser.add_argument("--seconds", type=int, default=3600, help="by the clock, for the proofs of a package")
     parser.add_argument("--further", action="store_true", help="go on with the packages whose seconds are used up")
     parser.add_argument("--engine", default="namespace", help="the cost of containers is counted on this one alone")
     given = parser.parse_args()

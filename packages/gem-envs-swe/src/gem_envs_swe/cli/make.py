@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import click
@@ -42,7 +42,7 @@ _MADE = ", ".join(kind for kind in KINDS if kind != "performance")  # which noth
 )  # fmt: skip
 @click.option(
     "--seconds", type=click.FloatRange(0, min_open=True),
-    help="Begin no proof after this time by the clock; the set has what is proved, and the same command goes on.",
+    help="Begin no proof this long after the first one; the set has what is proved, and the same command goes on.",
 )  # fmt: skip
 @engine_option
 @json_option
@@ -86,7 +86,7 @@ def make_command(
     )
     engine = engine_by_name(engine_name)
     began = time.monotonic()
-    with _kept(out), showing(f"tasks of {package}") as tell:
+    with closing(engine), _kept(out), showing(f"tasks of {package}") as tell:
         if of_npm:
             made = make_node_set(package[len("npm:") :], out, tasks, engine, seed=seed, progress=tell)
         else:

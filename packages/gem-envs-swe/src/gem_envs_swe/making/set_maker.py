@@ -47,7 +47,7 @@ class MakingOptions:
     suite_seconds: float = 600.0
     """The time limit of a run of all tests."""
     seconds: float | None = None
-    """After how many seconds by the clock no proof is begun any more; the set then has fewer tasks, and can go on."""
+    """Seconds by the clock, from the first proof on, after which none is begun; the set can then go on."""
 
 
 def make_set(
@@ -67,7 +67,6 @@ def make_set(
         SweError: if the package cannot become tasks; the message says why.
         EngineError: if its image cannot be built.
     """
-    began = time.monotonic()
     if not is_free(folder):
         raise SweError(f"{folder} is not empty; name a new folder")
     with tempfile.TemporaryDirectory(prefix="gem-swe-") as scratch:
@@ -84,14 +83,13 @@ def make_set(
         }  # fmt: skip
         with ProofJournal(folder, making) as journal:
             write_context(tree, Path(scratch) / "wheels", requirements, folder / IMAGE)
-            return _proved(archive, folder, options, began, engine, python, journal, progress)
+            return _proved(archive, folder, options, engine, python, journal, progress)
 
 
 def _proved(
     archive: SourceArchive,
     folder: Path,
     options: MakingOptions,
-    began: float,
     engine: Engine,
     python: str,
     journal: ProofJournal,
@@ -101,7 +99,7 @@ def _proved(
     with SuiteRunner(engine, reference) as runner:
         report_stage(progress, ProgressStage("running the package's own tests"))
         baseline = measure_baseline(PackageTree(folder / IMAGE / "repo"), runner, options.seed, options.suite_seconds)
-        making = _Making(baseline, runner, options, began, journal, progress)
+        making = _Making(baseline, runner, options, journal, progress)
         rows = making.rows()
         if not rows:
             within = f" within {options.seconds:g} s" if making.is_late else ""
@@ -124,12 +122,11 @@ class _Making:
         baseline: Baseline,
         runner: SuiteRunner,
         options: MakingOptions,
-        began: float,
         journal: ProofJournal,
         progress: Progress | None,
     ) -> None:
         self._baseline, self._runner, self._options = baseline, runner, options
-        self._end = None if options.seconds is None else began + options.seconds
+        self._end = None if options.seconds is None else time.monotonic() + options.seconds
         self._journal, self._progress = journal, progress
         self.is_late = False
         """Whether a candidate was left for want of time."""

@@ -15,8 +15,8 @@ from gem_envs_swe.making.python_source import Definition, Edit, PythonSource, is
 
 __all__ = ["bugs", "features", "regressions", "tested_functions"]
 
-_LEAST_STATEMENTS = 2
-"""Statements that a function must have for a feature."""
+_STATEMENTS = range(2, 41)
+"""How many statements a function may have for a feature: what longer ones do, no examples tell."""
 
 
 class _Place(NamedTuple):
@@ -69,7 +69,7 @@ def features(baseline: Baseline, generator: random.Random) -> Iterator[Candidate
     found = [
         (source, definition)
         for source, definition in tested_functions(baseline)
-        if sum(isinstance(node, ast.stmt) for each in definition.body for node in ast.walk(each)) >= _LEAST_STATEMENTS
+        if sum(isinstance(node, ast.stmt) for each in definition.body for node in ast.walk(each)) in _STATEMENTS
     ]
     generator.shuffle(found)
     for source, definition in found:

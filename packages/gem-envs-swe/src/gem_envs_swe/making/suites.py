@@ -46,8 +46,6 @@ class FailedTest(BaseModel):
     message: str = ""
     frames: tuple[tuple[str, int], ...] = ()
     """Files and lines of the traceback, outermost first."""
-    text: str = ""
-    """The report of pytest, the end of it."""
 
 
 class SuiteRun(BaseModel):
@@ -166,7 +164,7 @@ class SuiteRunner:
             "token": token, "tests": None if tests is None else sorted(tests), "files": sorted(files),
             "write": dict(write or {}), "order": order, "coverage": coverage, "locate": locate,
             "seconds": seconds, "cpu_seconds": cpu_seconds,
-            "arguments": [*TEST_ARGUMENTS, *(_OF_ALL if tests is None else ())], "output": False,
+            "arguments": [*TEST_ARGUMENTS, "--tb=no", *(_OF_ALL if tests is None else ())], "output": False,
         }  # fmt: skip
         answer = self.ask(hash_seed, token, json.dumps(request), seconds)
         try:
