@@ -14,15 +14,14 @@ from gem_terminal.cli.options import engine_option
 __all__ = ["make_command"]
 
 
-_MADE = ", ".join(kind for kind in KINDS if kind != "performance")  # which nothing makes yet
-
-
 @click.command("make")
 @click.argument("package")
 @click.option("--tasks", type=click.IntRange(1), default=20, show_default=True, help="How many tasks to make.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Chooses changes and wording.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="A new folder for the set.")
-@click.option("--kinds", help=f"Which kinds, separated by commas, of: {_MADE}.  [default: all that it can make]")
+@click.option(
+    "--kinds", help=f"Which kinds, separated by commas, of: {', '.join(KINDS)}.  [default: all that it can make]"
+)
 @click.option(
     "--whole", is_flag=True, help="Prove each task on every test, not on those that run the change and a sample."
 )
