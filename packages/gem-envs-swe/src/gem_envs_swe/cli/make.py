@@ -18,9 +18,6 @@ from gem_terminal.cli.options import engine_option
 __all__ = ["make_command"]
 
 
-_MADE = ", ".join(kind for kind in KINDS if kind != "performance")  # which nothing makes yet
-
-
 @click.command("make")
 @click.argument("package")
 @click.option("--tasks", type=click.IntRange(1), default=20, show_default=True, help="How many tasks to make.")
@@ -32,7 +29,9 @@ _MADE = ", ".join(kind for kind in KINDS if kind != "performance")  # which noth
     metavar="DIR",
     help="A new folder for the set, or an unfinished one.",
 )
-@click.option("--kinds", help=f"Which kinds, separated by commas, of: {_MADE}.  [default: all that it can make]")
+@click.option(
+    "--kinds", help=f"Which kinds, separated by commas, of: {', '.join(KINDS)}.  [default: all that it can make]"
+)
 @click.option(
     "--whole", is_flag=True, help="Prove each task on every test, not on those that run the change and a sample."
 )

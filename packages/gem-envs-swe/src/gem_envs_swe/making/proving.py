@@ -76,7 +76,7 @@ def prove(
         raise RejectedCandidate("no test notices it")
     if len(failing) > max(60, len(baseline.stable) // 2):
         raise RejectedCandidate("it breaks most tests")
-    if candidate.kind == "refactor" and failing != set(candidate.hidden_tests):
+    if candidate.kind in ("refactor", "performance") and failing != set(candidate.hidden_tests):
         raise RejectedCandidate("it changes the behaviour")
     groups = _groups(candidate, runner, failing, baseline)
     rest = sorted(baseline.stable - affected - candidate.removed)
