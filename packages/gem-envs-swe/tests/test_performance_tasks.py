@@ -133,6 +133,7 @@ def test_a_rewriting_without_further_work_passes_the_count(tmp_path: Path) -> No
     [
         ("import sys; sys.settrace(None)", "it ends with 9"),
         ("import threading; threading.Thread(target=print).start()", "it ends with 9"),
+        ("import _thread; _thread.start_new_thread(print, ())", "it ends with 9"),
         ("import sys; sys._getframe().f_trace_lines = False", "it ends with 9"),
         ("import sys; sys._getframe().f_trace = None", "its tracer was taken away"),
         (
@@ -141,7 +142,7 @@ def test_a_rewriting_without_further_work_passes_the_count(tmp_path: Path) -> No
         ),
         ("import os; os._exit(0)", "its report was written by something else"),
     ],
-    ids=["settrace", "thread", "lines", "frame", "report", "exit"],
+    ids=["settrace", "thread", "low-level thread", "lines", "frame", "report", "exit"],
 )
 def test_a_package_cannot_escape_the_count(code: str, said: str, tmp_path: Path) -> None:
     """A slower form that takes the tracer away, works elsewhere, or writes the report itself fails."""

@@ -48,11 +48,10 @@ TESTS = {tests!r}
 TEST_FILES = {test_files!r}
 MARGIN = {margin!r}
 COUNTER = """
-import json, os, sys
+import _thread, json, os, sys, threading
 import pytest
 
-REFUSED = ("sys.settrace", "sys.setprofile", "_thread.start_new_thread", "os.fork", "os.posix_spawn", "os.exec",
-           "subprocess.Popen")
+REFUSED = ("sys.settrace", "sys.setprofile", "os.fork", "os.posix_spawn", "os.exec", "subprocess.Popen")
 
 def main(key, tree, root, report, apart, tests):
     apart = frozenset(os.path.join(tree, name) for name in apart)
@@ -82,12 +81,20 @@ def main(key, tree, root, report, apart, tests):
         if counting and event in REFUSED:
             os._exit(9)
 
+    start_new_thread = _thread.start_new_thread
+
+    def start(*arguments, **keywords):  # before Python 3.12 no event tells of it
+        if counting:
+            os._exit(9)
+        return start_new_thread(*arguments, **keywords)
+
     class Start:
         def pytest_collection_finish(self, session):
             nonlocal counting
             sys.settrace(call)
             counting = True
 
+    _thread.start_new_thread = threading._start_new_thread = start
     sys.addaudithook(refuse)
     status = pytest.main(["-q", "-o", "addopts=", "-p", "no:cacheprovider", *tests], plugins=[Start()])
     with open(report, "w") as file:
