@@ -74,6 +74,10 @@ def test_a_set_for_which_time_ran_out_can_go_on(goes_on: bool, tmp_path: Path) -
         journal.finish(described, [TASK], goes_on=goes_on)
     assert (read_set(tmp_path / "set"), read_rows(tmp_path / "set")) == (described, [TASK])
     assert is_unfinished(tmp_path / "set") == is_free(tmp_path / "set") == goes_on
+    if goes_on:
+        end_early(tmp_path / "set", {"three": "it is dull"})
+        with pytest.raises(SweError, match="no finished set"):
+            read_set(tmp_path / "set")
 
 
 @pytest.mark.parametrize("line", [b"{", b"3", b'["a"]', b'["a", {}]', b'[[], "x"]', b"\xff", b"[" * 9999], ids=range(7))

@@ -155,10 +155,8 @@ def _of_branch(source: PythonSource, node: ast.If, *, is_alone: bool) -> Iterato
             yield "condition", [_between(source, test.left, test.comparators[0], _NEGATIONS[operator])]
         elif operator not in _OPPOSITES:  # whose own defect is the same
             text = source.of(test)
-            yield (
-                "condition",
-                [Edit(*source.span(test), f"not ({text})" if isinstance(test, _NEED_PARENTHESES) else f"not {text}")],
-            )
+            negated = f"not ({text})" if isinstance(test, _NEED_PARENTHESES) else f"not {text}"
+            yield "condition", [Edit(*source.span(test), negated)]
     start, end = source.line_start(node.lineno), source.line_start((node.end_lineno or node.lineno) + 1)
     first, last = source.text[start:end].lstrip(" \t"), source.text[source.span(node)[1] : end].strip()
     is_guard = not node.orelse and isinstance(node.body[-1], _LEAVES)

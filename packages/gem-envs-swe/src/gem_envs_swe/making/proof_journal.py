@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gem_envs_swe.errors import SweError
 from gem_envs_swe.row import SweRow
-from gem_envs_swe.task_set import SweSet, write_set
+from gem_envs_swe.task_set import SweSet, withdraw_set, write_set
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -87,6 +87,7 @@ class ProofJournal:
         self._file.truncate(len(whole))
         if whole:
             self._read(whole.splitlines(), making)
+            withdraw_set(self._path.parent)
         else:
             self._append(making)
 

@@ -39,7 +39,8 @@ _FILES = (
 )  # fmt: skip
 _NOT_FOR_TESTS = re.compile(
     r"(?:pytest[-_](?:cov|xdist|randomly|sugar|black|flake8|ruff|mypy|checkdocs|enabler|codspeed|benchmark|pretty|github.*)"
-    r"|tox.*|nox|mypy|ruff|black|flake8.*|isort|pylint|pre[-_]commit|sphinx.*|furo|mkdocs.*|zensical|coveralls|codecov|twine|build|bump.*"
+    r"|tox.*|nox|mypy|ruff|black|flake8.*|isort|pylint|pre[-_]commit|sphinx.*|furo|mkdocs.*|zensical"
+    r"|coveralls|codecov|twine|build|bump.*"
     r"|types[-_].*|pyright|bandit|towncrier|ipython|ipdb|jupyter.*|notebook|wheel|setuptools|pip|uv|hatch|poetry|changelist)"
 )  # fmt: skip
 """Tools of developers that no test imports; plugins of pytest among them would change the order or the outcomes."""
