@@ -1,14 +1,16 @@
 """Makes sets of tasks from packages that are drawn by a rule, and prints what came of each.
 
     python benchmarks/swe_packages.py NAMES --out FOLDER
-    python benchmarks/swe_packages.py NAMES --out FOLDER --packages 30 --tasks 100 --limit 3600
+    python benchmarks/swe_packages.py NAMES --out FOLDER --packages 30 --tasks 100 --seconds 600
+    python benchmarks/swe_packages.py NAMES --out FOLDER --packages 30 --tasks 100 --seconds 600 --further
 
 NAMES is a file of names of packages, one a line. The rule: the names are sorted, then shuffled with the seed. Each one
 is drawn if the newest source archive on the user's index has a PKG-INFO, Python files of tests, at most 20,000 lines of
 Python beside them, and no source in a compiled language. Nothing else decides, and a package that becomes no set counts
 among those drawn. The command runs once for each package.
 
-FOLDER keeps the archives, the sets and ``records.jsonl``. What has a record there is not done again.
+FOLDER keeps the archives, the sets and ``records.jsonl``, of which the last record of a package counts. What has one is
+not done again; ``--further`` goes on with the packages that time ended.
 """
 
 from __future__ import annotations
@@ -31,8 +33,10 @@ from typing import Any
 from gem_envs_swe.errors import SweError
 from gem_envs_swe.making.archives import find_archive, unpack_archive
 from gem_envs_swe.making.baseline import is_test_file
+from gem_envs_swe.making.proof_journal import is_unfinished
 
 _MOST_LINES = 20_000
+_PATIENCE = 600  # seconds for what is before and after the proofs
 _GRACE = 20  # seconds from SIGTERM to SIGKILL
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".pyx", ".rs", ".f", ".f90", ".go")
 
@@ -59,6 +63,7 @@ def made(archive: Path, folder: Path, given: argparse.Namespace) -> dict[str, An
     """Run the command on an archive; return its set's figures or its last line, and CPU seconds with its containers."""
     command = [str(Path(sys.executable).with_name("gem")), "swe", "make", str(archive), "--out", str(folder), "--json"]
     command += ["--tasks", str(given.tasks), "--seed", str(given.seed), "--engine", given.engine]
+    command += ["--seconds", str(given.seconds)]
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=output, stderr=errors, start_new_session=True)
         late: list[int] = []
@@ -70,7 +75,7 @@ def made(archive: Path, folder: Path, given: argparse.Namespace) -> dict[str, An
                 os.killpg(process.pid, late[-1])
 
         signal.signal(signal.SIGALRM, stop)
-        signal.alarm(given.limit)
+        signal.alarm(given.seconds + _PATIENCE)
         try:
             _, status, usage = os.wait4(process.pid, 0)
         finally:
@@ -84,8 +89,10 @@ def made(archive: Path, folder: Path, given: argparse.Namespace) -> dict[str, An
         if process.returncode == 0:
             described = json.loads(output.read())
             return {key: described[key] for key in ("version", "tests", "tasks", "kinds", "rejected")} | {"cpu": cost}
+        if late:
+            return {"why": f"no end within {given.seconds + _PATIENCE} s", "late": True, "cpu": cost}
         said = errors.read().decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
-        return {"why": f"not made within {given.limit} s" if late else said[-1][:300], "cpu": cost}
+        return {"why": said[-1][:300], "cpu": cost}
 
 
 def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -101,11 +108,14 @@ def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
         if drawn == given.packages:
             return
         record = known.get(name)
-        if record is None:
+        folder = given.out / "sets" / name
+        if record is None or (given.further and (is_unfinished(folder) or "late" in record)):
+            spent = 0 if record is None else record["cpu"]
             archive, reason = why_not(name, given.out / "archives")
             record = {"name": name, "left_out": reason}
             if archive is not None and not reason:
-                record = {"name": name} | made(archive, given.out / "sets" / name, given)
+                record = {"name": name} | made(archive, folder, given)
+                record["cpu"] = round(record["cpu"] + spent, 1)
             with path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record) + "\n")
         drawn += "left_out" not in record
@@ -120,7 +130,8 @@ def main() -> None:
     parser.add_argument("--packages", type=int, default=30)
     parser.add_argument("--tasks", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit", type=int, default=3600, help="seconds by the clock for a package")
+    parser.add_argument("--seconds", type=int, default=3600, help="by the clock, for the proofs of a package")
+    parser.add_argument("--further", action="store_true", help="go on with the packages whose seconds are used up")
     parser.add_argument("--engine", default="namespace", help="the cost of containers is counted on this one alone")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)

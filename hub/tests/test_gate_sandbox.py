@@ -132,6 +132,16 @@ def test_a_run_tells_how_it_ended(way: Isolation) -> None:
     assert run("import os; os.kill(os.getpid(), 9)", way=way).code == -9
 
 
+@needs_jail
+@pytest.mark.parametrize("made", ["os.mkdir", "os.mkfifo", "lambda name: os.symlink('/etc/passwd', name)"])
+def test_a_result_that_is_no_file_is_no_result(made: str) -> None:
+    """A folder, a pipe or a link in its place is not read, and no descriptor of it stays open."""
+    before = len([*Path("/proc/self/fd").iterdir()])
+    done = run(f"import os; ({made})('result')", way="jail")
+    assert (done.code, done.files) == (0, {})
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+
+
 def test_the_jail_works_where_the_one_of_the_tools_does() -> None:
     """The other tests skip what this machine does not allow; this one fails if only this jail is at fault."""
     with Sandbox("required", Limits(seconds=60)) as tools:

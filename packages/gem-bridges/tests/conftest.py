@@ -7,10 +7,17 @@ OpenAPI documents of its servers (``data/agentgym_openapi.json``, May 2026). The
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -267,3 +274,60 @@ def agentgym() -> Iterator[Callable[..., AgentGymServer]]:
     finally:
         for server in started:
             server.stop()
+
+
+ROOT = Path(__file__).parents[3]
+GEM = (
+    *("gem-core", "gem-hub-client", "gem-cli", "gem-processes", "gem-rollout", "gem-questions", "gem-bridges"),
+    *("gem-eval", "gem-envs-games", "gem-envs-math", "gem-envs-data", "gem-envs-desk", "gem-envs-house"),
+)
+
+
+@pytest.fixture(scope="session")
+def published() -> Iterator[Callable[..., Path]]:
+    """Return the Python of an environment with published packages; ``ours`` adds this checkout's packages."""
+    with TemporaryDirectory() as folder:
+        made: dict[tuple[Any, ...], Path] = {}
+
+        def python(*requirements: str, ours: bool = False) -> Path:
+            pytest.importorskip("uv", reason="NOT TESTED: uv is not installed")
+            wanted = (requirements, ours)
+            if wanted not in made:
+                venv = Path(folder, str(len(made)))
+                uv = [sys.executable, "-m", "uv"]
+                subprocess.run([*uv, "venv", "-q", "-p", sys.executable, str(venv)], check=True)
+                local = [item for name in GEM for item in ("-e", str(ROOT / "packages" / name))] if ours else []
+                install = [*uv, "pip", "install", "-q", "-p", str(venv / "bin" / "python")]
+                subprocess.run([*install, *requirements, *local], check=True)
+                made[wanted] = venv / "bin" / "python"
+            return made[wanted]
+
+        yield python
+
+
+@contextmanager
+def _running(command: list[str], url: str, folder: Path) -> Iterator[str]:
+    """Run a server until the end of the block; yield its address once ``GET /health`` answers there."""
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+    try:
+        until = monotonic() + 300
+        while True:
+            last = (folder / "log").read_text(errors="replace")[-2000:]
+            assert process.poll() is None, f"the server has ended: {last}"
+            assert monotonic() < until, f"the server does not answer: {last}"
+            try:
+                with urllib.request.urlopen(f"{url}/health", timeout=5):
+                    break
+            except (urllib.error.URLError, OSError):
+                continue
+        yield url
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="session")
+def running() -> Callable[[list[str], str, Path], AbstractContextManager[str]]:
+    """Run a server: command, address, folder of its log; see :func:`_running`."""
+    return _running

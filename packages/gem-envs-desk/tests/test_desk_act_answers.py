@@ -107,14 +107,54 @@ def test_what_has_not_been_proposed_cannot_be_done(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "is_clear"), [("14:40", True), ("2 pm", True), ("it is a lot", False), ("", False), (1440, False)]
+    ("name", "fact", "value", "is_clear"),
+    [
+        ("airline", "departure", "14:40", True),
+        ("airline", "departure", "2 pm", True),
+        ("airline", "departure", "it is a lot", False),
+        ("airline", "departure", "", False),
+        ("airline", "departure", 1440, False),
+        ("telecom", "due date", " 2026-05-20 ", True),
+        ("telecom", "due date", "I do not know yet", False),
+        ("telecom", "due date", 20260520, False),
+        ("telecom", "contract end", "soon", False),
+        ("telecom", "plan", "Medium", True),
+        ("telecom", "plan", "one moment", False),
+        ("library", "due date", "2026-06-22", True),
+        ("library", "due date", "2026-06-22 or 2026-06-23", False),
+    ],
 )
-def test_a_time_is_told_as_a_time(value: Any, is_clear: bool) -> None:
-    """Who wants to know when a flight departs is not content with other words."""
-    user = next(user for user, wish in wishes("airline", 1, range(40)) if "time" in wish.wants)
-    reply = user.answer(SpeechAct(TELL, "departure", value))
-    assert ("time" in user.told) is is_clear
+def test_a_fact_is_told_in_its_form(name: str, fact: str, value: Any, is_clear: bool) -> None:
+    """Who wants to know a time, a date or the name of a plan is not content with other words."""
+    user = next(
+        user for user, _ in wishes(name, 1, range(60)) if any(one.name == fact for one in user.aims[user.wish].facts)
+    )
+    reply = user.answer(SpeechAct(TELL, fact, value))
+    assert ("answer" in user.told) is is_clear
     assert reply.is_wasted is not is_clear
+
+
+@pytest.mark.parametrize(("name", "topic"), [("retail", "order"), ("airline", "booking"), ("library", "loan")])
+def test_who_has_named_a_record_says_so_when_another_is_proposed(name: str, topic: str) -> None:
+    """With a no; not if the record is right and something else is wrong."""
+    key = {"order": "order_id", "booking": "booking_code", "loan": "loan_id"}[topic]
+    count = 0
+    for user, wish in wishes(name, 3, range(24)):
+        aim = user.aims[user.wish]
+        wanted = next((call for call in aim.first or aim.agrees if call.tool in user.acts.writes), None)
+        if wanted is None or key not in wanted.arguments or wish.slots[0].wrong:
+            continue
+        record = wish.slots[0].says
+        another = proposal(DeskCall(wanted.tool, {**wanted.arguments, key: "X00000"}))
+        other = next(one for one in user.acts.writes if one != wanted.tool)
+        something_else = proposal(DeskCall(other, wanted.arguments))
+        named = wish.says.count(record)
+        assert user.answer(another).text.count(record) == named
+        user.answer(SpeechAct(ASK, topic))
+        assert user.answer(another).text.count(record) == 1
+        assert user.answer(something_else).text.count(record) == named
+        count += 1
+    assert count >= 8
 
 
 def test_an_argument_that_is_empty_is_missing() -> None:

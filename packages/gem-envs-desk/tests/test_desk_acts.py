@@ -272,7 +272,7 @@ def test_no_false_proposal_gets_a_yes(name: str) -> None:
     ("act", "words"),
     [
         (DeskCall(ASK, {"what": "the weather"}), "I am not sure what you want to know."),
-        (DeskCall(ASK, {"what": "variant"}), "I could not say."),
+        (DeskCall(ASK, {"what": "variant"}), "I have nothing to add about that."),
         (DeskCall(PROPOSE, {"action": "end_contract", "arguments": {}}), "I am not sure what you want to do."),
         (DeskCall(TELL, {"fact": "done", "value": "everything"}), "I am not sure what you say is done."),
         (DeskCall(TELL, {"fact": "refused", "value": "I cannot do that."}), "Why not?"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -93,6 +94,33 @@ def test_no_path_leads_out_of_the_folder(tmp_path: Path) -> None:
         workspace.close()
     assert secret.read_text() == "secret"
     assert [path.name for path in tmp_path.iterdir()] == ["secret.txt"]
+
+
+def test_no_call_leaves_a_descriptor_open() -> None:
+    """Each tool on a file, a folder, a link, a pipe and nothing, however it is answered."""
+    workspace = FolderWorkspace({"inner": None, "inner/a.txt": "a\n", "b.txt": "b\n"})
+    try:
+        folder = Path(workspace.folder)
+        (folder / "link").symlink_to("b.txt")
+        os.mkfifo(folder / "pipe")
+        before = len([*Path("/proc/self/fd").iterdir()])
+        for path in ("inner/a.txt", "inner", "inner/a.txt/x", "link", "pipe", "pipe/x", "missing", ".", ""):
+            for use in (
+                workspace.read,
+                workspace.info,
+                workspace.list_directory,
+                workspace.search,
+                lambda path: workspace.write(path, "b\n"),
+                lambda path: workspace.move(path, "b.txt"),
+                workspace.make_directory,
+                workspace.delete,
+                lambda path: workspace.write(path, "b\n"),
+            ):
+                with contextlib.suppress(WorkspaceFileError):
+                    use(path)
+            assert len([*Path("/proc/self/fd").iterdir()]) == before, path
+    finally:
+        workspace.close()
 
 
 @given(path=st.text(max_size=40), content=st.text(max_size=40))

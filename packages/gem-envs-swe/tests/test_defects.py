@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 import textwrap
 from collections.abc import Callable
 
@@ -33,13 +34,19 @@ def made(text: str) -> dict[str, list[str]]:
         ("condition", "return a is None", "return a is not None"),
         ("condition", "return a and b", "return a or b"),
         ("condition", "return a and (b or 1)", "return a"),
-        ("condition", "return not a", "return (a)"),
+        ("condition", "return not a", "return a"),
+        ("condition", "return not (a and b)", "return (a and b)"),
+        ("condition", "if a < b:\n        return a", "if a >= b:\n        return a"),
+        ("condition", "if a.b:\n        return a", "if not a.b:\n        return a"),
+        ("condition", "if a or b:\n        return a", "if not (a or b):\n        return a"),
         ("operator", "return a + b", "return a - b"),
         ("constant", "return a[1:]", "return a[2:]"),
         ("arguments", "return max(a, b + 1)", "return max(b + 1, a)"),
         ("default", "return sorted(a, reverse=True)", "return sorted(a, reverse=False)"),
         ("exception", "raise ValueError(a)", "raise TypeError(a)"),
-        ("guard", "if a:\n        return b\n    return a", "pass\n    return a"),
+        ("arguments", "return max((a or b), (1))", "return max((1), (a or b))"),
+        ("guard", "if a:\n        return b  # b\n    return a", "return a"),
+        ("guard", "b = a\n\n    if a: return b\n\n    return a", "b = a\n\n    return a"),
         ("order", "a += 1\n    b += a", "b += a\n    a += 1"),
     ],
 )
@@ -47,6 +54,20 @@ def test_defects_of_each_sort(what: str, before: str, after: str) -> None:
     """Each sort of defect changes its place, and keeps the text around it."""
     form = "def f(a, b):  # kept\n    {}\n"
     assert form.format(after) in made(form.format(before))[what]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(a):\n    if a is None:\n        return a\n    return not a\n",
+        "def f(a):\n    for x in a:\n        if x:\n            break\n    return 1\n",
+        "def f(a):\n    if not a:\n        return 1\n    if a: return 2\n",
+    ],
+)
+def test_a_defect_does_not_show_that_it_is_one(text: str) -> None:
+    """No defect leaves a pass, a negated comparison or parentheses that nobody writes."""
+    for each in (each for found in made(text).values() for each in found):
+        assert not re.search(r"\bpass\b|not \(|if \(|return \(", each), each
 
 
 def test_defaults_of_parameters_change() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from gem_envs_swe.errors import SweError
-from gem_envs_swe.making.requirements import Needs, read_needs
+from gem_envs_swe.making.requirements import Needs, fetch_wheels, read_needs
 
 METADATA = """\
 Metadata-Version: 2.4
@@ -70,6 +71,58 @@ def test_old_archives_have_their_requirements_beside_the_metadata(tmp_path: Path
     assert found.required == ["hatchling", "old>=1", "backport"]
     assert found.for_tests == ["responses", "pexpect", "in-a-group", "included"]
     assert needs(tmp_path).required == ["hatchling", "needed>=1"]
+
+
+def test_what_tests_import_is_needed_wherever_it_is_declared(tmp_path: Path) -> None:
+    """A developers' tool or an extra for documents is taken if a test imports it or names it as a plugin of pytest."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "conftest.py").write_text('pytest_plugins = ["sphinx.testing.fixtures"]\nimport for_docs.x\n')
+    (tmp_path / "tests" / "test_odd.py").write_text("from undeclared import this\nfrom . import that\n")
+    (tmp_path / "tests" / "test_broken.py").write_text("import mypy (\n")
+    found = needs(tmp_path, **{"requirements-test.txt": "mypy\nin-a-group==2\npytest==7\nneeded==1\n"})
+    assert found.for_tests == ["for-tests", "in-a-group", "included", "for-docs", "sphinx"]
+
+
+def wheel(folder: Path, name: str, requires: str = "") -> None:
+    """Write a wheel of version 1 that holds nothing."""
+    stem = f"{name.replace('-', '_')}-1"
+    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as archive:
+        asked = f"Requires-Dist: {requires}\n" if requires else ""
+        archive.writestr(f"{stem}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n{asked}")
+        archive.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nTag: py3-none-any\n")
+        archive.writestr(f"{stem}.dist-info/RECORD", "")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("asked", "got"),
+    [
+        (["there==1", "nowhere==2"], ["there==1"]),
+        (["there==1", "asks-for-nowhere"], ["there==1"]),
+        (["there==2", "also-there"], ["also-there"]),
+        (["there==1", "one"], ["there==1", "one"]),
+        (["one==1", "two==1"], ["one"]),
+    ],
+    ids=["missing", "asks for what is missing", "no such version", "all", "conflict"],
+)
+def test_requirements_of_tests_that_cannot_be_had_are_left_out(
+    asked: list[str], got: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What pip names is left out, and where requirements contradict each other, as few as need be."""
+    tools = ("pip", "setuptools", "wheel", "editables", "there", "also-there", "hatchling", "needed")
+    for name in tools:
+        wheel(tmp_path, name)
+    monkeypatch.setattr("gem_envs_swe.making.requirements.TEST_TOOLS", tools[:4])
+    for name, requires in (("asks-for-nowhere", "nowhere"), ("one", "there<2"), ("two", "there>=2")):
+        wheel(tmp_path, name, requires)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    found = needs(tmp_path)
+    found.for_tests = asked
+    assert fetch_wheels(found, "3.11.2", tmp_path / "fetched") == [*tools[:4], *found.required, *got]
+    found.required.append("nowhere")
+    with pytest.raises(SweError, match=r"requirements of shelf-mark cannot be had as wheels .* nowhere"):
+        fetch_wheels(found, "3.11.2", tmp_path / "fetched")
 
 
 @pytest.mark.parametrize("project", ["not toml [", "build-system = 3", "[dependency-groups]\ntests = 3", "\ud7ff"])

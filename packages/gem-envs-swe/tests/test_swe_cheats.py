@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_package import write_archive
 
 from gem.policies import Policy
 from gem_envs_swe import SweEnv
+from gem_envs_swe.making.kinds import MAKERS
+from gem_envs_swe.making.set_maker import MakingOptions, make_set
 from gem_envs_swe.policies.cheats import SweCheatPolicy, cheat_command, cheats
 from gem_envs_swe.policies.reference import SweNullPolicy, SweReferencePolicy, bash_call, writing_command
 from gem_terminal.engines import Engine
@@ -98,6 +101,28 @@ def test_no_cheat_pays(tally: Path, engine: Engine, task: str, part: int) -> Non
     with SweEnv(tally, engine=engine) as env:
         assert played(env, SweReferencePolicy(env), task)[0] == 1.0
         assert paying(env, list(cheats())[part::4], task) == []
+
+
+@pytest.fixture(scope="module")
+def made_tasks(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty tasks of all kinds but performance, made from a small package."""
+    folder = tmp_path_factory.mktemp("made")
+    kinds = tuple(kind for kind in MAKERS if kind != "performance")  # it has no function to slow down
+    make_set(str(write_archive(folder)), folder / "set", MakingOptions(20, kinds=kinds), engine)
+    return folder / "set"
+
+
+@pytest.mark.nightly
+@pytest.mark.only_engine("namespace", "docker")
+@pytest.mark.parametrize("part", range(10))
+def test_no_cheat_pays_on_made_tasks(made_tasks: Path, engine: Engine, part: int) -> None:
+    """Every cheat on twenty tasks, two in each part, on each engine; the solutions pay."""
+    with SweEnv(made_tasks, engine=engine) as env:
+        names = [task.row.instance_id for task in env.swe_tasks[part * 2 : part * 2 + 2]]
+        assert len(names) == 2
+        for task in names:
+            assert played(env, SweReferencePolicy(env), task)[0] == 1.0
+            assert paying(env, cheats(), task) == []
 
 
 @pytest.mark.nightly

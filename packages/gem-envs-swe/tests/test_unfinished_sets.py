@@ -15,7 +15,7 @@ from small_package import write_archive
 from gem_envs_swe.errors import SweError
 from gem_envs_swe.making.proof_journal import ProofJournal, is_free, is_unfinished
 from gem_envs_swe.row import SweRow
-from gem_envs_swe.task_set import read_rows, read_set
+from gem_envs_swe.task_set import SweSet, read_rows, read_set
 
 MAKING = {"seed": 0}
 TASK = SweRow(instance_id="é.bug\n\u2028", repo="é", problem_statement="?", patch="", FAIL_TO_PASS=("a",), level=3)
@@ -62,6 +62,24 @@ def test_nothing_is_kept_where_nothing_is_proved(tmp_path: Path) -> None:
     assert not (tmp_path / "set").exists()
 
 
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_set_for_which_time_ran_out_can_go_on(goes_on: bool, tmp_path: Path) -> None:
+    """Its tasks can be played, and its journal is kept; that of a whole set goes."""
+    cut_off(tmp_path / "set")
+    described = SweSet(
+        package="é", version="1", archive_sha256="0" * 64, python="3.11.2", seed=0, maker="1", test_command=("true",),
+        test_files=(), tests=1, tasks=1,
+    )  # fmt: skip
+    with ProofJournal(tmp_path / "set", MAKING) as journal:
+        journal.finish(described, [TASK], goes_on=goes_on)
+    assert (read_set(tmp_path / "set"), read_rows(tmp_path / "set")) == (described, [TASK])
+    assert is_unfinished(tmp_path / "set") == is_free(tmp_path / "set") == goes_on
+    if goes_on:
+        end_early(tmp_path / "set", {"three": "it is dull"})
+        with pytest.raises(SweError, match="no finished set"):
+            read_set(tmp_path / "set")
+
+
 @pytest.mark.parametrize("line", [b"{", b"3", b'["a"]', b'["a", {}]', b'[[], "x"]', b"\xff", b"[" * 9999], ids=range(7))
 def test_another_journal_is_refused(line: bytes, tmp_path: Path) -> None:
     """Of another seed, with a line that is none, or in use; the file stays."""
@@ -83,7 +101,7 @@ def test_another_journal_is_refused(line: bytes, tmp_path: Path) -> None:
 @pytest.mark.only_engine("namespace")
 @pytest.mark.usefixtures("engine", "engine_variables")
 def test_a_killed_command_goes_on(tmp_path: Path) -> None:
-    """After SIGTERM, ctrl-C and SIGKILL, each with more proved, the set is that of an undisturbed command."""
+    """After SIGTERM, ctrl-C, SIGKILL and the end of its seconds, the set is that of an undisturbed command."""
     archive = write_archive(tmp_path)
     command = [sys.executable, "-m", "gem", "swe", "make", str(archive), "--engine", "namespace"]
     command += ["--tasks", "5", "--out"]
@@ -103,6 +121,10 @@ def test_a_killed_command_goes_on(tmp_path: Path) -> None:
         assert lines[: len(proved)] == proved
         assert is_unfinished(folder)
         proved = lines
+    done = subprocess.run([*command, str(folder), "--seconds", "0.001"], check=True, timeout=600, capture_output=True)
+    assert b"The same command goes on: 5 were asked for." in done.stdout
+    assert len(read_rows(folder)) == read_set(folder).tasks == tasks_in(proved)
+    assert is_unfinished(folder)
     for each in (folder, tmp_path / "undisturbed"):
         subprocess.run([*command, str(each)], check=True, timeout=600)
     assert read_rows(folder) == read_rows(tmp_path / "undisturbed")

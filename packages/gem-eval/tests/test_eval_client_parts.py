@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem_eval.clients import ContextOverflow, ModelError, Sampling
-from gem_eval.clients.json_text import decoded, encoded, readable
+from gem_eval.clients.json_text import decoded, encoded, readable, strictly_decoded
 from gem_eval.clients.pacing import RequestPacer
 from gem_eval.clients.reasoning import split_reasoning
 from gem_eval.clients.request_fields import droppable, generate_fields, llamacpp_fields, openai_fields
@@ -23,7 +23,7 @@ from gem_eval.clients.server_errors import refusal
 from gem_eval.clients.tool_call_repair import read_calls, sendable
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text() | st.floats(-1e9, 1e9),
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text() | st.floats(-1e9, 1e9),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 NOW = 1_760_000_000.0
@@ -165,14 +165,14 @@ def test_a_refusal_for_the_rate_halts_all_and_lowers_the_limit_once() -> None:
         for _ in range(10):
             pacer.leave()
             pacer.refused(0.05)
-        lowered = pacer.limit
+        lowered = pacer.limit.value
         loop = asyncio.get_running_loop()
         begun = loop.time()
         await pacer.enter()
         waited = loop.time() - begun
         for _ in range(2000):
             pacer.answered()
-        return lowered, waited, pacer.limit
+        return lowered, waited, pacer.limit.value
 
     lowered, waited, raised = asyncio.run(run())
     assert lowered == pytest.approx(9 * 0.7)
@@ -314,6 +314,23 @@ def test_json_goes_out_and_comes_back(value: Any) -> None:
     """What UTF-8 cannot hold is replaced; everything else is the same."""
     back = decoded(encoded(value))
     assert back == value or "\ufffd" in str(back)
+
+
+@given(st.text(), st.integers() | st.integers(-(10**30), 10**30))
+def test_numbers_of_any_size_are_exact_wherever_they_stand(before: str, number: int) -> None:
+    """Beyond 64 bits as well, from bytes and from text; no whole number becomes a float."""
+    text = json.dumps([before, number], ensure_ascii=False, separators=(",", ":"))
+    data = encoded([before, number])
+    for found in (decoded(data), decoded(data.decode()), strictly_decoded(data), decoded(text)):
+        assert type(found[1]) is int
+        assert found[1] == number
+
+
+def test_not_a_number_is_json_for_servers_alone() -> None:
+    """What a model writes must be JSON; what a server sends may hold NaN."""
+    assert str(decoded(b"[NaN, 12345678901234567890123]")) == "[nan, 12345678901234567890123]"
+    with pytest.raises(ValueError, match="unexpected character"):
+        strictly_decoded(b"[NaN, 12345678901234567890123]")
 
 
 @pytest.mark.parametrize("text", [b"[" * 100_000, b"1" * 5000, b"", b"{", b"\xff", b'{"a":1}x', b"\xef\xbb\xbf{}"])

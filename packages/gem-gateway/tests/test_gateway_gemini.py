@@ -258,7 +258,7 @@ def test_any_body_is_a_call_or_refused(body: dict[str, Any], said: Any) -> None:
 
 
 words = st.text(min_size=1, max_size=5)
-values = st.none() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False) | words
+values = st.none() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | words
 arguments = st.dictionaries(
     st.sampled_from(["city", "functionCall", "max_turns"]), values | st.lists(values, max_size=2), max_size=2
 )

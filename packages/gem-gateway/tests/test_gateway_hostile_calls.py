@@ -230,3 +230,49 @@ def test_messages_of_the_assistant_in_a_row_stay_apart(play) -> None:
             assert second == {"role": "assistant", "content": "two"}
 
     asyncio.run(run())
+
+
+def test_numbers_in_arguments_are_exact_in_every_dialect(play: Any) -> None:
+    """Those that the model writes go out as they are, and those that a program echoes come in so."""
+    arguments = '{"account": 1234567890123456789012345, "balance": -9223372036854775809}'
+    called = {"id": "c1", "type": "function", "function": {"name": "pay", "arguments": arguments}}
+    answer = Completion({"role": "assistant", "content": None, "tool_calls": [called]}, tool_calls=[called])
+    echoed: dict[str, Any] = {
+        "/v1/messages": {
+            "max_tokens": 9,
+            "messages": [
+                {"role": "user", "content": "?"},
+                {
+                    "role": "assistant",
+                    "content": [{"type": "tool_use", "id": "c1", "name": "pay", "input": json.loads(arguments)}],
+                },
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "done"}]},
+            ],
+        },
+        "/v1beta/models/m:generateContent": {
+            "contents": [
+                {"role": "user", "parts": [{"text": "?"}]},
+                {"role": "model", "parts": [{"functionCall": {"name": "pay", "args": json.loads(arguments)}}]},
+                {"role": "user", "parts": [{"functionResponse": {"name": "pay", "response": {"output": "done"}}}]},
+            ],
+        },
+        "/v1/responses": {
+            "input": [
+                {"role": "user", "content": "?"},
+                {"type": "function_call", "call_id": "c1", "name": "pay", "arguments": arguments},
+                {"type": "function_call_output", "call_id": "c1", "output": "done"},
+            ]
+        },
+    }
+
+    async def run() -> None:
+        for path, body in echoed.items():
+            async with play([answer]) as playing:
+                status, _, said = await post(playing, path, body)
+                assert status == 200, said
+                for digits in (b"1234567890123456789012345", b"-9223372036854775809"):
+                    assert digits in said
+                (made,) = playing.client.prompts[0][1]["tool_calls"]
+                assert json.loads(made["function"]["arguments"]) == json.loads(arguments)
+
+    asyncio.run(run())

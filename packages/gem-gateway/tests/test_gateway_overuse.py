@@ -183,7 +183,7 @@ def test_a_closed_session_cancels_its_calls_and_refuses_later_ones(play) -> None
             other = playing.gateway.open(ClientAnswerer(ScriptedClient([said("other")])))
             calls = [asyncio.create_task(post(playing)) for _ in range(5)]
             await until(lambda: len(playing.client.prompts) == 5)
-            await playing.session.close()
+            await asyncio.gather(playing.session.close(), playing.session.close())
             for status, _, body in await asyncio.gather(*calls):
                 assert status == 401
                 assert json.loads(body)["error"]["code"] == "session_ended"

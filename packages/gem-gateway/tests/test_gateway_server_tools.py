@@ -18,7 +18,7 @@ from gem_gateway import CallBudget, Gateway, GenerateClient
 from gem_gateway.dialects.base import CallSettings
 from gem_gateway.lineages.recorder import LineageRecorder
 from gem_gateway.tool_runs import MOST_TURNS
-from gem_gateway.tool_specs import declared_tools, named_specs
+from gem_gateway.tool_specs import declared_tools
 from gem_rollout.lineages.certificate import certify_calls
 from gem_rollout.lineages.leaf_rows import leaf_rows
 from gem_tools.python_tool import PythonTool
@@ -381,7 +381,7 @@ def test_a_forced_tool_is_forced_once(play: Any) -> None:
 def test_a_wrong_declaration_says_what_is_known(specs: tuple[str, ...], words: str) -> None:
     """The error names the declaration, and what may stand there."""
     with pytest.raises(ArgumentError, match=words):
-        declared_tools(named_specs(specs))
+        declared_tools(specs)
 
 
 def test_a_tool_with_other_arguments_is_refused() -> None:

@@ -17,11 +17,13 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from sampled_episodes import TURNS, PieceTokenizer, Talk, environments
 from test_token_books import TEMPLATES
 
 import gem
+from gem.errors import ArgumentError
 from gem_rl.adapters import rows_of_tasks
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "trainers"
@@ -612,3 +614,71 @@ def test_roll_gets_no_success_that_is_not_known(
     finally:
         gem.registry.unregister("gem_text")
         gem.registry.unregister("test:Ending-v0")
+
+
+class RollManager:
+    """What ``TrajEnvManager.formulate_rollouts`` does to the keys that the example reads."""
+
+    def formulate_rollouts(self, rollout_cache: Any) -> Any:
+        rollout_cache.history.pop(-1)
+        score = sum(turn["reward"] for turn in rollout_cache.history)
+        scores = np.zeros((1, 6), dtype=np.float32)
+        scores[0, 3] = score
+        batch = {"response_mask": np.array([[False, True, False, True, False, False]]), "scores": scores}
+        return SimpleNamespace(batch=batch, non_tensor_batch={"episode_scores": np.array([score], dtype=object)})
+
+
+def roll_rollout(module: Any, env_id: str) -> Any:
+    """Play an episode by the calls of ROLL's manager, and return its row."""
+    env = gem.make(env_id="gem_text", env=env_id)
+    observation, info = env.reset(seed=1)
+    history, terminated = [{"observation": observation, "messages": None, **info}], False
+    while not terminated:
+        observation, reward, terminated, _, info = env.step(action="ab<|im_end|>")
+        history[-1].update(reward=reward, **info)
+        history.append({"observation": observation, "messages": None})
+    env.close()
+    return module.GemEnvManager().formulate_rollouts(SimpleNamespace(history=history))
+
+
+@pytest.mark.parametrize("fault", ["test:Breaks-v0", "test:Unread-v0", "test:Gone-v0"])
+def test_roll_trains_on_no_episode_without_an_outcome(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """No token of it counts, its score is the mean of its group's others, and a group of such alone is left out."""
+    manager = "roll.pipeline.agentic.env_manager.traj_env_manager"
+    module = load(monkeypatch, "roll_env", {manager: {"TrajEnvManager": RollManager}})
+    try:
+        good, better = roll_rollout(module, ENV), roll_rollout(module, ENV)
+        better.batch["scores"][0, 3] = better.non_tensor_batch["episode_scores"][0] = 4.0
+        unknown = roll_rollout(module, fault)
+        group_filter = module.GemGroupFilter(None, None, "train")
+        assert group_filter.filter(0, 0, [good, unknown, None, better]) is False
+        mean = (good.batch["scores"].sum() + 4.0) / 2
+        assert unknown.batch["scores"].sum() == unknown.non_tensor_batch["episode_scores"][0] == mean
+        assert not unknown.batch["response_mask"].any()
+        assert good.batch["response_mask"].sum() == better.batch["response_mask"].sum() == 2
+        assert better.batch["scores"].sum() == 4.0
+        alone = roll_rollout(module, fault)
+        assert group_filter.filter(0, 1, [alone, alone]) is True
+        assert group_filter.filter(0, 2, [None, None]) is False
+    finally:
+        gem.registry.unregister("gem_text")
+
+
+def test_roll_is_stopped_by_a_setting_that_is_wrong_for_every_episode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no outage, after which the next episode may go well."""
+
+    class Misused(Talk):
+        def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+            raise ArgumentError("options must be a dict")
+
+    manager = "roll.pipeline.agentic.env_manager.traj_env_manager"
+    load(monkeypatch, "roll_env", {manager: {"TrajEnvManager": RollManager}})
+    gem.register("test:Misused-v0", Misused)
+    try:
+        env = gem.make(env_id="gem_text", env="test:Misused-v0")
+        with pytest.raises(ArgumentError, match="options must be a dict"):
+            env.reset(seed=1)
+        env.close()
+    finally:
+        gem.registry.unregister("gem_text")
+        gem.registry.unregister("test:Misused-v0")

@@ -8,7 +8,7 @@ from typing import Any
 
 from gem.core import Observation
 
-__all__ = ["Message", "observed", "text_of_content"]
+__all__ = ["Message", "observed", "text_of_content", "with_text"]
 
 _SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 Message = Mapping[str, Any]
@@ -43,3 +43,10 @@ def text_of_content(content: Any) -> str:
     if isinstance(content, str) or content is None:
         return content or ""
     return "\n".join(str(part.get("text", "")) for part in content)
+
+
+def with_text(observation: Observation, text: str) -> Observation:
+    """Return an observation that ends with a text."""
+    return (
+        f"{observation}\n\n{text}" if isinstance(observation, str) else [*observation, {"type": "text", "text": text}]
+    )

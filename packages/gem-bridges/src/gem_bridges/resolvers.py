@@ -13,6 +13,7 @@ __all__ = [
     "resolve_gym",
     "resolve_jericho",
     "resolve_openenv",
+    "resolve_ors",
     "resolve_skyrl",
     "resolve_textarena",
     "resolve_textworld",
@@ -84,6 +85,14 @@ def resolve_jericho(env_id: str) -> EnvSpec:
     return _spec(env_id, "fiction.env:JerichoEnv", {"path": path}, about)
 
 
+def resolve_ors(env_id: str) -> EnvSpec:
+    """Return the spec of ``ors:URL`` or ``ors:URL#ENVIRONMENT``; ArgumentError if ``URL`` is no address."""
+    address, _, environment = env_id.removeprefix("ors:").partition("#")
+    url = base_address(env_id, address)
+    kwargs = {"url": url, "environment": environment} if environment else {"url": url}
+    return _spec(env_id, "ors.env:ORSEnv", kwargs, f"An environment of the ORS server at {url}.")
+
+
 def resolve_skyrl(env_id: str) -> EnvSpec:
     """Return the spec of ``skyrl:NAME``; skyrl-gym is imported by a process of its own, at the first reset."""
     name = env_id.removeprefix("skyrl:")
@@ -92,12 +101,12 @@ def resolve_skyrl(env_id: str) -> EnvSpec:
 
 
 def resolve_verifiers(env_id: str) -> EnvSpec:
-    """Return the spec of ``verifiers:PACKAGE``, an environment package of verifiers before 0.4.
+    """Return the spec of ``verifiers:PACKAGE``, a task set of verifiers 0.4 or a package of the releases before.
 
     The package is imported by a process of its own, when the environment is first reset.
     """
     name = env_id.removeprefix("verifiers:")
-    about = f"The environment package {name} of verifiers before 0.4, in a process of its own."
+    about = f"The task set or environment package {name} of verifiers, in a process of its own."
     return _spec(env_id, "verifiers.env:VerifiersEnv", {"package": name}, about)
 
 

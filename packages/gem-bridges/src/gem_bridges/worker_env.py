@@ -56,6 +56,8 @@ class WorkerEnv(ReplayedEnv, ABC):
     script: ClassVar[Path]
     """What plays the games, run by ``line_server.py``."""
     max_answer_bytes: ClassVar[int]
+    start_seconds: ClassVar[float] = 0.0
+    """Seconds that the worker gets beyond ``timeout``, where its script keeps the time of a server itself."""
 
     def __init__(self, python: str | None, max_turns: int, timeout: float, max_memory: int) -> None:
         """Check the arguments that all these bridges have.
@@ -85,7 +87,7 @@ class WorkerEnv(ReplayedEnv, ABC):
     def _new_worker(self) -> LineWorker:
         command = [self.python, "-u", str(_SERVER), str(self.max_memory), str(self.script)]
         try:
-            return LineWorker(command, self.timeout, self.max_answer_bytes)
+            return LineWorker(command, self.timeout + self.start_seconds, self.max_answer_bytes)
         except LineWorkerError as error:
             raise BridgeError(str(error)) from error
 

@@ -46,6 +46,8 @@ class DeskStore:
         # Any thread may step an environment, one at a time.
         self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._connection.row_factory = _row
+        # SQLite's own leaves every letter beyond ASCII as it is, so that no Ö would be an ö.
+        self._connection.create_function("lower", 1, _lower, deterministic=True)
         self._connection.execute("PRAGMA foreign_keys = OFF")
         self._connection.execute("BEGIN")
         for name, table in schema.items():
@@ -154,6 +156,10 @@ def _of_rows(name: str, found: Row, wanted: Row) -> list[str]:
         for column in columns
         if not _same(found.get(column), wanted.get(column))
     ]
+
+
+def _lower(value: Any) -> Any:
+    return value.casefold() if isinstance(value, str) else value
 
 
 def _same(one: Any, other: Any) -> bool:

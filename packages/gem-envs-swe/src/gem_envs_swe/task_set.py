@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gem_envs_swe.errors import SweError
 from gem_envs_swe.row import SweRow
 
-__all__ = ["IMAGE", "REPOSITORY", "SweSet", "read_rows", "read_set", "write_set"]
+__all__ = ["IMAGE", "REPOSITORY", "SweSet", "read_rows", "read_set", "withdraw_set", "write_set"]
 
 IMAGE = "image"
 """The folder of the build context in that of a set."""
@@ -72,6 +72,11 @@ def write_set(folder: Path, described: SweSet, rows: Iterable[SweRow]) -> None:
         scratch = folder / f".{name}.{os.getpid()}"
         scratch.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         scratch.replace(folder / name)
+
+
+def withdraw_set(folder: Path) -> None:
+    """Take away the description of a set that is made larger, as a folder without it is unfinished."""
+    (folder / _SET).unlink(missing_ok=True)
 
 
 def read_set(folder: Path) -> SweSet:

@@ -80,7 +80,9 @@ class BudgetLedger:
         self.prompt_tokens = 0
         self.completion_tokens = 0
         self._opened = asyncio.get_running_loop().time()
-        self._under_way: list[SetAside] = []
+        self._under_way = 0
+        self._aside_prompts = 0
+        self._aside_completions = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property
@@ -121,12 +123,16 @@ class BudgetLedger:
         if room is not None:
             most = room if most is None else min(most, room)
         aside = SetAside(prompt_tokens, most if room is not None else None)
-        self._under_way.append(aside)
+        self._under_way += 1
+        self._aside_prompts += prompt_tokens
+        self._aside_completions += aside.completion_tokens or 0
         return aside, asked if most == asked.max_tokens else replace(asked, max_tokens=most)
 
     def settle(self, aside: SetAside, prompt_tokens: int, completion_tokens: int) -> None:
         """Count what a call has used up, and free the rest of what was set aside for it."""
-        self._under_way.remove(aside)
+        self._under_way -= 1
+        self._aside_prompts -= aside.prompt_tokens
+        self._aside_completions -= aside.completion_tokens or 0
         self.prompt_tokens += prompt_tokens
         self.completion_tokens += completion_tokens
         self._wake()
@@ -159,7 +165,7 @@ class BudgetLedger:
     def _room(self, prompt_tokens: int) -> int | None:
         """Return how many tokens an answer may have; None without a limit, and 0 or less if the call does not fit."""
         budget = self.budget
-        prompts = self.prompt_tokens + sum(aside.prompt_tokens for aside in self._under_way)
+        prompts = self.prompt_tokens + self._aside_prompts
         # Of a call that is alone, the prompt is admitted if anything is left, since its length is an estimate.
         own = prompt_tokens if self._under_way else 0
         if budget.prompt_tokens is not None and (
@@ -167,7 +173,7 @@ class BudgetLedger:
         ):
             return 0
         rooms = []
-        completions = self.completion_tokens + sum(aside.completion_tokens or 0 for aside in self._under_way)
+        completions = self.completion_tokens + self._aside_completions
         if budget.completion_tokens is not None:
             rooms.append(budget.completion_tokens - completions)
         if budget.cost is not None:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
+from typing import Any
 
 from gem_eval.clients import Sampling
 
-__all__ = ["SAMPLING_FIELDS", "combined", "known_extra"]
+__all__ = ["SAMPLING_FIELDS", "combined", "decisions", "known_extra"]
 
 SAMPLING_FIELDS = ("frequency_penalty", "logit_bias", "min_p", "presence_penalty", "repetition_penalty", "top_k")
 """What :attr:`Sampling.extra` may hold for the continuation of a prompt, in the names of most servers."""
 
 
-def combined(asked: Sampling, decided: Sampling | None) -> Sampling:
-    """Return a program's sampling with what an evaluation has decided in its place."""
-    if decided is None:
-        return asked
+def decisions(sampling: Sampling) -> dict[str, Any]:
+    """Return what an evaluation has decided: the fields of its sampling that it has set."""
     standard = Sampling()
-    changes = {
-        item.name: getattr(decided, item.name)
-        for item in fields(Sampling)
-        if getattr(decided, item.name) != getattr(standard, item.name)
-    }
+    values = {item.name: getattr(sampling, item.name) for item in fields(Sampling)}
+    return {name: value for name, value in values.items() if value != getattr(standard, name)}
+
+
+def combined(asked: Sampling, decided: Mapping[str, Any]) -> Sampling:
+    """Return a program's sampling with an evaluation's :func:`decisions` in its place."""
+    changes = dict(decided)
     if "extra" in changes:
         changes["extra"] = {**asked.extra, **changes["extra"]}
     if asked.max_tokens is not None and "max_tokens" in changes:

@@ -19,7 +19,7 @@ from gem_eval.clients.json_text import encoded
 from gem_gateway.call_errors import STATUSES, ModelCallError
 from gem_gateway.dialects.base import AnswerHead, CallDialect
 from gem_gateway.requests import body_of
-from gem_gateway.sessions import CallCounts, GatewaySession
+from gem_gateway.sessions import SESSION_ENDED, CallCounts, GatewaySession
 
 __all__ = ["ExchangeLimits", "error_response", "exchange"]
 
@@ -67,18 +67,19 @@ async def exchange(
             raise ModelCallError("busy", f"{limits.parallel_calls} calls of this session are under way; wait for them")
         body, size = await body_of(request, limits.max_body, limits.body_seconds)
         call = dialect.read(body, session.settings)
+        if not call.stream:
+            completion = await session.answered(call, size)
+            head = AnswerHead(session.next_identity(), session.model, int(time.time()))
+            return web.Response(body=encoded(dialect.answer(call, completion, head)), content_type="application/json")
         task = session.start(call, size)
         try:
-            if call.stream:
-                while not (await asyncio.wait({task}, timeout=limits.ping_seconds))[0]:
-                    stream = stream or await _begun(request)
-                    await _write(stream, dialect.ping, limits)
-            completion = await _result(task)
+            while not (await asyncio.wait({task}, timeout=limits.ping_seconds))[0]:
+                stream = stream or await _begun(request)
+                await _write(stream, dialect.ping, limits)
+            completion = _result(task)
         finally:
             task.cancel()
         head = AnswerHead(session.next_identity(), session.model, int(time.time()))
-        if not call.stream:
-            return web.Response(body=encoded(dialect.answer(call, completion, head)), content_type="application/json")
         stream = stream or await _begun(request)
         for batch in _batches(dialect.stream(call, completion, head)):
             await _write(stream, batch, limits)
@@ -133,15 +134,14 @@ def error_response(error: ModelCallError, dialect: CallDialect) -> web.Response:
     return response
 
 
-async def _result(task: asyncio.Task[Completion]) -> Completion:
-    """Wait for an answer.
+def _result(task: asyncio.Task[Completion]) -> Completion:
+    """Return an answer that is there.
 
     Raises:
         ModelCallError: if it has an error, or the session has ended before it was there.
     """
-    await asyncio.wait({task})
     if task.cancelled():
-        raise ModelCallError("ended", "the session has ended before there was an answer; end now")
+        raise ModelCallError("ended", SESSION_ENDED)
     return task.result()
 
 

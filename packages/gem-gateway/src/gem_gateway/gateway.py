@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from gem_gateway.exchange import ExchangeLimits, error_response, exchange
 from gem_gateway.listener import CallServer
 from gem_gateway.requests import CallPath, body_of, key_of, parsed_path
 from gem_gateway.sessions import GatewaySession, key_digest
+from gem_rollout.garbage import rare_collections
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -47,6 +48,10 @@ _COUNT_PATH = "/messages/count_tokens"
 
 _COUNT_FIELDS = {"messages": "input_tokens", "gemini": "totalTokens"}
 """Dialect → the field of an answer that says how many tokens a prompt has."""
+
+_ALLOCATIONS = 20_000
+"""Objects that there may be more before Python looks at the young ones for cycles. The conversations of calls have
+none, and are some hundred objects each."""
 
 _SHUTDOWN_SECONDS = 1.0
 """How long :meth:`Gateway.close` waits for answers that are being written."""
@@ -94,6 +99,7 @@ class Gateway:
         self._by_key: dict[bytes, GatewaySession] = {}
         self._origin = ""
         self._runner: web.ServerRunner | None = None
+        self._collector = ExitStack()
 
     @property
     def origin(self) -> str:
@@ -122,6 +128,7 @@ class Gateway:
         runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_SECONDS)
         await runner.setup()
         self._runner = runner
+        self._collector.enter_context(rare_collections(_ALLOCATIONS))
         if self.socket_path is not None:
             await web.UnixSite(runner, str(self.socket_path)).start()
             return
@@ -132,6 +139,7 @@ class Gateway:
     async def close(self) -> None:
         """Close all sessions, then stop listening and break off what is left. Calling it twice is fine."""
         await asyncio.gather(*(session.close() for session in list(self.sessions.values())))
+        self._collector.close()
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()

@@ -82,10 +82,16 @@ async def body_of(request: BaseRequest, most: int, seconds: float) -> tuple[dict
         )
     if (request.content_length or 0) > most:
         raise _too_large(most)
+    content = request.content
     try:
-        reading = _read(request, BodyDecompressor(encoding), most)
-        # A body that is here already needs no timer, and so no task of its own.
-        data = await (reading if request.content.is_eof() else asyncio.wait_for(reading, seconds))
+        if encoding == "identity" and content.is_eof():
+            data = content.read_nowait()
+            if len(data) > most:
+                raise _too_large(most)
+        else:
+            reading = _read(request, BodyDecompressor(encoding), most)
+            # A body that is here already needs no timer, and so no task of its own.
+            data = await (reading if content.is_eof() else asyncio.wait_for(reading, seconds))
     except asyncio.TimeoutError:
         raise ModelCallError("slow", f"the body did not arrive within {seconds:g} seconds") from None
     except (RequestPayloadError, HttpProcessingError, ValueError) as error:

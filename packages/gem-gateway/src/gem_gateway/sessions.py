@@ -6,10 +6,12 @@ import asyncio
 import hashlib
 import hmac
 import secrets
+import sys
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 from gem.arguments import choice
@@ -17,13 +19,15 @@ from gem.errors import ArgumentError, ArgumentTypeError, EpisodeLimitError, GemE
 from gem_eval.clients import Completion, ContextOverflow, ModelError, Sampling
 from gem_gateway.budgets import BudgetLedger, CallBudget
 from gem_gateway.call_errors import ModelCallError
-from gem_gateway.call_sampling import combined, known_extra
+from gem_gateway.call_sampling import combined, decisions, known_extra
 from gem_gateway.calls import CallAnswerer, ModelCall
 from gem_gateway.dialects.base import CallSettings, estimated_tokens, usage_of
 from gem_gateway.tool_runs import MOST_TURNS, SessionTools
 from gem_gateway.tool_turns import ECHO
 
-__all__ = ["DIALECT_PATHS", "CallCounts", "GatewaySession", "key_digest"]
+__all__ = ["DIALECT_PATHS", "SESSION_ENDED", "CallCounts", "GatewaySession", "key_digest"]
+
+SESSION_ENDED = "the session has ended before there was an answer; end now"
 
 DIALECT_PATHS = {"chat": "/v1", "completions": "/v1", "responses": "/v1", "messages": "", "gemini": ""}
 """Dialect → what its clients expect in a base URL: those of OpenAI put ``/chat/completions`` after it, that of
@@ -102,9 +106,8 @@ class GatewaySession:
         self.model = model or getattr(answerer, "model", "") or "model"
         self.settings = settings or CallSettings()
         self._tools = SessionTools(self.settings.run_tools, self.id)
-        self._sampling = sampling or Sampling()
-        if self._sampling.session is None:  # so that a model's server keeps the calls of one program together
-            self._sampling = replace(self._sampling, session=self.id)
+        # By default its id, so that a model's server keeps the calls of one program together.
+        self._decided = {"session": self.id, **decisions(sampling or Sampling())}
         self.calls = CallCounts()
         self.failure: Exception | None = None
         self.closed = False
@@ -112,6 +115,8 @@ class GatewaySession:
         self._on_close = on_close
         self._ledger = BudgetLedger(budget or CallBudget())
         self._under_way: set[asyncio.Task[Completion]] = set()
+        self._answering: set[asyncio.Task[Any]] = set()
+        self._all_left = asyncio.Event()
         self._answers = 0
 
     def __repr__(self) -> str:
@@ -145,12 +150,35 @@ class GatewaySession:
         Raises (also the task):
             ModelCallError: if there is no answer.
         """
-        self._restore(call)
-        answer = self._with_tools(call, size) if call.server_tools else self._answer(call, size)
-        task = asyncio.get_running_loop().create_task(answer)
+        self._check_open()
+        task = asyncio.get_running_loop().create_task(self._reply(call, size))
         self._under_way.add(task)
         task.add_done_callback(self._ended)
         return task
+
+    async def answered(self, call: ModelCall, size: int) -> Completion:
+        """Return the answer to a call in the caller's own task, which costs less than :meth:`start`.
+
+        Raises:
+            ModelCallError: if there is no answer; of the kind ``ended``, if :meth:`close` came first.
+        """
+        self._check_open()
+        task = asyncio.current_task()
+        assert task is not None
+        self._answering.add(task)
+        self._all_left.clear()
+        try:
+            return await self._reply(call, size)
+        except asyncio.CancelledError:
+            if not self.closed:
+                raise
+            if sys.version_info >= (3, 11):
+                task.uncancel()
+            raise ModelCallError("ended", SESSION_ENDED) from None
+        finally:
+            self._answering.discard(task)
+            if not self._answering:
+                self._all_left.set()
 
     async def count_tokens(self, call: ModelCall) -> int:
         """Return how many tokens the prompt of a call has: the answerer's count, or an estimate where it has none."""
@@ -167,11 +195,14 @@ class GatewaySession:
         if not self.closed:
             self.closed = True
             self._on_close(self)
-        while self._under_way:
+        while self._under_way or self._answering:
             running = list(self._under_way)
-            for task in running:
+            for task in (*running, *self._answering):
                 task.cancel()
-            await asyncio.wait(running)
+            if self._answering:
+                await self._all_left.wait()
+            if running:
+                await asyncio.wait(running)
         await self._tools.close()
         await self.answerer.close()
 
@@ -185,8 +216,18 @@ class GatewaySession:
         if not task.cancelled():
             task.exception()  # whoever waits has it; nobody may wait any more
 
+    def _check_open(self) -> None:
+        if self.closed:  # while the body of the call was on its way
+            raise ModelCallError("ended", SESSION_ENDED)
+
+    async def _reply(self, call: ModelCall, size: int) -> Completion:
+        self._restore(call)
+        if call.server_tools:
+            return await self._with_tools(call, size)
+        return await self._answer(call, size)
+
     def _restore(self, call: ModelCall) -> None:
-        if any(message["role"] == ECHO for message in call.messages):
+        if ECHO in map(_ROLE, call.messages):
             call.messages = self._tools.restored(call.messages, call.notes)
 
     async def _with_tools(self, call: ModelCall, size: int) -> Completion:
@@ -216,9 +257,10 @@ class GatewaySession:
     async def _answer(self, call: ModelCall, size: int) -> Completion:
         if call.native and getattr(self.answerer, "dialect", None) == call.dialect:
             call.sampling = replace(call.sampling, extra={**call.sampling.extra, **call.native})
-        sampling = combined(call.sampling, self._sampling)
+        sampling = combined(call.sampling, self._decided)
         call.sampling = known_extra(sampling, getattr(self.answerer, "extra_fields", None), call.notes)
-        self.calls.notes.update(call.notes)
+        if call.notes:
+            self.calls.notes.update(call.notes)
         aside, call.sampling = await self._ledger.admit(estimated_tokens_of(size, call), call.sampling)
         loop = asyncio.get_running_loop()
         begin = loop.time()
@@ -272,6 +314,8 @@ class GatewaySession:
             )
             raise ModelCallError("internal", "the gateway failed to answer this call") from error
 
+
+_ROLE = itemgetter("role")
 
 _COUNTED = frozenset({"prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens"})
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gem.arguments import choice
 from gem.errors import ArgumentError, NotSupportedError
 from gem.tools.base import Tool
 
-__all__ = ["declared_tools", "named_specs"]
+__all__ = ["declared_tools"]
 
 _ARGUMENTS = {"web_search": "query", "code_interpreter": "code"}
 """Kind → the argument that its tool takes."""
@@ -17,7 +17,7 @@ _ARGUMENTS = {"web_search": "query", "code_interpreter": "code"}
 _WEB_ENGINES = ("brave", "google", "serpapi", "tavily")
 
 
-def named_specs(specs: tuple[str, ...]) -> dict[str, str]:
+def _named_specs(specs: Sequence[str]) -> dict[str, str]:
     """Return ``KIND=TOOL`` by kind.
 
     Raises:
@@ -34,14 +34,14 @@ def named_specs(specs: tuple[str, ...]) -> dict[str, str]:
     return named
 
 
-def declared_tools(tools: Mapping[str, str | Tool]) -> dict[str, Tool]:
+def declared_tools(tools: Mapping[str, str | Tool] | Sequence[str]) -> dict[str, Tool]:
     """Return the tools that a gateway carries out, for :attr:`CallSettings.run_tools`.
 
     Args:
-        tools: ``"web_search"`` or ``"code_interpreter"`` → a tool with the argument ``query`` or ``code``, or its name:
-            ``"search:WHERE"`` with a corpus of JSON lines, the address of a retrieval server or a web search
-            (``brave``, ``google``, ``serpapi``, ``tavily``); ``"python"`` for the sandboxed interpreter, whose
-            variables stay for a session of the gateway.
+        tools: texts such as ``"web_search=search:wiki.jsonl"``, or a table: ``"web_search"`` or ``"code_interpreter"``
+            → a tool with the argument ``query`` or ``code``, or its name: ``"search:WHERE"`` with a corpus of JSON
+            lines, the address of a retrieval server or a web search (``brave``, ``google``, ``serpapi``, ``tavily``);
+            ``"python"`` for the sandboxed interpreter, whose variables stay for a session of the gateway.
 
     Raises:
         ArgumentError: for other kinds and names, and tools with other arguments.
@@ -52,7 +52,7 @@ def declared_tools(tools: Mapping[str, str | Tool]) -> dict[str, Tool]:
         choice("server tool", kind, tuple(_ARGUMENTS)): _checked(
             kind, _made(kind, tool) if isinstance(tool, str) else tool
         )
-        for kind, tool in tools.items()
+        for kind, tool in (tools if isinstance(tools, Mapping) else _named_specs(tools)).items()
     }
 
 

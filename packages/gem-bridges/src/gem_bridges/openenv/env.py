@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from gem.arguments import boolean, check_names, string
-from gem.core import Action, Observation
+from gem.core import Action
 from gem_bridges.addresses import base_address
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_env import ForeignTurn, MalformedActionError
 from gem_bridges.foreign_server_env import ForeignServerEnv
 from gem_bridges.http_json import JsonClient, RefusedError, authorization
+from gem_bridges.messages import with_text
 from gem_bridges.openenv.actions import OpenEnvActions
 from gem_bridges.openenv.connection import OpenEnvConnection, ServerRefusal
 from gem_bridges.openenv.observations import turn_of
@@ -74,7 +75,7 @@ class OpenEnvEnv(ForeignServerEnv):
         given = self.rng.getrandbits(_SEED_BITS) if seed is None else seed
         begun = turn_of(self._connection.reset({"seed": given, **options}))
         if self.show_actions:
-            begun.observation = _followed_by(begun.observation, self._known_form().describe())
+            begun.observation = with_text(begun.observation, self._known_form().describe())
         return begun
 
     def _play(self, action: Action) -> ForeignTurn:
@@ -112,9 +113,3 @@ class OpenEnvEnv(ForeignServerEnv):
         if not isinstance(answer, dict):
             raise BridgeError(f"{self.url}/schema answered outside the protocol: {answer!r:.300}")
         return answer.get("action", {})
-
-
-def _followed_by(observation: Observation, text: str) -> Observation:
-    if isinstance(observation, str):
-        return f"{observation}\n\n{text}"
-    return [*observation, {"type": "text", "text": text}]

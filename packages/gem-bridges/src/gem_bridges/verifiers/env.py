@@ -1,22 +1,24 @@
-"""Environments of verifiers before 0.4, in a process and a Python of their own."""
+"""Task sets of verifiers 0.4, and packages of the releases before, in a process and a Python of their own."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from gem.arguments import boolean, string
-from gem.core import Action, Observation
+from gem.arguments import boolean, integer, string
+from gem.core import Action
 from gem.errors import ArgumentError, ArgumentTypeError
 from gem_bridges.errors import BridgeError
 from gem_bridges.foreign_env import ForeignTurn
-from gem_bridges.messages import observed
+from gem_bridges.messages import observed, with_text
 from gem_bridges.rows_env import RowsEnv
-from gem_bridges.verifiers.messages import assistant_message, described_tools, messages_after
-from gem_bridges.worker_env import WorkerGame
+from gem_bridges.tool_messages import assistant_message, described_tools
+from gem_bridges.verifiers.messages import messages_after
+from gem_bridges.worker_env import WorkerGame, asked
 from gem_processes import LineWorker
 
 __all__ = ["VerifiersEnv", "VerifiersRollout"]
@@ -51,20 +53,28 @@ class VerifiersRollout(WorkerGame):
 
 
 class VerifiersEnv(RowsEnv):
-    """An environment package of verifiers before 0.4: its rows, turns, tools and rubric.
+    """A task set of verifiers 0.4, or a package of the releases before: its tasks, turns, tools and scores.
 
     An observation is the last messages of the request that the model would get, the first one with the system prompt
     and the tools. An action is the model's answer: a text, with ``<tool_call>`` tags where there are tools, or an
-    assistant message with ``tool_calls``. The reward of an episode is the rubric's, at its end; ``info`` has
-    ``metrics``, ``stop_condition``, and ``success`` where the reward reaches the package's ``pass_threshold``. The row
-    follows from the seed; the option ``index`` of :meth:`reset` names one. A state is the row, the seed and the answers
-    so far, so a package whose episodes depend on clocks or servers has none that is worth keeping.
+    assistant message with ``tool_calls``. The reward of an episode is the library's, at its end; ``info`` has
+    ``metrics`` and ``stop_condition``, and of a package before 0.4 ``success``, where the reward reaches its
+    ``pass_threshold``. The task follows from the seed; the option ``index`` of :meth:`reset` names one. A state is the
+    task, the seed and the answers so far, so a package whose episodes depend on clocks or servers has none that is
+    worth keeping.
+
+    A task set plays with the harness that it brings, or else with one that asks the model and calls the task's tools
+    from the worker's process. ``config`` chooses others.
 
     Args:
-        package: the package with ``load_environment``, as ``vf.load_environment`` takes it.
-        args: arguments of ``load_environment``.
-        split: ``"train"`` or ``"eval"``; a package without rows for evaluation gives those for training.
-        python: the Python with the package and verifiers (0.1.11 to 0.3); by default the one of this process.
+        package: the task set or the package, as ``vf-eval`` takes it.
+        args: the fields of the task set (``[env.taskset]``); before 0.4 the arguments of ``load_environment``.
+        config: the other fields of verifiers' block ``[env]``, such as
+            ``{"agent": {"harness": {"id": "bash"}, "runtime": {"type": "docker"}}}``; 0.4 alone.
+        tasks: how many tasks are taken of an infinite task set.
+        split: ``"train"`` or ``"eval"``, before 0.4 alone; a package without rows for evaluation gives those for
+            training.
+        python: the Python with the package and verifiers (0.1.11 or newer); by default the one of this process.
         folder: where the package lies if it is not installed.
         variables: names of environment variables that the package gets, such as keys of judges.
         show_tools: whether the first observation ends with the tools.
@@ -83,6 +93,8 @@ class VerifiersEnv(RowsEnv):
         self,
         package: str,
         args: Mapping[str, Any] | None = None,
+        config: Mapping[str, Any] | None = None,
+        tasks: int = 1000,
         split: str = "train",
         python: str | None = None,
         folder: str | None = None,
@@ -94,9 +106,9 @@ class VerifiersEnv(RowsEnv):
     ) -> None:
         super().__init__(python, max_turns, timeout, max_memory)
         self.package = string("package", package)
-        if args is not None and not isinstance(args, Mapping):
-            raise ArgumentTypeError(f"args must be a dict, got an object of type {type(args).__name__}")
-        self.package_args = dict(args or {})
+        self.package_args = _fields("args", args)
+        self.config = _fields("config", config)
+        self.tasks = integer("tasks", tasks, minimum=1)
         if split not in ("train", "eval"):
             raise ArgumentError(f"split must be 'train' or 'eval', got {split!r:.80}")
         self.split = split
@@ -110,6 +122,15 @@ class VerifiersEnv(RowsEnv):
     def name(self) -> str:
         return f"verifiers:{self.package}"
 
+    def close(self) -> None:
+        """End the rollout and what the package has started, then the worker."""
+        self._drop()
+        worker = self._running_worker()
+        if worker is not None:
+            with suppress(BridgeError):  # it is killed anyway
+                asked(worker, "end")
+        super().close()
+
     def _loading(self) -> dict[str, Any]:
         missing = [name for name in self.variables if name not in os.environ]
         if missing:
@@ -117,6 +138,8 @@ class VerifiersEnv(RowsEnv):
         return {
             "package": self.package.rsplit("/", 1)[-1].partition("@")[0].replace("-", "_"),
             "args": self.package_args,
+            "config": self.config,
+            "tasks": self.tasks,
             "split": self.split,
             "folder": self.folder,
             "variables": {name: os.environ[name] for name in self.variables},
@@ -124,14 +147,16 @@ class VerifiersEnv(RowsEnv):
 
     @staticmethod
     def _advice(error: str) -> str:
-        if "of the old form" in error or "No module named 'verifiers'" in error:
+        if "of the old form" in error:
             return "; install 'verifiers>=0.1.11,<0.4' there, or name the Python that has it with the argument python"
+        if "No module named 'verifiers'" in error:
+            return "; install verifiers there, or name the Python that has it with the argument python"
         return "; install it there, or name its folder with the argument folder" if "No module named" in error else ""
 
     def _open(self, seed: int) -> VerifiersRollout:
         rollout = VerifiersRollout(self._loaded(), seed % self._row_count, seed)
         if rollout.is_over:
-            error = rollout.shown["error"] or "it is over before the first answer"
+            error = rollout.shown.get("error") or "it is over before the first answer"
             raise BridgeError(f"{self.name}, row {rollout.index}: {error}")
         return rollout
 
@@ -142,7 +167,7 @@ class VerifiersEnv(RowsEnv):
         request = self._game.shown
         shown = observed(request["messages"])
         if self.show_tools and request["tools"]:
-            shown = _followed_by(shown, described_tools(request["tools"]))
+            shown = with_text(shown, described_tools(request["tools"]))
         return ForeignTurn(shown, info={"index": self._game.index})
 
     def _play(self, action: Action) -> ForeignTurn:
@@ -152,13 +177,13 @@ class VerifiersEnv(RowsEnv):
         if not self._game.is_over:
             return ForeignTurn(observed(followed), info=_results(followed))
         result = self._game.shown
-        if result["error"] is not None:
+        if result.get("error") is not None:
             raise BridgeError(f"{self.name}: {result['error']}")
         info = {
             **_results(followed),
             "metrics": result["metrics"],
-            "stop_condition": result["stop_condition"],
-            "success": result["reward"] >= result["threshold"],
+            "stop_condition": result.get("stop_condition"),
+            **({"success": result["reward"] >= result["threshold"]} if "threshold" in result else {}),
         }
         return ForeignTurn(observed(followed), result["reward"], terminated=True, info=info)
 
@@ -175,5 +200,8 @@ def _results(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"tool_results": found}
 
 
-def _followed_by(shown: Observation, text: str) -> Observation:
-    return f"{shown}\n\n{text}" if isinstance(shown, str) else [*shown, {"type": "text", "text": text}]
+def _fields(name: str, value: object) -> dict[str, Any]:
+    """Return an argument that is a dict, or None."""
+    if value is not None and not isinstance(value, Mapping):
+        raise ArgumentTypeError(f"{name} must be a dict, got an object of type {type(value).__name__}")
+    return dict(value or {})

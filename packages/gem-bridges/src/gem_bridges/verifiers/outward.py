@@ -6,12 +6,8 @@ verifiers finds them by the name of the package: ``vf-eval gem-bridges --env.tas
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
-
-import httpx2
 
 import gem
 from gem.discovery.official import install_line
@@ -22,7 +18,8 @@ from gem.multiagent import MultiAgentEnv
 try:
     import verifiers.v1 as vf
     from pydantic import Field
-    from verifiers.v1.dialects.chat import message_to_wire
+
+    from gem_bridges.verifiers.in_process_chat import InProcessChat
 except ModuleNotFoundError as error:
     line = install_line("'gem-bridges[verifiers]'")
     raise ModuleNotFoundError(f"task sets of verifiers need verifiers 0.4; run: {line}", name="verifiers") from error
@@ -116,45 +113,6 @@ class UserPlay(vf.Env[UserPlayConfig]):
             exchange.trace.record_metrics({**_numbers(info), "episode_over": float(over)})
         finally:
             await asyncio.to_thread(env.close)
-
-
-class InProcessChat(vf.Harness[vf.HarnessConfig]):
-    """Asks the model once a turn, from this process: no tools, no code, no process of its own."""
-
-    APPENDS_SYSTEM_PROMPT = True
-    SUPPORTS_RESUME = True
-    EXECUTES_CODE = False
-    NEEDS_CONTAINER = False
-
-    async def launch(
-        self,
-        ctx: Any,
-        trace: Any,
-        runtime: Any,
-        endpoint: str,
-        secret: str,
-        mcp_urls: dict[str, str],
-        data: vf.TaskData,
-    ) -> vf.ProgramResult:
-        """Send the conversation to the model; verifiers records the answer on its way, and has its own time limits."""
-        system, prompt = self.resolve_prompt(data)
-        messages: list[dict[str, Any]] = [] if system is None else [{"role": "system", "content": system}]
-        if isinstance(prompt, str):
-            messages.append({"role": "user", "content": prompt})
-        else:
-            messages += [message_to_wire(message) for message in prompt or []]
-        async with httpx2.AsyncClient(timeout=None, trust_env=False, verify=_tls()) as client:
-            answer = await client.post(
-                f"{endpoint}/chat/completions",
-                json={"model": ctx.model, "messages": messages},
-                headers={"Authorization": f"Bearer {secret}"},
-            )
-        return vf.ProgramResult(0 if answer.is_success else 1, "", "" if answer.is_success else answer.text)
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    return ssl.create_default_context()  # reading the certificates takes longer than a turn
 
 
 def _numbers(info: dict[str, Any]) -> dict[str, float]:

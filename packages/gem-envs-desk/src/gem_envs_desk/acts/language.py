@@ -18,6 +18,7 @@ from gem_envs_desk.store import RefusedCallError
 __all__ = [
     "ANYTHING_ELSE",
     "ASK",
+    "DATE",
     "DONE",
     "PROPOSE",
     "REFUSED",
@@ -35,6 +36,8 @@ __all__ = [
 ]
 
 ASK, PROPOSE, TELL, SAY = SPEECH_ACTS = ("ask", "propose", "tell", "say")
+DATE = r"\d{4}-\d\d-\d\d"
+"""The form of a fact that is a date."""
 ANYTHING_ELSE = "anything else"
 """The topic that asks for further wishes."""
 DONE, REFUSED = "done", "refused"
@@ -53,6 +56,9 @@ class FactKind(NamedTuple):
     """Arguments of the gold calls whose values are such facts as well, whether the customer asks for them or not."""
     is_public: bool = False
     """Whether it may be told to anybody."""
+    form: str = ""
+    """A regular expression for the whole value, by which the customer knows an answer from other words; empty if
+    ``wants`` says enough."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ their mind at the first proposal, or insist when refused. Texts that the agent m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,11 +20,13 @@ from gem_envs_desk.acts.language import (
     REFUSED,
     TELL,
     DeskActs,
+    FactKind,
     SpeechAct,
     canonical,
     exact_number,
     plain_words,
 )
+from gem_envs_desk.facts import shows
 from gem_envs_desk.task import CASE, Aim, DeskCall, Hand, Slot, UserScript, Wish
 from gem_envs_desk.users.faults import UserFault
 from gem_envs_desk.users.stated import has_time
@@ -168,11 +171,11 @@ class ActUser:
         wish, aim = self._present, self.aims[self.wish]
         wanted = [call for call in self._wanted(wish, aim) if call.tool == action]
         if not wanted:
-            return ActReply(f"{_WORDS['not_that']} {self._words()}", is_wasted=True)
+            return self._denies(arguments)
         if "" in arguments.values() or not any(set(call.arguments) == set(arguments) for call in wanted):
             return ActReply(_WORDS["whole_action"], is_wasted=True)
         if not any(self._judged(action, call.arguments) == self._judged(action, arguments) for call in wanted):
-            return ActReply(f"{_WORDS['not_that']} {self._words()}", is_wasted=True)
+            return self._denies(arguments)
         if wish.change and not self.changed:
             self.changed = True
             return ActReply(wish.change)
@@ -180,6 +183,16 @@ class ActUser:
         key = f"{self.wish}: {action}"
         count = self.asked[key] = self.asked.get(key, 0) + 1
         return ActReply(_WORDS["yes"][self.wish % len(_WORDS["yes"])], agrees=True, is_wasted=count > _MOST_ALIKE)
+
+    def _denies(self, arguments: Mapping[str, Any]) -> ActReply:
+        """Say what is wanted, and again which record it is about if that was told and the proposal names another."""
+        words = self._words()
+        for slot in self._present.slots[:1]:  # the record's
+            count = self.asked.get(f"{self.wish}: {slot.name}", 0)
+            told = slot.wrong if slot.wrong and count == 1 else self._truth(slot)
+            if count and told not in words and not any(shows(told, str(value)) for value in arguments.values()):
+                words = f"{words} {told}"
+        return ActReply(f"{_WORDS['not_that']} {words}", is_wasted=True)
 
     def _wanted(self, wish: Wish, aim: Aim) -> tuple[DeskCall, ...]:
         return aim.first if wish.change and not self.changed else aim.agrees
@@ -225,10 +238,9 @@ class ActUser:
         kind = self.acts.facts.get(fact)
         if kind is None:
             return ActReply(_WORDS["how_much"], is_wasted=True)
-        is_clear = {"amount": exact_number(value) is not None, "time": has_time(str(value).casefold())}.get(
-            kind.wants, 0 < len(str(value)) <= _LONGEST_ANSWER
-        )
-        return self._learns(kind.wants, "answer") if is_clear else ActReply(_WORDS["how_much"], is_wasted=True)
+        if not _is_clear(kind, value):
+            return ActReply(_WORDS["how_much"], is_wasted=True)
+        return self._learns(kind.wants, "answer")
 
     def _learns(self, *wants: str) -> ActReply:
         answer = self._by_manner("notes", self.wish + len(self.told))
@@ -292,3 +304,13 @@ class ActUser:
             return next(changed, f"As I said: {wish.change}")
         is_again = any(other.says == wish.says for other in self.script.wishes[: self.wish])
         return wish.again if wish.again and is_again else wish.says
+
+
+def _is_clear(kind: FactKind, value: object) -> bool:
+    """Return whether a customer who does not know a fact hears that this is one of its kind."""
+    text = str(value).strip()
+    if kind.form:
+        return re.fullmatch(kind.form, text, re.IGNORECASE) is not None
+    if kind.wants == "amount":
+        return exact_number(value) is not None
+    return has_time(text.casefold()) if kind.wants == "time" else 0 < len(text) <= _LONGEST_ANSWER

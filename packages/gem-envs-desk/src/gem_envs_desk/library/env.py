@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gem_envs_desk.acts.env import ActDeskEnv, ActDomain
-from gem_envs_desk.acts.language import DeskActs, FactKind
+from gem_envs_desk.acts.language import DATE, DeskActs, FactKind
 from gem_envs_desk.domain import policy_page, tools_of
 from gem_envs_desk.library import tools
 from gem_envs_desk.library.content import SCHEMA, Library
@@ -27,7 +27,7 @@ class LibraryActsDomain(ActDomain, RequestDomain):
         ),
         topics=("e-mail", "name", "card", "loan", "title", "branch", "reason"),
         facts={
-            "due date": FactKind("answer", ("due_on",)),
+            "due date": FactKind("answer", ("due_on",), form=DATE),
             "fines": FactKind("amount"),
             "charge": FactKind("amount", ("charge",)),
         },

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from gem.errors import GemError
 
@@ -113,10 +113,7 @@ class FolderWorkspace:
         with self._parent(path) as (folder, name), _explained(path):
             # Without blocking: the entry may be a pipe that nobody reads.
             flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            file = os.open(name, flags, 0o644, dir_fd=folder)
-            with os.fdopen(file, "wb") as stream:
-                if not stat.S_ISREG(os.fstat(file).st_mode):
-                    raise WorkspaceFileError(f"{path} is no file")
+            with _regular(os.open(name, flags, 0o644, dir_fd=folder), "wb", path) as stream:
                 stream.truncate()
                 stream.write(data)
             self._writes += 1
@@ -254,12 +251,21 @@ def _status(folder: int, name: str) -> os.stat_result | None:
         return None
 
 
+def _regular(descriptor: int, mode: str, path: str) -> IO[bytes]:
+    """Return the stream of a descriptor, which must be of a regular file; close any other.
+
+    ``os.fdopen`` raises for a folder and leaves its descriptor open.
+    """
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise WorkspaceFileError(f"{path} is no file")
+    return os.fdopen(descriptor, mode)
+
+
 def _read(folder: int, name: str, path: str) -> str:
     with _explained(path):
-        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-        with os.fdopen(file, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise WorkspaceFileError(f"{path} is no file")
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with _regular(os.open(name, flags, dir_fd=folder), "rb", path) as stream:
             data = stream.read(_LONGEST_FILE + 1)
     if len(data) > _LONGEST_FILE:
         raise WorkspaceFileError(f"{path} has more than {_LONGEST_FILE:,} bytes")

@@ -7,7 +7,7 @@ from random import Random
 from gem_envs_desk.content import DeskContent, columns, day
 from gem_envs_desk.store import Row, TableSchema
 
-__all__ = ["SCHEMA", "Network", "switch_words"]
+__all__ = ["PLANS", "SCHEMA", "Network", "switch_words"]
 
 SCHEMA = {
     "customers": TableSchema(columns("customer_id first_name last_name email"), ("customer_id",)),
@@ -26,7 +26,7 @@ SCHEMA = {
     "cases": TableSchema(columns("subject category"), ("subject", "category")),
 }
 _WORDS = {"vpn": "the VPN", "wifi_calling": "Wi-Fi calling"}
-_PLANS = {"small": 3.0, "medium": 10.0, "large": 40.0}
+PLANS = {"small": 3.0, "medium": 10.0, "large": 40.0}
 
 
 class Network(DeskContent):
@@ -61,7 +61,7 @@ class Network(DeskContent):
     def add_line(self, customer: Row) -> Row:
         """Add a line with two bills, one of them paid, and its phone."""
         rng = self.rng
-        plan = rng.choice(list(_PLANS))
+        plan = rng.choice(list(PLANS))
         number = f"0170-{self.number()}"
         line = self.add(
             "lines",
@@ -71,8 +71,8 @@ class Network(DeskContent):
             status="active",
             contract_ends=day(-rng.randint(60, 600)),
             roaming=0,
-            data_limit_gb=_PLANS[plan],
-            data_used_gb=round(_PLANS[plan] * rng.uniform(0.1, 0.8), 1),
+            data_limit_gb=PLANS[plan],
+            data_used_gb=round(PLANS[plan] * rng.uniform(0.1, 0.8), 1),
         )
         for status, due in (("paid", day(rng.randint(35, 50))), ("open", day(-rng.randint(3, 20)))):
             self.add(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 
 from gem_envs_desk.acts.env import ActDeskEnv, ActDomain
-from gem_envs_desk.acts.language import DeskActs, FactKind
+from gem_envs_desk.acts.language import DATE, DeskActs, FactKind
 from gem_envs_desk.domain import StoreDomain, policy_page
 from gem_envs_desk.env import DeskEnv
 from gem_envs_desk.task import DeskTask
-from gem_envs_desk.telecom.content import SCHEMA
+from gem_envs_desk.telecom.content import PLANS, SCHEMA
 from gem_envs_desk.telecom.tasks import GROUNDS, PHRASES, telecom_task
 from gem_envs_desk.telecom.tools import AGENT_TOOLS, USER_TOOLS
 
@@ -44,10 +44,10 @@ class TelecomActsDomain(ActDomain, TelecomDomain):
         facts={
             "bill": FactKind("amount"),
             "data price": FactKind("amount", ("price",)),
-            "contract end": FactKind("answer"),
-            "due date": FactKind("answer"),
+            "contract end": FactKind("answer", form=DATE),
+            "due date": FactKind("answer", form=DATE),
             "paid bill": FactKind("amount"),
-            "plan": FactKind("answer"),
+            "plan": FactKind("answer", form="|".join(PLANS)),
         },
         grounds=GROUNDS,
         unknown={"request_payment": ("bill_id",)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -93,16 +94,23 @@ class Baseline:
         dotted = [definition.name for source in sources for definition in source.definitions]
         return frozenset(part for name in dotted for part in name.split("."))
 
+    @cached_property
+    def _tests_by_line(self) -> dict[str, dict[int, set[str]]]:
+        found: dict[str, dict[int, set[str]]] = {}
+        for path, tests in self.first.lines.items():
+            by_line = found[path] = defaultdict(set)
+            for test, lines in tests.items():
+                for line in lines:
+                    by_line[line].add(test)
+        return found
+
     def covering(self, lines: Mapping[str, Collection[int]]) -> set[str]:
         """Return the stable tests that run one of these lines; all of them if a line runs outside of tests."""
         found: set[str] = set()
         for path, wanted in lines.items():
-            for test, run in self.first.lines.get(path, {}).items():
-                if not set(wanted).isdisjoint(run):
-                    if test == "":
-                        return set(self.stable)
-                    found.add(test)
-        return found & self.stable
+            by_line = self._tests_by_line.get(path, {})
+            found.update(*(by_line.get(line, ()) for line in wanted))
+        return set(self.stable) if "" in found else found & self.stable
 
     def seconds(self, tests: Iterable[str]) -> float:
         """Return how long tests took, in seconds of the clock."""

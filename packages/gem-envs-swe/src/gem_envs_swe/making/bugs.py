@@ -16,6 +16,7 @@ _BOUNDARIES: dict[type[ast.cmpop], str] = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: "
 _OPPOSITES: dict[type[ast.cmpop], str] = {
     ast.Eq: "!=", ast.NotEq: "==", ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
 }  # fmt: skip
+_NEGATIONS: dict[type[ast.cmpop], str] = {ast.Lt: ">=", ast.LtE: ">", ast.Gt: "<=", ast.GtE: "<"}
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "/", ast.Div: "//", ast.Mod: "//",
     ast.BitOr: "&", ast.BitAnd: "|",
@@ -26,6 +27,8 @@ _OTHER_EXCEPTIONS = {
     "RuntimeError": "ValueError", "OverflowError": "ValueError", "LookupError": "ValueError",
 }  # fmt: skip
 _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
+_NEED_PARENTHESES = (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Compare)
+"""What ``not`` is written before with parentheses."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +47,13 @@ class Defect:
 def defects(source: PythonSource, definition: Definition) -> Iterator[Defect]:
     """Return the defects that a function can have, in the order of its text."""
     yield from _of_defaults(source, definition)
+    beside = {id(each) for block in _blocks(definition) if len(block) > 1 for each in block}
     for statement in definition.body:
         for node in _in_order(statement):
-            for what, edits in _of_node(source, node):
+            made = _of_node(source, node)
+            if isinstance(node, ast.If):
+                made = _of_branch(source, node, is_alone=id(node) not in beside)
+            for what, edits in made:
                 # A defect that leaves the meaning alone, such as a swap of equal texts, is none.
                 if all(source.text[edit.start : edit.end] != edit.text for edit in edits):
                     yield Defect(what, tuple(edits), node.lineno, _names(node))
@@ -84,7 +91,9 @@ def _of_node(source: PythonSource, node: ast.expr | ast.stmt) -> Iterator[tuple[
     elif isinstance(node, ast.BoolOp):
         yield from _of_junction(source, node)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield "condition", [Edit(*source.span(node), f"({source.of(node.operand)})")]
+        text = source.of(node.operand)
+        needs = isinstance(node.operand, _NEED_PARENTHESES) and not isinstance(node.operand, ast.Compare)
+        yield "condition", [Edit(*source.span(node), f"({text})" if needs else text)]
     elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS and not _is_text(node):
         yield "operator", [_between(source, node.left, node.right, _OPERATORS[type(node.op)])]
     elif isinstance(node, ast.Constant) and type(node.value) is int and abs(node.value) < 100:
@@ -95,8 +104,6 @@ def _of_node(source: PythonSource, node: ast.expr | ast.stmt) -> Iterator[tuple[
         yield "constant", [Edit(*source.span(node), str(not node.value))]
     elif isinstance(node, ast.Call):
         yield from _of_call(source, node)
-    elif isinstance(node, ast.If):
-        yield from _of_branch(source, node)
     elif isinstance(node, ast.Raise) and node.exc is not None:
         named = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         if isinstance(named, ast.Name) and named.id in _OTHER_EXCEPTIONS:
@@ -122,7 +129,7 @@ def _of_junction(source: PythonSource, node: ast.BoolOp) -> Iterator[tuple[str, 
     for each in node.values[1:]:
         # The condition without one of its parts: the text from the end of the part before it.
         before = node.values[node.values.index(each) - 1]
-        yield "condition", [Edit(_after(source, before), _after(source, each), "")]
+        yield "condition", [Edit(_outer(source, before)[1], _outer(source, each)[1], "")]
 
 
 def _of_call(source: PythonSource, node: ast.Call) -> Iterator[tuple[str, list[Edit]]]:
@@ -139,12 +146,25 @@ def _of_call(source: PythonSource, node: ast.Call) -> Iterator[tuple[str, list[E
             yield "default", [Edit(*source.span(keyword.value), str(not keyword.value.value))]
 
 
-def _of_branch(source: PythonSource, node: ast.If) -> Iterator[tuple[str, list[Edit]]]:
-    start, end = source.span(node.test)
-    yield "condition", [Edit(start, end, f"not ({source.text[start:end]})")]
-    first = source.text[source.line_start(node.lineno) :].lstrip(" \t")
-    if not node.orelse and isinstance(node.body[-1], _LEAVES) and first.startswith("if"):  # no elif
-        yield "guard", [Edit(*source.span(node), "pass")]
+def _of_branch(source: PythonSource, node: ast.If, *, is_alone: bool) -> Iterator[tuple[str, list[Edit]]]:
+    """Return the negation of a condition, as people write it, and the loss of a guard that does not stand alone."""
+    test = node.test
+    if not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)):  # its own defect takes the not away
+        operator = type(test.ops[0]) if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
+        if isinstance(test, ast.Compare) and operator in _NEGATIONS:
+            yield "condition", [_between(source, test.left, test.comparators[0], _NEGATIONS[operator])]
+        elif operator not in _OPPOSITES:  # whose own defect is the same
+            text = source.of(test)
+            negated = f"not ({text})" if isinstance(test, _NEED_PARENTHESES) else f"not {text}"
+            yield "condition", [Edit(*source.span(test), negated)]
+    start, end = source.line_start(node.lineno), source.line_start((node.end_lineno or node.lineno) + 1)
+    first, last = source.text[start:end].lstrip(" \t"), source.text[source.span(node)[1] : end].strip()
+    is_guard = not node.orelse and isinstance(node.body[-1], _LEAVES)
+    if is_guard and not is_alone and first.startswith("if") and last[:1] in ("", "#"):  # no elif
+        follows = source.text[end:].partition("\n")
+        if source.text[:start].endswith(("\n\n", "\r\n\r\n")) and not follows[0].strip():
+            end += len(follows[0]) + len(follows[1])
+        yield "guard", [Edit(start, end, "")]
 
 
 def _of_defaults(source: PythonSource, definition: Definition) -> Iterator[Defect]:
@@ -182,8 +202,9 @@ def _swapped_statements(source: PythonSource, first: ast.stmt, second: ast.stmt)
 
 
 def swapped(source: PythonSource, first: Node, second: Node) -> tuple[Edit, Edit]:
-    """Return the edits that exchange two parts of a text."""
-    return Edit(*source.span(first), source.of(second)), Edit(*source.span(second), source.of(first))
+    """Return the edits that exchange two parts of a text, with the parentheses around them."""
+    one, other = _outer(source, first), _outer(source, second)
+    return Edit(*one, source.text[slice(*other)]), Edit(*other, source.text[slice(*one)])
 
 
 def _between(source: PythonSource, left: ast.expr, right: ast.expr, operator: str) -> Edit:
@@ -197,8 +218,8 @@ def _between(source: PythonSource, left: ast.expr, right: ast.expr, operator: st
     return Edit(start + head, start + tail, operator)
 
 
-def _after(source: PythonSource, node: ast.expr) -> int:
-    """Return the end of an operand with the parentheses that close after it and open before it."""
+def _outer(source: PythonSource, node: Node) -> tuple[int, int]:
+    """Return where a node begins and ends with the parentheses around it."""
     start, end = source.span(node)
     while True:
         before = source.text[:start].rstrip()
@@ -207,7 +228,7 @@ def _after(source: PythonSource, node: ast.expr) -> int:
         if before.endswith("(") and rest.lstrip().startswith(")") and "\n" not in rest[:skipped]:
             start, end = len(before) - 1, end + skipped + 1
         else:
-            return end
+            return start, end
 
 
 def _names(node: ast.AST) -> frozenset[str]:

@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from packaging.utils import parse_wheel_filename
+
 from gem_envs_swe.task_set import REPOSITORY
 
 __all__ = ["SYSTEM", "USER", "system_context", "write_context"]
@@ -22,10 +24,12 @@ RUN apt-get update \\
 """
 """The first layer, which is that of the bundled tasks of gem-terminal, so that a machine has it once."""
 _PACKAGE = f"""\
+COPY tools /opt/tools
+RUN PYTHONPATH=$(echo /opt/tools/pip-*.whl) python3 -m pip install --quiet --no-index --no-deps \\
+      --break-system-packages --root-user-action ignore /opt/tools/*.whl
 COPY wheels /opt/wheels
-RUN PYTHONPATH=$(echo /opt/wheels/pip-*.whl) python3 -m pip install --quiet --no-index \\
-      --find-links /opt/wheels --break-system-packages \\
-      --root-user-action ignore -r /opt/wheels/requirements.txt
+RUN python3 -m pip install --quiet --no-index --find-links /opt/tools --find-links /opt/wheels \\
+      --break-system-packages --root-user-action ignore -r /opt/wheels/requirements.txt
 COPY repo {REPOSITORY}
 RUN cd {REPOSITORY} \\
  && PYTHONDONTWRITEBYTECODE=1 python3 -m pip install --quiet --no-index --no-deps --no-build-isolation \\
@@ -40,6 +44,10 @@ RUN cd {REPOSITORY} \\
 WORKDIR {REPOSITORY}
 USER {USER}
 """
+_TOOLS = frozenset(
+    ("pip", "setuptools", "wheel", "editables", "pytest", "iniconfig", "packaging", "pluggy", "pygments", "coverage")
+)
+"""The distributions of the second layer, which is the same for all packages that put up with the newest of them."""
 
 
 def system_context(folder: Path) -> None:
@@ -59,7 +67,11 @@ def write_context(tree: Path, wheels: Path, requirements: Iterable[str], folder:
     """
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(tree, folder / "repo")
-    shutil.copytree(wheels, folder / "wheels")
+    for name in ("tools", "wheels"):
+        (folder / name).mkdir()
+    for path in sorted(wheels.glob("*.whl")):
+        is_tool = parse_wheel_filename(path.name)[0] in _TOOLS
+        shutil.copy2(path, folder / ("tools" if is_tool else "wheels"))
     listed = "".join(f"{line}\n" for line in requirements)
     (folder / "wheels" / "requirements.txt").write_text(listed, encoding="utf-8")
     (folder / "Dockerfile").write_text(SYSTEM + _PACKAGE, encoding="utf-8")

@@ -9,6 +9,7 @@ from gem_envs_swe.making.api_changes import api_changes
 from gem_envs_swe.making.baseline import Baseline
 from gem_envs_swe.making.candidates import Candidate
 from gem_envs_swe.making.duplicates import copied_functions
+from gem_envs_swe.making.performance import slow_functions
 from gem_envs_swe.making.single_changes import bugs, features, regressions
 from gem_envs_swe.making.unwritten_tests import unwritten_tests
 
@@ -20,6 +21,7 @@ MAKERS: dict[str, Callable[[Baseline, random.Random], Iterator[Candidate]]] = {
     "refactor": copied_functions,
     "regression": regressions,
     "api-change": api_changes,
+    "performance": slow_functions,
     "tests": unwritten_tests,
 }
 """Kind → what returns its candidates, in an order that the generator decides."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gem_envs_swe.errors import SweError
 from gem_envs_swe.row import SweRow
-from gem_envs_swe.task_set import SweSet, write_set
+from gem_envs_swe.task_set import SweSet, withdraw_set, write_set
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -22,12 +22,12 @@ _NAME = "proved.jsonl"
 
 
 def is_unfinished(folder: Path) -> bool:
-    """Return whether a folder holds what a making that was cut off has proved."""
+    """Return whether a folder holds what a making has proved that can go on."""
     return (folder / _NAME).is_file()
 
 
 def is_free(folder: Path) -> bool:
-    """Return whether a set can be made in a folder: there is none, it is empty, or its making was cut off."""
+    """Return whether a set can be made in a folder: there is none, it is empty, or its making can go on."""
     return not folder.exists() or is_unfinished(folder) or (folder.is_dir() and not any(folder.iterdir()))
 
 
@@ -70,10 +70,11 @@ class ProofJournal:
         value = verdict if isinstance(verdict, str) else verdict.model_dump(mode="json", exclude_defaults=True)
         self._append([digest, value])
 
-    def finish(self, described: SweSet, rows: Sequence[SweRow]) -> None:
-        """Write the set, and take the journal away."""
+    def finish(self, described: SweSet, rows: Sequence[SweRow], *, goes_on: bool = False) -> None:
+        """Write the set, and take the journal away, unless a later making is to go on with it."""
         write_set(self._path.parent, described, rows)
-        self._path.unlink()
+        if not goes_on:
+            self._path.unlink()
 
     def _begin(self, making: dict[str, Any]) -> None:
         try:
@@ -86,6 +87,7 @@ class ProofJournal:
         self._file.truncate(len(whole))
         if whole:
             self._read(whole.splitlines(), making)
+            withdraw_set(self._path.parent)
         else:
             self._append(making)
 

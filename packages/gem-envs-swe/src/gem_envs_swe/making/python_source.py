@@ -106,6 +106,11 @@ class PythonSource:
         return text
 
     @cached_property
+    def dumped(self) -> str:
+        """The program without its layout."""
+        return ast.dump(self.tree)
+
+    @cached_property
     def definitions(self) -> list[Definition]:
         """The functions at the top and in classes; those inside of functions belong to them."""
         return list(_definitions(self.tree.body, ""))
@@ -131,7 +136,7 @@ def is_other_program(source: PythonSource, text: str) -> bool:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(tree, source.path, "exec", dont_inherit=True)
-        return ast.dump(tree) != ast.dump(source.tree)
+        return ast.dump(tree) != source.dumped
     except (SyntaxError, ValueError, RecursionError):
         return False
 

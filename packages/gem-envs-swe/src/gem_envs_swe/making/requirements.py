@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from packaging.utils import canonicalize_name
 
 from gem_envs_swe.errors import SweError
 from gem_envs_swe.making.archives import metadata_of
+from gem_envs_swe.making.baseline import is_test_file
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -37,10 +39,13 @@ _FILES = (
 )  # fmt: skip
 _NOT_FOR_TESTS = re.compile(
     r"(?:pytest[-_](?:cov|xdist|randomly|sugar|black|flake8|ruff|mypy|checkdocs|enabler|codspeed|benchmark|pretty|github.*)"
-    r"|tox.*|nox|mypy|ruff|black|flake8.*|isort|pylint|pre[-_]commit|sphinx.*|furo|coveralls|codecov|twine|build|bump.*"
+    r"|tox.*|nox|mypy|ruff|black|flake8.*|isort|pylint|pre[-_]commit|sphinx.*|furo|mkdocs.*|zensical"
+    r"|coveralls|codecov|twine|build|bump.*"
     r"|types[-_].*|pyright|bandit|towncrier|ipython|ipdb|jupyter.*|notebook|wheel|setuptools|pip|uv|hatch|poetry|changelist)"
 )  # fmt: skip
 """Tools of developers that no test imports; plugins of pytest among them would change the order or the outcomes."""
+_NAMED = re.compile(r"(?:requirement|found for|\(from) ([A-Za-z0-9][A-Za-z0-9._-]*)")
+"""What pip says is missing, and what asked for it."""
 _LIBC = ("manylinux_2_34", "manylinux_2_28", "manylinux_2_17", "manylinux2014", "manylinux_2_12", "manylinux_2_5")
 
 
@@ -70,25 +75,38 @@ class Needs:
         self._add(self.required, build.get("requires", ()) if isinstance(build, dict) else ())
         described = fields.get("requires-dist", ()) or _of_egg_info(tree)
         named = {*fields.get("provides-extra", ()), *re.findall(r"extra == '([^']*)'", "\n".join(described))}
-        extras = [each for each in sorted(named) if _GROUPS.fullmatch(each.lower())]
+        elsewhere: list[str] = []
         for line in described:
             self._add(self.required, [line])
-            for extra in extras:
-                self._add(self.for_tests, [line], extra)
+            for extra in sorted(named):
+                self._add(self.for_tests if _GROUPS.fullmatch(extra.lower()) else elsewhere, [line], extra)
         groups = project.get("dependency-groups", {})
         for name in groups if isinstance(groups, dict) else ():
-            if _GROUPS.fullmatch(str(name).lower()):
-                self._add(self.for_tests, _group(groups, name, set()))
+            is_for_tests = _GROUPS.fullmatch(str(name).lower())
+            self._add(self.for_tests if is_for_tests else elsewhere, _group(groups, name, set()))
         for pattern in _FILES:
             for path in sorted(tree.glob(pattern)):
                 self._add(self.for_tests, _lines(path.read_text(encoding="utf-8", errors="replace")))
         self._add(self.for_tests, _of_tox(tree))
-        own = {canonicalize_name(Requirement(each).name) for each in self.required}
-        self.for_tests = [
-            each for each in self.for_tests
-            if not _NOT_FOR_TESTS.fullmatch(canonicalize_name(Requirement(each).name))
-            and canonicalize_name(Requirement(each).name) not in own
-        ]  # fmt: skip
+        self.for_tests = self._chosen([*self.for_tests, *elsewhere], len(self.for_tests), _imported_by_tests(tree))
+
+    def _chosen(self, declared: Sequence[str], for_tests: int, imported: Set[str]) -> list[str]:
+        """Return each distribution once: those for tests but for developers' tools, and what the tests import.
+
+        Args:
+            declared: requirements.
+            for_tests: how many of them, from the first, are declared for tests.
+            imported: names of distributions.
+        """
+        taken = {_name(each) for each in (*self.required, *TEST_TOOLS)}
+        chosen = []
+        for number, each in enumerate(declared):
+            name = _name(each)
+            wanted = name in imported or (number < for_tests and not _NOT_FOR_TESTS.fullmatch(name))
+            if wanted and name not in taken:
+                taken.add(name)
+                chosen.append(each)
+        return chosen
 
     def _add(self, to: list[str], lines: Iterable[object], extra: str = "") -> None:
         for line in lines:
@@ -142,19 +160,31 @@ def fetch_wheels(needs: Needs, python: str, folder: Path) -> list[str]:
         SweError: if a requirement of the package itself cannot be met.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    needed = [*TEST_TOOLS, *needs.required]
-    if needs.for_tests and _fetched([*needed, *needs.for_tests], python, folder) is None:
-        return [*needed, *needs.for_tests]
-    if (why := _fetched(needed, python, folder)) is not None:
-        raise SweError(f"the requirements of {needs.package} cannot be had as wheels for Python {python}: {why}")
-    for each in needs.for_tests:
-        if _fetched([*needed, each], python, folder) is None:
-            needed.append(each)
-    return needed
+    needed, wanted = [*TEST_TOOLS, *needs.required], list(needs.for_tests)
+    while (why := _fetched([*needed, *wanted], python, folder)) is not None:
+        if not wanted:
+            raise SweError(
+                f"the requirements of {needs.package} cannot be had as wheels for Python {python}: {why[-1]}"
+            )
+        wanted = _without_the_missing(wanted, why)
+    return [*needed, *wanted]
 
 
-def _fetched(requirements: list[str], python: str, folder: Path) -> str | None:
-    """Fetch wheels; return the reason of a failure, or None."""
+def _without_the_missing(wanted: list[str], why: Sequence[str]) -> list[str]:
+    """Return requirements of tests without those that pip names as missing.
+
+    If it names none, all lose their versions, and then the last one goes: a call of pip for each takes too long.
+    """
+    named = {canonicalize_name(each) for line in why for each in _NAMED.findall(line.partition("(from versions")[0])}
+    left = [each for each in wanted if _name(each) not in named]
+    if len(left) < len(wanted):
+        return left
+    loose = [str(Requirement(each).name) for each in wanted]
+    return loose if loose != wanted else wanted[:-1]
+
+
+def _fetched(requirements: list[str], python: str, folder: Path) -> list[str] | None:
+    """Fetch wheels; return the lines with the reason of a failure, or None."""
     short = "".join(python.split(".")[:2])
     machine = platform.machine()
     command = [
@@ -169,7 +199,34 @@ def _fetched(requirements: list[str], python: str, folder: Path) -> str | None:
     if done.returncode == 0:
         return None
     lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")] or done.stderr.splitlines()
-    return (lines or [f"pip ended with exit code {done.returncode}"])[-1].removeprefix("ERROR:").strip()
+    return [line.removeprefix("ERROR:").strip() for line in lines] or [f"pip ended with exit code {done.returncode}"]
+
+
+def _name(requirement: str) -> str:
+    return canonicalize_name(Requirement(requirement).name)
+
+
+def _imported_by_tests(tree: Path) -> set[str]:
+    """Return what files of tests import, or name as plugins of pytest: top-level modules, written as distributions."""
+    found = set()
+    for path in tree.rglob("*.py"):
+        if not is_test_file(str(path.relative_to(tree))):
+            continue
+        try:
+            nodes = list(ast.walk(ast.parse(path.read_bytes())))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                found.add(node.module)
+            elif isinstance(node, ast.Assign) and any(
+                getattr(each, "id", "") == "pytest_plugins" for each in node.targets
+            ):
+                named = [each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant)]
+                found |= {each for each in named if isinstance(each, str)}
+    return {canonicalize_name(each.partition(".")[0]) for each in found}
 
 
 def _pyproject(tree: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ class MakingOptions:
     """Whether every test is run for each task; see :func:`~gem_envs_swe.making.proving.prove`."""
     suite_seconds: float = 600.0
     """The time limit of a run of all tests."""
+    seconds: float | None = None
+    """Seconds by the clock, from the first proof on, after which none is begun; the set can then go on."""
 
 
 def make_set(
@@ -54,8 +57,8 @@ def make_set(
 
     Args:
         wanted: a source archive, or a requirement such as ``more-itertools==10.8.0``.
-        folder: the set; it must not exist, be empty, or hold what an earlier call that was cut off has proved, with
-            which this one goes on.
+        folder: the set; it must not exist, be empty, or hold what an earlier call that was cut off, or came to the end
+            of its seconds, has proved, with which this one goes on.
         options: how many tasks, and of which kinds.
         engine: runs the package's tests.
         progress: receives the stages.
@@ -80,9 +83,7 @@ def make_set(
         }  # fmt: skip
         with ProofJournal(folder, making) as journal:
             write_context(tree, Path(scratch) / "wheels", requirements, folder / IMAGE)
-            described, rows = _proved(archive, folder, options, engine, python, journal, progress)
-            journal.finish(described, rows)
-            return described
+            return _proved(archive, folder, options, engine, python, journal, progress)
 
 
 def _proved(
@@ -93,7 +94,7 @@ def _proved(
     python: str,
     journal: ProofJournal,
     progress: Progress | None,
-) -> tuple[SweSet, list[SweRow]]:
+) -> SweSet:
     reference = engine.prepare(Image(folder=folder / IMAGE), progress)
     with SuiteRunner(engine, reference) as runner:
         report_stage(progress, ProgressStage("running the package's own tests"))
@@ -101,8 +102,16 @@ def _proved(
         making = _Making(baseline, runner, options, journal, progress)
         rows = making.rows()
         if not rows:
-            raise SweError(f"no change of {making.package} became a task; rejected: {dict(making.rejected) or 'none'}")
-        return _described(archive, baseline, options, python, rows, making.rejected), rows
+            within = f" within {options.seconds:g} s" if making.is_late else ""
+            rejected = dict(making.rejected) or "none"
+            raise SweError(f"no change of {making.package} became a task{within}; rejected: {rejected}")
+        described = _described(archive, baseline, options, python, rows, making.rejected)
+        journal.finish(described, rows, goes_on=making.is_late)
+        return described
+
+
+class _TimeIsUp(Exception):  # noqa: N818  # the ordinary end of a making with a limit
+    """There is no time for another proof."""
 
 
 class _Making:
@@ -117,7 +126,10 @@ class _Making:
         progress: Progress | None,
     ) -> None:
         self._baseline, self._runner, self._options = baseline, runner, options
+        self._end = None if options.seconds is None else time.monotonic() + options.seconds
         self._journal, self._progress = journal, progress
+        self.is_late = False
+        """Whether a candidate was left for want of time."""
         self.rejected: Counter[str] = Counter()
         self._diffs: set[str] = set()
         fields = metadata_of(baseline.tree.folder)
@@ -134,7 +146,11 @@ class _Making:
             for kind in list(waiting):
                 if len(rows) == self._options.tasks:
                     break
-                row = self._next(kind, waiting[kind])
+                try:
+                    row = self._next(kind, waiting[kind])
+                except _TimeIsUp:
+                    self.is_late = True
+                    return rows
                 if row is None:
                     del waiting[kind]
                 else:
@@ -161,6 +177,8 @@ class _Making:
             raise RejectedCandidate("it is a duplicate")
         self._diffs.add(digest)
         if digest not in self._journal.verdicts:
+            if self._end is not None and time.monotonic() >= self._end:
+                raise _TimeIsUp
             try:
                 self._journal.add(digest, self._proved(candidate, int(digest[:8], 16) ^ self._options.seed))
             except RejectedCandidate as reason:

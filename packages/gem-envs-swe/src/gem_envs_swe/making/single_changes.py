@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ from gem_envs_swe.making.python_source import Definition, Edit, PythonSource, is
 
 __all__ = ["bugs", "features", "regressions", "tested_functions"]
 
-_LEAST_STATEMENTS = 2
-"""Statements that a function must have for a feature."""
+_STATEMENTS = range(2, 41)
+"""How many statements a function may have for a feature: what longer ones do, no examples tell."""
 
 
 class _Place(NamedTuple):
@@ -55,10 +55,17 @@ def bugs(baseline: Baseline, generator: random.Random) -> Iterator[Candidate]:
 
 
 def regressions(baseline: Baseline, generator: random.Random) -> Iterator[Candidate]:
-    """Return pairs of defects in two files (level 5)."""
+    """Return pairs of defects in two files, each of which has lines that a test of its own runs (level 5)."""
     found = _shuffled(baseline, generator)
+    tests = [baseline.covering({place.source.path: _lines(place)}) for place in found]
     for number, place in enumerate(found):
-        partner = next((other for other in found[number + 1 :] if other.source is not place.source), None)
+        own = tests[number]
+        partner = next(
+            (
+                other for other, others in zip(found[number + 1 :], tests[number + 1 :], strict=True)
+                if other.source is not place.source and own - others and others - own
+            ), None,
+        )  # fmt: skip
         made = None if partner is None else _broken("regression", [place, partner], 5)
         if made is not None:
             yield made
@@ -69,7 +76,7 @@ def features(baseline: Baseline, generator: random.Random) -> Iterator[Candidate
     found = [
         (source, definition)
         for source, definition in tested_functions(baseline)
-        if sum(isinstance(node, ast.stmt) for each in definition.body for node in ast.walk(each)) >= _LEAST_STATEMENTS
+        if sum(isinstance(node, ast.stmt) for each in definition.body for node in ast.walk(each)) in _STATEMENTS
     ]
     generator.shuffle(found)
     for source, definition in found:
@@ -109,6 +116,11 @@ def _shuffled(baseline: Baseline, generator: random.Random) -> list[_Place]:
     return found
 
 
+def _lines(place: _Place) -> Set[int]:
+    """Return the lines by which tests may notice a defect."""
+    return place.definition.lines if place.defect.whole else {place.defect.line}
+
+
 def _belongs(one: _Place, other: _Place, *, same_function: bool) -> bool:
     """Return whether two defects make one task: in one function about a common variable, or in two of a file."""
     if one.source is not other.source or (one.definition is other.definition) != same_function:
@@ -127,8 +139,7 @@ def _broken(kind: str, places: Sequence[_Place], level: int) -> Candidate | None
         return None
     lines: dict[str, frozenset[int]] = {}
     for source, definition, defect in places:
-        changed = definition.lines if defect.whole else {defect.line}
-        lines[source.path] = lines.get(source.path, frozenset()) | changed
+        lines[source.path] = lines.get(source.path, frozenset()) | _lines(_Place(source, definition, defect))
     return Candidate(
         kind=kind, level=level, what=" and ".join(place.defect.what for place in places), write=together, lines=lines,
         functions=tuple(dict.fromkeys(f"{place.source.path}:{place.definition.name}" for place in places)),

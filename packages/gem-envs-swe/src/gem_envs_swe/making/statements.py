@@ -64,7 +64,8 @@ def statement_of(proof: TaskProof, baseline: Baseline, seed: int) -> str:
     if "statement" in candidate.asked:
         return candidate.asked["statement"]
     most = 6 if candidate.kind == "feature" else 3 if candidate.level == 1 else 2
-    shown = _chosen(_examples(proof, baseline), proof.groups, most, generator)
+    name = candidate.functions[0].rpartition(".")[2].rpartition(":")[2] if candidate.kind == "feature" else ""
+    shown = _chosen(_examples(proof, baseline), proof.groups, most, name, generator)
     first = shown[0]
     function, place = _function(candidate.functions, first, candidate.kind, baseline)
     words = {
@@ -87,11 +88,14 @@ def statement_of(proof: TaskProof, baseline: Baseline, seed: int) -> str:
 
 
 def _chosen(
-    examples: list[_Example], groups: Iterable[frozenset[str]], most: int, generator: random.Random
+    examples: list[_Example], groups: Iterable[frozenset[str]], most: int, name: str, generator: random.Random
 ) -> list[_Example]:
-    """Return the examples that are shown: one of each group at least, then others, of short tests first."""
+    """Return the examples that are shown: one of each group at least, then others.
+
+    Tests that call a function of a name, where one is given, come first, and among them short ones.
+    """
     generator.shuffle(examples)
-    examples.sort(key=lambda each: each.code.count("\n") > _MOST_LINES // 2)
+    examples.sort(key=lambda each: (name not in ("", *each.called), each.code.count("\n") > _MOST_LINES // 2))
     chosen: list[_Example] = []
     for group in groups:
         if not any(each.test in group for each in chosen):

@@ -1,13 +1,15 @@
 """Runs the tests of a package, many times: the program that :mod:`gem_envs_swe.making.suites` starts in a container.
 
 It imports pytest once and forks for each run. Requests and answers are JSON lines; an answer begins with the token of
-its request, so that nothing which a test prints can pass for one. It needs the standard library, pytest and coverage.
+its request, so that nothing which a test prints can pass for one. Tracebacks are noted without pytest's own, which
+parses the file of each frame anew. It needs the standard library, pytest and coverage.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import inspect
 import json
 import os
@@ -21,10 +23,13 @@ import time
 from pathlib import Path
 from typing import Any, TextIO
 
+import _pytest
+import pluggy
 import pytest
 
 _MOST_TEXT = 4000
 """Characters of a message that are kept."""
+_OF_PYTEST = tuple(f"{each.__path__[0]}/" for each in (_pytest, pluggy))
 _CLOCK = 1_000_000_000
 """The first time of change of a file that is written: each write has its own second, so that no byte code is stale."""
 
@@ -81,7 +86,7 @@ class _Reporter:
         if report.failed:
             self.outcomes[report.nodeid] = "failed"
             if report.nodeid not in self.failures:
-                self.failures[report.nodeid] = _failure(report)
+                self.failures[report.nodeid] = getattr(report, "failure", {})
         elif report.skipped and before != "failed":
             self.outcomes[report.nodeid] = "skipped"
         elif report.when == "call" and before is None:
@@ -91,7 +96,10 @@ class _Reporter:
     def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Any:
         report = yield
         if call.excinfo is not None and report.failed:
-            report.raised = [call.excinfo.type.__name__, str(_text(call.excinfo.value))[:_MOST_TEXT]]
+            report.failure = {
+                "type": call.excinfo.type.__name__, "message": _text(call.excinfo.value)[:_MOST_TEXT],
+                "frames": _frames(call.excinfo.traceback),
+            }  # fmt: skip
         return report
 
 
@@ -102,15 +110,9 @@ def _text(value: object) -> str:
         return f"<{type(error).__name__} while it was printed>"
 
 
-def _failure(report: Any) -> dict[str, Any]:
-    """Return what a report says of a failure: its exception, its text, and the lines of its traceback."""
-    raised = getattr(report, "raised", ["", ""])
-    frames = []
-    for entry in getattr(getattr(report.longrepr, "reprtraceback", None), "reprentries", ()):
-        where = getattr(entry, "reprfileloc", None)
-        if where is not None:
-            frames.append([str(where.path), int(where.lineno)])
-    return {"type": raised[0], "message": raised[1], "frames": frames, "text": str(report.longrepr)[-_MOST_TEXT:]}
+def _frames(traceback: Any) -> list[list[Any]]:
+    """Return the files and lines of a traceback, outermost first, without those of pytest."""
+    return [[str(entry.path), entry.lineno + 1] for entry in traceback if not str(entry.path).startswith(_OF_PYTEST)]
 
 
 def _place(item: pytest.Item) -> list[Any]:
@@ -304,6 +306,8 @@ def main() -> None:
     parser.add_argument("tree", type=Path)
     tree = _Tree(parser.parse_args().tree.resolve())
     sys.argv[1:] = []
+    gc.collect()
+    gc.freeze()  # the collections of a fork, of which pytest makes several, leave alone what is here already
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         _serve(tree, answers)
 

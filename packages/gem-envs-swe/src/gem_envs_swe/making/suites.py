@@ -27,6 +27,8 @@ __all__ = ["TEST_ARGUMENTS", "FailedTest", "SuiteRun", "SuiteRunner"]
 
 TEST_ARGUMENTS = ("-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:doctest", "-q")
 """What pytest gets: the package's own options may ask for plugins that are not here, or leave tests out."""
+_OF_ALL = ("--continue-on-collection-errors",)
+"""What it gets besides in a run of all tests: a file that cannot be collected does not keep the others from running."""
 _FOLDER = "/opt/gem-swe"
 _LIMITS = ResourceLimits(cpus=2.0, memory=4 << 30, processes=256)
 _MOST_ANSWER = 256 << 20
@@ -44,8 +46,6 @@ class FailedTest(BaseModel):
     message: str = ""
     frames: tuple[tuple[str, int], ...] = ()
     """Files and lines of the traceback, outermost first."""
-    text: str = ""
-    """The report of pytest, the end of it."""
 
 
 class SuiteRun(BaseModel):
@@ -164,7 +164,7 @@ class SuiteRunner:
             "token": token, "tests": None if tests is None else sorted(tests), "files": sorted(files),
             "write": dict(write or {}), "order": order, "coverage": coverage, "locate": locate,
             "seconds": seconds, "cpu_seconds": cpu_seconds,
-            "arguments": list(TEST_ARGUMENTS), "output": False,
+            "arguments": [*TEST_ARGUMENTS, "--tb=no", *(_OF_ALL if tests is None else ())], "output": False,
         }  # fmt: skip
         answer = self.ask(hash_seed, token, json.dumps(request), seconds)
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import random
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import PurePosixPath
 
 from gem_envs_swe.making.baseline import Baseline
@@ -56,6 +57,7 @@ def outcome(folder, text):
 
 def test_they_pass_on_the_package(tmp_path):
     """The written tests pass on the package, whatever the layout of its text."""
+    assert (ROOT / WRITTEN).is_file()
     assert outcome(tmp_path / "own", (ROOT / PATH).read_bytes().decode()) == 0
     assert outcome(tmp_path / "same", SAME) == 0
 
@@ -113,10 +115,9 @@ def _made(
     baseline: Baseline, source: PythonSource, definition: Definition, file: PythonSource, chosen: dict[str, Definition],
     removed: frozenset[str], generator: random.Random,
 ) -> Candidate | None:  # fmt: skip
-    found = [
-        text for defect in defects(source, definition)
-        if is_other_program(source, text := source.edited(defect.edits))
-    ]  # fmt: skip
+    texts = [source.edited(defect.edits) for defect in defects(source, definition)]
+    generator.shuffle(texts)
+    found = list(islice((text for text in texts if is_other_program(source, text)), _DEFECTS))
     if len(found) < _DEFECTS:
         return None
     short = definition.name.rpartition(".")[2].strip("_")
@@ -125,8 +126,7 @@ def _made(
     path = hidden_path(baseline, "test_of_written_tests.py")
     text = _VERIFIER.format(
         depth=len(PurePosixPath(path).parts) - 1, written=written, path=source.path,
-        same=f"{ast.unparse(source.tree)}\n",
-        defects=generator.sample(found, _DEFECTS),
+        same=f"{ast.unparse(source.tree)}\n", defects=found,
     )  # fmt: skip
     said = (
         f"# Write tests for `{definition.name}`\n\n"

@@ -30,6 +30,7 @@ _SHOWN_ERROR_LENGTH = 300  # characters
 @evaluation_options
 @click.option("--config", "--suite", "config_file", type=click.Path(dir_okay=False), help="Settings from a TOML file.")
 @click.option("--out", "-o", type=click.Path(file_okay=False), help="Folder of the run  [runs/TIME-ENVIRONMENT-AGENT]")
+@click.option("--shard", metavar="NUMBER/SHARDS", help="Play this part of the seeds, such as 2/8, as a run of its own.")
 @click.option("--resume", type=click.Path(exists=True, file_okay=False), help="Go on with the run in this folder.")
 @click.option("--allow-changes", is_flag=True, help="Resume also with changed settings, code or model.")
 @click.option("--dry-run", is_flag=True, help="Show what would be played, and play nothing.")
@@ -38,6 +39,7 @@ def eval_command(
     env_ids: tuple[str, ...],
     config_file: str | None,
     out: str | None,
+    shard: str | None,
     resume: str | None,
     allow_changes: bool,
     dry_run: bool,
@@ -56,17 +58,22 @@ def eval_command(
       gem eval math:GSM8K -u http://localhost:8000/v1 -n 400 --group 4 --concurrency 256 --out runs/gsm8k
       gem eval --config suite.toml --base-url http://localhost:8000/v1
       gem eval --resume runs/gsm8k
+      gem eval --config suite.toml --shard 2/8 --out runs/suite/2
 
     --episodes counts the episodes of each environment in all: with --group 4, 400 episodes are 100 seeds, each played
     4 times. A configuration file has the same settings, and an [[environment]] table for each environment; options
-    override it.
+    override it. 'gem run join' makes one run of all shards.
 
     Exit codes: 0 done, also if some episodes failed; 1 if every episode failed; 130 interrupted,
     also by gem run stop.
     """
     if resume is not None and out is not None:
         raise click.UsageError("--resume goes on in its own folder; leave out --out")
+    if resume is not None and shard is not None:
+        raise click.UsageError("a run that is resumed has its seeds already; leave out --shard")
     config = build_config(_base(config_file, resume), env_ids, options)
+    if shard is not None:
+        config = _shard(config, shard)
     if resume is not None and config.agent is None and config.base_url is None:
         raise click.UsageError(
             f"the run in {resume} was begun from Python with a client of its own, which no command can open again; "
@@ -87,6 +94,15 @@ def _base(config_file: str | None, resume: str | None) -> EvaluationConfig:
     if config_file is not None:
         return EvaluationConfig.from_toml(config_file)
     return EvaluationConfig() if resume is None else settings_of(RunFolder(resume).config)
+
+
+def _shard(config: EvaluationConfig, text: str) -> EvaluationConfig:
+    from gem_eval.runs.shards import shard
+
+    number, slash, shards = text.partition("/")
+    if not (slash and all(part.isascii() and part.isdecimal() and len(part) < 10 for part in (number, shards))):
+        raise click.BadParameter(f"{text!r} must look like 2/8, the second of eight", param_hint="--shard")
+    return shard(config, int(number), int(shards))
 
 
 def _run(

@@ -88,6 +88,7 @@ def summary_of(run: RunFolder) -> RunSummary:
         agent=run.config.agent,
         planned={item.label: item.episodes for item in run.config.environments},
         running=run.running,
+        request_limit=run.config.request_limit,
     )
 
 

@@ -1,12 +1,15 @@
-"""``gem run``: what is asked of a run while it is being played."""
+"""``gem run``: what is asked of a run while it is being played, and shards put together."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from gem.counts import counted
 
 if TYPE_CHECKING:
     from gem_eval.runs.control import RunControl
@@ -18,7 +21,7 @@ _FOLDER = click.Path(exists=True, file_okay=False)
 
 @click.group("run")
 def run_command() -> None:
-    """Control a run while it is being played, from another terminal.
+    """Control a run while it is being played, from another terminal; join the shards of one.
 
     The process that plays it looks about once a second. Nothing of this is kept for its next resume.
 
@@ -30,6 +33,7 @@ def run_command() -> None:
       gem run retune runs/guess --concurrency 8
       gem run requeue runs/guess                play the failed episodes anew
       gem run stop runs/guess                   end it; gem eval --resume plays the rest
+      gem run join runs/all runs/suite/*        make one run of those of gem eval --shard
     """
 
 
@@ -83,6 +87,24 @@ def requeue_command(folder: str) -> None:
     if _live(folder).get("failed") == 0:
         raise click.ClickException(f"no episode of {folder} has failed so far")
     _ask(folder, lambda control: control.changed(requeue=control.requeue + 1), "plays its failed episodes anew")
+
+
+@run_command.command("join")
+@click.argument("out", type=click.Path(file_okay=False))
+@click.argument("runs", nargs=-1, required=True, type=_FOLDER)
+def join_command(out: str, runs: tuple[str, ...]) -> None:
+    """Make one run, in the folder OUT, of RUNS of one evaluation that differ in their seeds alone.
+
+    The runs stay as they are. What they have not played is missing in OUT as well; gem eval --resume plays it there.
+    """
+    from gem_eval.cli.results import summary_of
+    from gem_eval.runs.shards import join_runs
+
+    summary = summary_of(join_runs(runs, out))
+    click.echo(f"{counted(len(runs), 'run')} with {counted(summary.episodes, 'episode')} joined in {out}")
+    if summary.missing:
+        left = counted(summary.missing, "episode")
+        click.echo(f"{left} missing or failed; gem eval --resume {shlex.quote(out)} plays the rest")
 
 
 def _live(folder: str) -> dict[str, Any]:

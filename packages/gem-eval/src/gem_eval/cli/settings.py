@@ -117,6 +117,11 @@ _OPTIONS = [
     click.option("--requests-per-minute", type=_SECONDS, help="Limit of the model's server."),
     click.option("--tokens-per-minute", type=_SECONDS, help="Limit of the model's server."),
     click.option(
+        "--adaptive/--no-adaptive",
+        default=None,
+        help="Begin with few requests at once, and follow what the server can take, up to --concurrency  [off]",
+    ),
+    click.option(
         "--affinity/--no-affinity", default=None, help="Name the episode in requests, for routers and caches  [on]"
     ),
     click.option(
@@ -221,7 +226,7 @@ _TABLES = {
     },
     "harness_options": {"max_calls": "calls", "harness_box": "box"},
     "judge": {"judge_model": "model", "judge_url": "base_url"},
-    "client": {name: name for name in ("requests_per_minute", "tokens_per_minute", "protocol", "affinity")},
+    "client": {name: name for name in ("requests_per_minute", "tokens_per_minute", "adaptive", "protocol", "affinity")},
 }
 """Key of the configuration → option → name in that table."""
 

@@ -19,8 +19,10 @@ from gem_eval.clients.gemini_dialect import gemini_answer, gemini_request
 from gem_eval.clients.json_text import readable
 from gem_eval.clients.messages_dialect import MESSAGES_VERSION, messages_answer, messages_request
 from gem_eval.clients.pacing import RequestPacer
+from gem_eval.clients.queue_watch import QueueWatch
 from gem_eval.clients.reasoning import ThinkTags
 from gem_eval.clients.request_fields import ID_FIELDS, generate_fields, llamacpp_fields, openai_fields
+from gem_eval.clients.request_limit import RequestLimit
 from gem_eval.clients.responses_dialect import responses_answer, responses_request
 from gem_eval.clients.sender import RequestSender
 from gem_eval.clients.server_tokenizer import server_prompt_ids
@@ -67,6 +69,8 @@ class EndpointClient:
         concurrency: most requests in flight.
         requests_per_minute: None for no limit.
         tokens_per_minute: of prompts and answers together; None for no limit.
+        adaptive: whether the number of requests in flight begins low and follows what the server can take: the queue in
+            the metrics of vLLM, SGLang and llama.cpp, and refusals for the rate, which always count.
         timeout: seconds for one request.
         connect_timeout: seconds for making a connection.
         retries: most repetitions of a request.
@@ -95,6 +99,7 @@ class EndpointClient:
         concurrency: int = 1024,
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
+        adaptive: bool = False,
         timeout: float = 600.0,
         connect_timeout: float = 10.0,
         retries: int = 8,
@@ -113,7 +118,7 @@ class EndpointClient:
         self.model = "" if model is None else string("model", model)
         self.protocol = choice("protocol", protocol, _PROTOCOLS)
         self.capabilities = Capabilities()
-        self.pacer = RequestPacer(concurrency, requests_per_minute, tokens_per_minute)
+        self.pacer = RequestPacer(concurrency, requests_per_minute, tokens_per_minute, adaptive)
         self._think_tags = choice("think_tags", think_tags, ("auto", "always", "never"))
         self._ask_ids = token_ids
         self._stream = boolean("stream", stream)
@@ -157,6 +162,7 @@ class EndpointClient:
             first_delay=first_delay,
             secrets=secrets,
         )
+        self._watch = QueueWatch(self._metrics, self.pacer, self._note_no_queue) if adaptive else None
         self._urls: dict[str, Any] = {}
         self._fields: dict[str, tuple[Sampling | None, dict[str, Any]]] = {}
         self._prepared = False
@@ -166,6 +172,11 @@ class EndpointClient:
     def waiting(self) -> Mapping[str, int]:
         """What requests failed with that wait for their next attempt → how many they are."""
         return self._sender.waiting
+
+    @property
+    def limit(self) -> RequestLimit:
+        """How many requests may be in flight at present."""
+        return self.pacer.limit
 
     @property
     def base_url(self) -> str:
@@ -183,6 +194,8 @@ class EndpointClient:
 
     async def close(self) -> None:
         """Close all connections."""
+        if self._watch is not None:
+            self._watch.end()
         await self._transport.close()
 
     async def models(self) -> list[str]:
@@ -218,6 +231,8 @@ class EndpointClient:
         """Return the model's next message, from ``/chat/completions``; see :meth:`ModelClient.chat`."""
         if not self._prepared:
             await self.prepare()
+        if self._watch is not None:
+            self._watch.begin()
         if self.protocol in _DIALECTS:
             return await self._chat_in_dialect(messages, tools, sampling, response_format)
         body = {"model": self.model, "messages": sendable(messages), **self._sampling_fields(sampling, "chat")}
@@ -259,6 +274,8 @@ class EndpointClient:
         """
         if not self._prepared:
             await self.prepare()
+        if self._watch is not None:
+            self._watch.begin()
         tags, session = self._think_tags, self._session_headers(sampling)
         if self.protocol != "generate":
             body = {"model": self.model, "prompt": prompt, **self._sampling_fields(sampling, "completions")}
@@ -324,6 +341,14 @@ class EndpointClient:
             below = self._address.api if is_api else self._address.root
             url = self._urls[path] = URL(f"{below}{path}{self._address.query}", encoded=path.startswith("/models/"))
         return url
+
+    async def _metrics(self) -> bytes | None:
+        """Return the server's page of metrics; None if it has none."""
+        reply = await self._transport.request("GET", self._url("/metrics"))
+        return reply.body if reply.status == 200 else None
+
+    def _note_no_queue(self) -> None:
+        self.capabilities.note("the server shows no queue at /metrics; only refusals lower the requests in flight")
 
     def _session_headers(self, sampling: Sampling | None) -> dict[str, str] | None:
         session = sampling.session if sampling is not None and self._affinity else None

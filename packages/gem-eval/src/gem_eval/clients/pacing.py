@@ -1,8 +1,7 @@
 """How many requests run at once, and how fast they follow each other: :class:`RequestPacer`.
 
 One pacer serves all requests to a server. A refusal for the rate (429, or 503 from a full queue) halts all of them for
-as long as the server asks, and lowers the number at once; each answer raises it again by a fraction of one (additive
-increase, multiplicative decrease, as in TCP's congestion control, RFC 5681).
+as long as the server asks, and lowers their number; :mod:`gem_eval.clients.request_limit` says how.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from gem.arguments import integer, real
+from gem.arguments import real
+from gem_eval.clients.request_limit import RequestLimit
 
 __all__ = ["RequestPacer"]
 
-_DECREASE = 0.7
-_FLOOR = 1.0
 _WINDOW = 60.0
 """Seconds that the rates refer to."""
 _BURST = 5.0
@@ -34,6 +32,7 @@ class RequestPacer:
         requests_per_minute: None for no limit.
         tokens_per_minute: of prompts and answers together, as the server counts them; None for no limit. The tokens of
             an answer are known only afterwards, so that the rate holds on average.
+        adaptive: whether the number of requests in flight begins low and follows what the server can take.
         clock: returns seconds.
     """
 
@@ -42,10 +41,10 @@ class RequestPacer:
         concurrency: int,
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
+        adaptive: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.concurrency = integer("concurrency", concurrency, minimum=1)
-        self.limit = float(concurrency)
+        self.limit = RequestLimit(concurrency, adaptive)
         """How many requests may be in flight at present."""
         self.in_flight = 0
         self._clock = clock
@@ -56,12 +55,11 @@ class RequestPacer:
             self._tokens = _Allowance("tokens_per_minute", tokens_per_minute, clock)
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._halted_until = 0.0
-        self._lowered_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def try_enter(self) -> bool:
         """Take a place if one is free at once; then a call of :meth:`leave` must follow."""
-        if self._waiting or self.in_flight >= self.limit or self.delay() > 0:
+        if self._waiting or self.in_flight >= self.limit.value or self.delay() > 0:
             return False
         self._admit()
         return True
@@ -101,8 +99,7 @@ class RequestPacer:
 
     def answered(self) -> None:
         """Note that a request had an answer."""
-        if self.limit < self.concurrency:
-            self.limit = min(float(self.concurrency), self.limit + 1 / self.limit)
+        self.limit.answered(self.in_flight)
 
     def refused(self, seconds: float) -> None:
         """Note that the server refused a request for the rate, and halt all requests.
@@ -111,11 +108,13 @@ class RequestPacer:
             seconds: how long.
         """
         now = self._clock()
-        # The requests that were in flight together are refused together; they count as one refusal.
-        if now >= self._lowered_at:
-            self.limit = max(_FLOOR, min(self.limit, float(self.in_flight)) * _DECREASE)
-            self._lowered_at = now + max(seconds, 0.5)
+        self.limit.refused(self.in_flight, now, seconds)
         self._halted_until = max(self._halted_until, now + seconds)
+
+    def queued(self, running: float, waiting: float) -> None:
+        """Note how many requests the server works at, and how many wait in its queue, of all its clients."""
+        self.limit.queued(self.in_flight, running, waiting)
+        self._advance()
 
     def _admit(self) -> None:
         self.in_flight += 1
@@ -141,7 +140,7 @@ class RequestPacer:
             if self._waiting[0].done():  # cancelled
                 self._waiting.popleft()
                 continue
-            if self.in_flight >= self.limit:
+            if self.in_flight >= self.limit.value:
                 return
             delay = self.delay()
             if delay > 0:

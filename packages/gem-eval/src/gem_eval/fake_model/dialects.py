@@ -34,6 +34,8 @@ class Dialect:
     """Whether a stream ends with the usage, asked for or not."""
     tells_cached: bool = True
     """Whether the usage says how many tokens of the prompt were cached, which vLLM and SGLang do if started so."""
+    gauges: tuple[str, str] | None = None
+    """The names under which its metrics show the requests that it works at, and those that wait."""
     flat_errors: bool = False
     """Whether the body of an error is flat: ``{"object": "error", "message": …}``."""
 
@@ -49,9 +51,22 @@ DIALECTS = {
     item.name: item
     for item in (
         Dialect("openai"),
-        Dialect("vllm", reasoning_field="reasoning", ids_on_request=True),
-        Dialect("sglang", ids_on_request=True, prompt_ids_per_choice=True, flat_errors=True),
-        Dialect("llamacpp", ids_in_logprobs=True),
+        Dialect(
+            "vllm",
+            reasoning_field="reasoning",
+            ids_on_request=True,
+            gauges=("vllm:num_requests_running", "vllm:num_requests_waiting"),
+        ),
+        Dialect(
+            "sglang",
+            ids_on_request=True,
+            prompt_ids_per_choice=True,
+            gauges=("sglang:num_running_reqs", "sglang:num_queue_reqs"),
+            flat_errors=True,
+        ),
+        Dialect(
+            "llamacpp", ids_in_logprobs=True, gauges=("llamacpp:requests_processing", "llamacpp:requests_deferred")
+        ),
         Dialect(
             "transformers",
             logprobs=False,

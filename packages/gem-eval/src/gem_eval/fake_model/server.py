@@ -147,7 +147,8 @@ class FakeModel:
 
     def stats(self) -> dict[str, Any]:
         """Return all counts, as ``/stats`` does."""
-        return {**self.counts.to_dict(), "prompts": self.continuations.to_dict(), "open": len(self._connections)}
+        counts = {**self.counts.to_dict(), "waiting": len(self._waiting)}
+        return {**counts, "prompts": self.continuations.to_dict(), "open": len(self._connections)}
 
     def _connected(self) -> HttpConnection:
         self.counts.connections += 1
@@ -295,6 +296,11 @@ class FakeModel:
             fault.alter_answer(answer, request)
         return sample(answer, request, least_tokens=self.least_tokens, recode=self.recode)
 
+    def _metrics(self, gauges: tuple[str, str]) -> HttpReply:
+        values = zip(gauges, (self.counts.in_flight, len(self._waiting)), strict=True)
+        lines = [f'# TYPE {name} gauge\n{name}{{model_name="{self.model}"}} {value:.1f}\n' for name, value in values]
+        return HttpReply(body="".join(lines).encode(), headers=_TEXT_HEADERS)
+
     def _plain(self, http: HttpRequest) -> HttpReply:
         """Return the reply of a path at which no model answers."""
         token_endpoint = TOKEN_PATHS.get(self.dialect, {}).get(http.path)
@@ -310,9 +316,14 @@ class FakeModel:
             if self.max_context is not None:
                 entry["max_model_len"] = self.max_context
             return HttpReply(body=orjson.dumps({"object": "list", "data": [entry]}))
+        if http.path == "/metrics" and self._dialect.gauges is not None:
+            return self._metrics(self._dialect.gauges)
         if http.path == "/stats":
             return HttpReply(body=json.dumps(self.stats()).encode())
         return error_reply(self._dialect, "Not Found", 404)
+
+
+_TEXT_HEADERS = (("Content-Type", "text/plain; version=0.0.4; charset=utf-8"),)
 
 
 def _session(http: HttpRequest, request: ModelRequest) -> str | None:
@@ -322,7 +333,7 @@ def _session(http: HttpRequest, request: ModelRequest) -> str | None:
 
 _REMEMBERED = 1_000_000
 """Bodies of which it is known how often they came."""
-_PLAIN_PATHS = frozenset({"/v1/models", "/health", "/stats"}.union(*TOKEN_PATHS.values()))
+_PLAIN_PATHS = frozenset({"/v1/models", "/health", "/metrics", "/stats"}.union(*TOKEN_PATHS.values()))
 
 
 @dataclass(slots=True)

@@ -77,6 +77,11 @@ class EvaluatedAgent:
             found.update(getattr(one.client, "waiting", {}))
         return found
 
+    def request_limit(self) -> dict[str, Any]:
+        """Return how many requests the model's server gets at once, where the client finds it out; else nothing."""
+        limit = getattr(self.client, "limit", None)
+        return limit.to_dict() if limit is not None and limit.adaptive else {}
+
     async def close(self) -> None:
         """Close the clients."""
         for one in self._all():

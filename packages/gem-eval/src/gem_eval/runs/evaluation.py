@@ -109,7 +109,7 @@ async def evaluate(
             if config.workers > 1:
                 left = [request for request in requests if request.key not in done]
                 engine = EvaluationWorkers(config, run, left, folder, journal)
-                keep, waiting = engine.keep, engine.waiting
+                keep, waiting, limit = engine.keep, engine.waiting, engine.request_limit
             else:
                 engine = RolloutEngine(
                     requests,
@@ -122,10 +122,10 @@ async def evaluate(
                     agent=run.agent,
                     done=done,
                 )
-                keep, waiting = journal.settle, agent.waiting
+                keep, waiting, limit = journal.settle, agent.waiting, agent.request_limit
             recorder = EpisodeRecorder(folder, keep, scorer, progress, config, tracking)
             RunControl.clear(folder.path)
-            controls = RunControls(engine, folder, progress, config.retries, run)
+            controls = RunControls(engine, folder, progress, config.retries, run, limit)
             watcher = asyncio.ensure_future(watch(engine, waiting, folder, progress, controls, observer))
             try:
                 async with engine:
@@ -141,6 +141,8 @@ async def evaluate(
                 await recorder.finish()
                 progress.in_flight = 0
                 progress.waiting.clear()
+                if found := limit():
+                    folder.replace_config(replace(folder.config, request_limit=found))
                 if config.track:
                     tracking.summary(_figures(folder, run))
                 if observer is not None:

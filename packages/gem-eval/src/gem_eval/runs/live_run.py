@@ -36,6 +36,7 @@ class RunControls:
         progress: EvaluationProgress,
         retries: int,
         run: RunConfig,
+        request_limit: Callable[[], dict[str, Any]],
     ) -> None:
         self._engine = engine
         self._folder = folder
@@ -43,6 +44,7 @@ class RunControls:
         self._retries = retries
         self._most = engine.concurrency
         self._run = run
+        self._request_limit = request_limit
         self._last = RunControl()
         self._problem: str | None = None
 
@@ -72,6 +74,8 @@ class RunControls:
         said: dict[str, Any] = {"paused": engine.paused, "concurrency": engine.concurrency, "most": self._most}
         if isinstance(engine, EvaluationWorkers):
             said["workers"] = engine.pids
+        if limit := self._request_limit():
+            said["requests"] = limit
         return {**said, "retries": engine.retries, **({"problem": self._problem} if self._problem else {})}
 
     def _requeue(self) -> None:

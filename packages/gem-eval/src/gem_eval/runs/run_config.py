@@ -109,6 +109,9 @@ class RunConfig:
     client: Mapping[str, Any] = field(default_factory=dict)
     """Further settings of the model's client, without headers and keys."""
     prices: Prices | None = None
+    request_limit: Mapping[str, Any] = field(default_factory=dict)
+    """How many requests the model's server got at once in the end, where the client found it out; see
+    :class:`gem_eval.clients.request_limit.RequestLimit`."""
     started_at: float | None = None
     """Unix time in seconds."""
     packages: Mapping[str, str] = field(default_factory=dict)
@@ -143,7 +146,7 @@ class RunConfig:
             record[name] = {one: _public(settings) for one, settings in record[name].items()}
         for name in ("rewards", "resumed", "track"):
             record[name] = list(record[name])
-        for name in ("sampling", "limits", "packages", "sources", "harness_options"):
+        for name in ("sampling", "limits", "request_limit", "packages", "sources", "harness_options"):
             record[name] = dict(record[name])
         return record
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from gem.env_spec import EnvSpec
 from gem_eval.runs.run_config import RunConfig, RunEnvironment
 
-__all__ = ["Factor", "RunDifference", "besides_factor", "differences", "run_differences"]
+__all__ = ["Factor", "RunDifference", "as_change", "besides_factor", "differences", "run_differences"]
 
 Factor = Literal["harness"]
 """What two runs may differ in when their difference is ascribed to it."""
@@ -86,7 +86,7 @@ def run_differences(before: RunConfig, now: RunConfig) -> Iterator[RunDifference
 
 def differences(before: RunConfig, now: RunConfig) -> list[str]:
     """Return a sentence for each difference between a run and what it is to be resumed with."""
-    return list(map(_as_change, run_differences(before, now)))
+    return list(map(as_change, run_differences(before, now)))
 
 
 def besides_factor(a: RunConfig, b: RunConfig, factor: Factor) -> list[str]:
@@ -99,7 +99,8 @@ def besides_factor(a: RunConfig, b: RunConfig, factor: Factor) -> list[str]:
     return [f"{item.what} is {_value(item, item.before)} in A and {_value(item, item.now)} in B" for item in found]
 
 
-def _as_change(item: RunDifference) -> str:
+def as_change(item: RunDifference) -> str:
+    """Return a difference as a sentence: what the value was, and what it is."""
     if item.setting == "environments":
         return f"environment {_shown(item.env)} is {'new' if item.before is None else 'missing now'}"
     values = f"was {_value(item, item.before)} and is {_value(item, item.now)}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gem.counts import counted
 from gem_eval.runs.episode_row import HARNESS_BOXES, settle
 from gem_eval.statistics.answer_health import AnswerHealth, Hint, examine_answers, give_hints, joined_hints
 from gem_eval.statistics.attempts import (
@@ -236,6 +237,7 @@ def summarize_run(
     planned: Mapping[str, int] | None = None,
     running: bool = False,
     confidence: float = CONFIDENCE,
+    request_limit: Mapping[str, Any] | None = None,
 ) -> RunSummary:
     """Return the figures of a run, environment by environment.
 
@@ -250,6 +252,7 @@ def summarize_run(
         planned: environment → episodes that the run is to have. Environments without a row appear as well.
         running: whether the run goes on.
         confidence: of all intervals.
+        request_limit: how many requests the model's server got at once, where the client found it out.
     """
     by_env: dict[str, list[EpisodeRow]] = {env: [] for env in planned or {}}
     for row in settle(latest_attempts(rows)):
@@ -260,7 +263,7 @@ def summarize_run(
     )
     agents = [row.agent for members in by_env.values() for row in members[:1]]
     summary = RunSummary(name, environments, agent or next(iter(agents), ""), running, *mean_over(environments)[:2])
-    return replace(summary, notes=_run_notes(summary))
+    return replace(summary, notes=_run_notes(summary, request_limit or {}))
 
 
 def latest_attempts(rows: Iterable[EpisodeRow]) -> list[EpisodeRow]:
@@ -427,8 +430,20 @@ def _success_counts(environments: Sequence[EnvironmentSummary]) -> tuple[int, in
     )
 
 
-def _run_notes(summary: RunSummary) -> tuple[str, ...]:
+_LOWERED = {"queue": "its queue", "refusal": "its refusals"}
+
+
+def _run_notes(summary: RunSummary, request_limit: Mapping[str, Any]) -> tuple[str, ...]:
     notes = []
+    if request_limit:
+        lowered = "; ".join(
+            f"{_LOWERED[reason]} lowered it {counted(count, 'time')}"
+            for reason, count in request_limit["lowered"].items()
+        )
+        notes.append(
+            f"requests at once followed the server: {request_limit['limit']} in the end, at most "
+            f"{request_limit['most']}{lowered and f'; {lowered}'}"
+        )
     if summary.running:
         notes.append("the run goes on; these are the figures so far")
     planned = summary.planned

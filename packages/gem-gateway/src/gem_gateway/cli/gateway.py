@@ -104,7 +104,7 @@ def gateway_command(
     """
     from gem_gateway.budgets import CallBudget
     from gem_gateway.dialects.base import CallSettings
-    from gem_gateway.tool_specs import declared_tools, named_specs
+    from gem_gateway.tool_specs import declared_tools
 
     options: dict[str, Any] = {} if protocol is None else {"protocol": protocol}
     if api_key_env is not None:
@@ -115,7 +115,7 @@ def gateway_command(
         problem = f"{journal} is not empty; a record begins in a folder of its own"
         raise click.BadParameter(problem, param_hint="--journal")
     try:
-        settings = CallSettings(server_tools=server_tools, run_tools=declared_tools(named_specs(run_tools)))
+        settings = CallSettings(server_tools=server_tools, run_tools=declared_tools(run_tools))
     except GemError as error:
         raise click.BadParameter(str(error), param_hint="--server-tool") from error
     sessions = _Sessions(journal, exact_tokens, CallBudget(**budget), settings)

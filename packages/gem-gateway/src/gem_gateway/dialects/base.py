@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import orjson
-
 from gem.tools.base import Tool
 from gem_eval.clients import Completion
-from gem_eval.clients.json_text import encoded
+from gem_eval.clients.json_text import encoded, strictly_decoded
 from gem_gateway.call_errors import ModelCallError
 from gem_gateway.calls import ModelCall
 
@@ -136,7 +134,7 @@ def _without_pictures(value: Any) -> Any:
 def arguments_object(text: str) -> dict[str, Any]:
     """Return the arguments of a tool call as an object. Text that is none is kept under ``malformed``."""
     try:
-        value = orjson.loads(text or "{}")
+        value = strictly_decoded(text or "{}")
     except ValueError:
         return {"malformed": text}
     return value if isinstance(value, dict) else {"malformed": text}

@@ -39,10 +39,7 @@ class ChatDialect:
 
     def read(self, body: dict[str, Any], settings: CallSettings) -> ModelCall:
         notes: list[str] = []
-        messages = [
-            message if _is_plain(message) else _message(message, f"messages[{index}]", settings)
-            for index, message in enumerate(objects(body.get("messages"), "messages"))
-        ]
+        messages = _messages(body.get("messages"), settings)
         if not messages:
             raise unusable("messages must hold at least one message", "messages")
         if (whole(body.get("n"), "n", minimum=1) or 1) != 1:
@@ -182,9 +179,15 @@ def _content(completion: Completion) -> str | None:
     return completion.text or (None if completion.tool_calls else "")
 
 
-def _is_plain(message: dict[str, Any]) -> bool:
-    """Return whether a message is a text of the user or the assistant, which most are, and is taken as it is."""
-    return len(message) == 2 and message.get("role") in _PLAIN and type(message.get("content")) is str
+def _messages(value: Any, settings: CallSettings) -> list[Message]:
+    """Return a conversation. A text of the user or the assistant, which most messages are, is taken as it is."""
+    found = list(value) if isinstance(value, list) else objects(value, "messages")
+    for index, message in enumerate(found):
+        if not isinstance(message, dict):
+            objects(value, "messages")
+        if len(message) != 2 or message.get("role") not in _PLAIN or type(message.get("content")) is not str:
+            found[index] = _message(message, f"messages[{index}]", settings)
+    return found
 
 
 def _message(message: dict[str, Any], param: str, settings: CallSettings) -> Message:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -43,9 +43,9 @@ class HarnessPolicyMaker:
         tokenizer: Any = None,
         box: HarnessBox = "auto",
         journals: str | os.PathLike[str] | None = None,
-        server_tools: Mapping[str, str | Tool] | None = None,
+        server_tools: Mapping[str, str | Tool] | Sequence[str] = (),
     ) -> None:
-        self._settings = CallSettings(run_tools=declared_tools(server_tools or {}))
+        self._settings = CallSettings(run_tools=declared_tools(server_tools))
         self.harness = harness
         self._install = installed(harness)
         self._client = client
@@ -97,7 +97,7 @@ def harness_policy(
     tokenizer: Any = None,
     box: HarnessBox = "auto",
     journals: str | os.PathLike[str] | None = None,
-    server_tools: Mapping[str, str | Tool] | None = None,
+    server_tools: Mapping[str, str | Tool] | Sequence[str] = (),
 ) -> HarnessPolicyMaker:
     """Return a maker of policies that play with an agent program, for :func:`gem_rollout.rollout` and its engine.
 
@@ -125,7 +125,7 @@ def harness_policy(
             leaves, so that it outlives a kill of this process; :func:`gem_gateway.lineages.journal.read_journal`
             reads it. None keeps them in memory until the episode is recorded.
         server_tools: what the gateway carries out where a program asks its API for a web search or a code interpreter;
-            see :func:`gem_gateway.tool_specs.declared_tools`. Without, programs get neither.
+            see :func:`gem_gateway.tool_specs.declared_tools`. By default, programs get neither.
 
     Raises:
         ArgumentError, ArgumentTypeError: for an unknown name, or an impossible limit.

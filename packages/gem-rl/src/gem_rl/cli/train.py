@@ -43,6 +43,13 @@ _LAST_UPDATES = 6
     "--model", metavar="FOLDER", help="A pretrained model, as transformers loads it, in place of a small one."
 )
 @click.option("--harness", metavar="NAME", help="Agent program that plays with the model, as in gem eval.")
+@click.option(
+    "--server-tool",
+    "server_tools",
+    metavar="KIND=TOOL",
+    multiple=True,
+    help="With --harness: web_search=search:WHERE or code_interpreter=python, as in gem eval.",
+)
 @click.option("--lora", type=click.IntRange(0), metavar="RANK", help="Train adapters of this rank alone; 0 for none.")
 @click.option("--bf16", is_flag=True, help="Keep the model's weights in bfloat16; with adapters.")
 @click.option("--sft-steps", type=click.IntRange(0), help="Steps on reference answers before everything else.")
@@ -65,6 +72,7 @@ def train_command(
     opponents: int | None,
     model: str | None,
     harness: str | None,
+    server_tools: tuple[str, ...],
     lora: int | None,
     bf16: bool,
     sft_steps: int | None,
@@ -106,6 +114,7 @@ def train_command(
         "opponents": opponents,
         "model": model,
         "harness": harness,
+        "server_tools": server_tools or None,
         "lora": lora,
         "sft_steps": sft_steps,
         "sft_tasks": sft_tasks,

@@ -124,7 +124,10 @@ class EpisodePlayer:
     def _program(self, sampler: BatchSampler) -> Any:
         """Return the maker of policies of the recipe's agent program, whose model is the sampler's."""
         tokenizer: Any = sampler.tokenizer  # of a published model, which alone a recipe with a harness has
-        return harness_maker(self.recipe.harness, ProgramModel(sampler), None, {"tokenizer": tokenizer.codec})
+        options = {"tokenizer": tokenizer.codec}
+        if self.recipe.server_tools:
+            options["server_tools"] = self.recipe.server_tools
+        return harness_maker(self.recipe.harness, ProgramModel(sampler), None, options)
 
     def played_by(self, maker: Callable[..., Any], requests: Sequence[EpisodeRequest]) -> list[Trajectory]:
         """Return the episodes of another policy than the model, as each of their agents lived them.

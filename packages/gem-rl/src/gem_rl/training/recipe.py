@@ -36,7 +36,8 @@ _CHOICES: dict[str, Any] = {
     "keep_groups": KeptGroups,
     "opponent_draw": OpponentDraw,
 }
-_LISTS = ("budgets", "budget_updates")
+_LISTS: dict[str, type] = {"budgets": int, "budget_updates": int, "server_tools": str}
+"""Setting that is a list → what it lists."""
 _GROUPED = ("grpo", "rloo", "gigpo", "erpo")
 """Algorithms that compare the rollouts of an initial state."""
 
@@ -120,6 +121,9 @@ class Recipe:
     harness: str = ""
     """The agent program that plays with the model, as ``gem eval --harness`` names it; by default the model plays
     alone. It needs a published model, whose chat template makes the program's prompts."""
+    server_tools: tuple[str, ...] = ()
+    """What is carried out where the program asks its model's server for a tool, as ``gem eval --server-tool`` names it:
+    ``"web_search=search:wiki.jsonl"``, ``"code_interpreter=python"``."""
     programs: int = 8
     """Episodes of agent programs at a time."""
     history: bool = True
@@ -148,10 +152,11 @@ class Recipe:
                 raise ArgumentError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
         for setting in fields(self):
             _check(setting.name, type(setting.default), getattr(self, setting.name))
-        for name in _LISTS:
-            numbers = getattr(self, name)
-            if any(type(number) is not int or number < 1 for number in numbers):
-                raise ArgumentError(f"{name} must be a list of integers ≥ 1, got {list(numbers)}")
+        for name, kind in _LISTS.items():
+            items = getattr(self, name)
+            if any(type(item) is not kind or (isinstance(item, int) and item < 1) for item in items):
+                wanted = "integers ≥ 1" if kind is int else "texts"
+                raise ArgumentError(f"{name} must be a list of {wanted}, got {list(items)}")
         self._check_environments()
         if self.episodes % self.group:
             raise ArgumentError(f"episodes must be a multiple of group, got {self.episodes} and {self.group}")
@@ -163,6 +168,8 @@ class Recipe:
             raise ArgumentError("a harness needs a published model, which has a chat template: set model")
         if self.harness and self.algorithm == "ppo":
             raise ArgumentError("ppo needs the values of states, which calls of a program do not have; set algorithm")
+        if self.server_tools and not self.harness:
+            raise ArgumentError("server_tools are what agent programs ask for: set harness, or leave them out")
         if self.harness and self.opponents:
             raise ArgumentError("opponents play where the model does so itself; set opponents to 0, or no harness")
         for name, compares in (
@@ -218,7 +225,7 @@ class Recipe:
         for name in _LISTS:
             if name in settings:
                 if not isinstance(settings[name], (list, tuple)):
-                    raise ArgumentError(f"{name} must be a list of integers, got {settings[name]!r}")
+                    raise ArgumentError(f"{name} must be a list, got {settings[name]!r}")
                 settings[name] = tuple(settings[name])
         try:
             return cls(**settings)

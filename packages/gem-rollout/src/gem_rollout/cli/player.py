@@ -45,8 +45,8 @@ def open_player(
     if harness is None:
         if options or any(server):
             raise click.UsageError(
-                "--base-url, --model, --api-key-env, --harness-box, --max-calls and --exact-tokens are for --harness; "
-                "gem eval plays with a model alone"
+                "--base-url, --model, --api-key-env, --harness-box, --server-tool, --max-calls and --exact-tokens "
+                "are for --harness; gem eval plays with a model alone"
             )
         chosen = agent or "random"
         return RolloutPlayer(chosen, partial(make_agent_policy, chosen))

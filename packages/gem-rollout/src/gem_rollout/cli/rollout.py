@@ -47,6 +47,14 @@ __all__ = ["rollout_command"]
     type=click.Choice(["auto", "always", "never"]),
     help="Whether the program runs in a box, such as the container of a task  [auto: where it can]",
 )
+@click.option(
+    "--server-tool",
+    "server_tools",
+    metavar="KIND=TOOL",
+    multiple=True,
+    help="With --harness: carry out web_search=search:WHERE (a corpus, an address, a web search) or "
+    "code_interpreter=python, where the program asks its model's server for one.",
+)
 @click.option("--max-calls", "calls", type=click.IntRange(min=1), help="Most calls of the model in an episode.")
 @click.option(
     "--exact-tokens",
@@ -100,6 +108,7 @@ def rollout_command(
     model: str | None,
     api_key_env: str | None,
     box: str | None,
+    server_tools: tuple[str, ...],
     calls: int | None,
     exact_tokens: bool,
     opponents: tuple[str, ...],
@@ -143,7 +152,7 @@ def rollout_command(
     messages: dict[str, str] = {}
     # By id, so that an environment that is named twice is played once.
     specs = {spec.id: spec for spec in map(find_spec, env_ids)}
-    options = {"box": box, "calls": calls, "exact_tokens": exact_tokens or None}
+    options = {"box": box, "calls": calls, "exact_tokens": exact_tokens or None, "server_tools": server_tools or None}
     given = {name: value for name, value in options.items() if value is not None}
     player = open_player(agent, harness, (base_url, model, api_key_env), given)
     pool = {name: partial(make_agent_policy, name) for name in opponents}

@@ -158,5 +158,6 @@ class _Worker:
     async def _tell(self) -> None:
         while True:
             live = [[*one.key, one.turns, round(one.seconds, 3)] for one in self._engine.live]
-            self._writer.write(message({"state": {"live": live, "waiting": dict(self._agent.waiting())}}))
+            state = {"live": live, "waiting": dict(self._agent.waiting()), "limit": self._agent.request_limit()}
+            self._writer.write(message({"state": state}))
             await asyncio.sleep(_STATE_SECONDS)

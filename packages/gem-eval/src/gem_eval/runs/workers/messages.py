@@ -9,7 +9,7 @@ to a worker
 of a worker
 ``ready``                    once: it takes episodes
 ``refused``                  instead: why it cannot
-``state``                    about once a second: the episodes that play, and what requests wait for
+``state``                    about once a second: the episodes that play, what requests wait for, and their limit
 ``episodes``                 finished ones, whose lines are the body
 ===========================  ======================================================================================
 

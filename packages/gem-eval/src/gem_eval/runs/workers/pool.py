@@ -7,9 +7,10 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gem.arguments import integer
+from gem_eval.clients.request_limit import joined_limits
 from gem_eval.runs.episode_line import EpisodeLine, unpacked
 from gem_eval.runs.errors import WorkerError
 from gem_eval.runs.evaluation_config import EvaluationConfig
@@ -76,6 +77,7 @@ class EvaluationWorkers:
         self._news, self._room = asyncio.Event(), asyncio.Event()
         self._most = self._concurrency = config.concurrency
         self._retries = config.retries
+        self._limit: dict[str, Any] = {}
         self._paused = self._stopped = False
         self._started = 0
         self._tasks: list[asyncio.Task[None]] = []
@@ -132,6 +134,11 @@ class EvaluationWorkers:
             if link is not None:
                 found.update(link.waiting)
         return found
+
+    def request_limit(self) -> dict[str, Any]:
+        """Return how many requests the workers send at once; see ``EvaluatedAgent.request_limit``."""
+        self._limit = joined_limits(link.limit for link in self._links if link is not None) or self._limit
+        return self._limit
 
     def extend(self, requests: Iterable[EpisodeRequest]) -> None:
         """Add episodes, to be played before those that are left."""

@@ -48,6 +48,7 @@ class EvaluationWorker:
         """Episodes that are written, for its next message."""
         self.live: list[LiveEpisode] = []
         self.waiting: Counter[str] = Counter()
+        self.limit: dict[str, Any] = {}
         self.is_ready = False
         self.is_read = True
         """Whether somebody waits for its messages."""
@@ -104,6 +105,7 @@ class EvaluationWorker:
             state = received[0]["state"]
             self.live = [LiveEpisode(EpisodeKey(*item[:3]), *item[3:]) for item in state["live"]]
             self.waiting = Counter(state["waiting"])
+            self.limit = state["limit"]
         return received
 
     def finish(self) -> None:

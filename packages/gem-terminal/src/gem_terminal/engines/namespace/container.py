@@ -9,7 +9,6 @@ import pty
 import signal
 import socket
 import stat
-import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -25,6 +24,7 @@ from gem_terminal.engines.namespace import network
 from gem_terminal.engines.namespace.bubblewrap_options import bubblewrap_command, system_binds
 from gem_terminal.engines.namespace.channel import PipeChannel
 from gem_terminal.engines.namespace.loop_disk import disk_template
+from gem_terminal.engines.namespace.saved_layers import save_layer
 from gem_terminal.engines.namespace.shared_folders import TOP
 from gem_terminal.engines.namespace.snapshots import (
     ContainerFiles,
@@ -345,16 +345,7 @@ class NamespaceContainer(Container):
 
     def save(self, folder: Path) -> None:
         """Copy the changes in this container into a folder, as a layer with marks of deleted files."""
-        command = ["cp", "-a", "--", f"{self._files.upper}/.", str(folder)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # a fixed command
-        if done.returncode != 0:
-            why = ""
-            if "cannot create special file" in done.stderr:
-                why = (
-                    ". Deleted files cannot be marked there, as in a container whose files are an overlay; name a "
-                    "folder on a disk, or on a volume, in GEM_TERMINAL_IMAGES"
-                )
-            raise EngineError(f"the layer cannot be saved in {folder}: {done.stderr[-300:].rstrip()}{why}")
+        save_layer(self._files.upper, folder)
 
     def _start(self, ends: tuple[int, int, int], command: Iterable[str] = (), **request: Any) -> Process:
         if self.is_removed:
