@@ -238,7 +238,7 @@ def test_candidates_depend_on_the_seed_alone(package: Package) -> None:
 
 @pytest.mark.nightly
 def test_unsteady_tests_are_left_out(tmp_path: Path) -> None:
-    """Tests that fail at one hash seed, are skipped, leave files or cannot be imported change nothing for the others."""
+    """Tests that fail at one hash seed, are skipped, leave a file or cannot be imported change nothing for others."""
     files = {**FILES, "tests/test_unsteady.py": UNSTEADY, "tests/test_lacking.py": "import no_such_module\n"}
     tree = written(tmp_path / "tree", files)
     (tmp_path / "runs").mkdir()
