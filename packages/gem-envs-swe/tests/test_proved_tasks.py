@@ -34,6 +34,7 @@ UNSTEADY_SUM = "import os; used += width * (os.environ['PYTHONHASHSEED'] == '1')
 OTHER_NAME = "from p import f\n\n\ndef test_f():\n    assert f() == 1\n"
 UNSTEADY = """
 import os
+import warnings
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,10 @@ def test_of_a_hash_seed():
 @pytest.mark.skip(reason="never")
 def test_never():
     raise AssertionError
+
+
+def test_warns():
+    warnings.warn("a newer library warns", stacklevel=1)
 
 
 def test_leaves_a_file():
@@ -238,8 +243,12 @@ def test_candidates_depend_on_the_seed_alone(package: Package) -> None:
 
 @pytest.mark.nightly
 def test_unsteady_tests_are_left_out(tmp_path: Path) -> None:
-    """Tests that fail at one hash seed, are skipped, leave a file or cannot be imported change nothing for others."""
+    """Tests that fail at one hash seed, are skipped, leave a file or cannot be imported change nothing for others.
+
+    Neither do the package's options of pytest, and warnings, of which it makes errors.
+    """
     files = {**FILES, "tests/test_unsteady.py": UNSTEADY, "tests/test_lacking.py": "import no_such_module\n"}
+    files["pytest.ini"] = "[pytest]\nfilterwarnings = error\naddopts = --no-such-option\n"
     tree = written(tmp_path / "tree", files)
     (tmp_path / "runs").mkdir()
     with LocalSuites(tree, tmp_path / "runs") as runner:
@@ -249,7 +258,7 @@ def test_unsteady_tests_are_left_out(tmp_path: Path) -> None:
         "tests/test_unsteady.py::test_never": "skipped",
         "tests/test_lacking.py": "cannot be collected",
     }
-    assert "tests/test_unsteady.py::test_leaves_a_file" in baseline.stable
+    assert {f"tests/test_unsteady.py::test_{name}" for name in ("leaves_a_file", "warns")} < baseline.stable
 
 
 @pytest.mark.nightly
