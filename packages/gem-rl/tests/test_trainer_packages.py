@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from gem.trajectory import Trajectory
+from gem_rl.adapters import TextEpisode
+
 ROOT = Path(__file__).parents[3]
 DRIVERS = Path(__file__).parent / "trainer_drivers"
 EXAMPLES = ROOT / "examples" / "trainers"
@@ -27,7 +30,7 @@ def run(python: Path | str, driver: str, *paths: Path, arguments: list[str] | No
     """Run a driver and return what it printed."""
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, [EXAMPLES, *paths])),
+        "PYTHONPATH": os.pathsep.join(map(str, [EXAMPLES, DRIVERS, *paths])),
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
     }
@@ -59,9 +62,42 @@ def test_episodes_in_an_environment_of_its_own(driver: str, package: str, tmp_pa
     assert any(one["success"] for one in found)
 
 
+OVER_HTTP = {"agent_lightning": ["agentlightning==1.0.2"], "nemo_gym": ["nemo-gym==0.4.0"]}
+
+
+@pytest.mark.parametrize("driver", OVER_HTTP)
+def test_rollouts_through_the_servers_of_a_framework(driver: str, tmp_path: Path) -> None:
+    """Rewards are the episodes' returns, and an episode without an outcome reaches no batch; Python 3.12 or newer."""
+    pytest.importorskip("uv", reason="NOT TESTED: uv is not installed")
+    venv = tmp_path / "venv"
+    command = ["uv", "venv", "--quiet", "--no-python-downloads", "--python", ">=3.12", str(venv)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"NOT TESTED: there is no Python 3.12 or newer: {done.stderr[-300:]}")
+    python = venv / "bin" / "python"
+    clients = [ROOT / "packages" / name for name in ("gem-eval", "gem-questions")]
+    installed(["--python", str(python), *OVER_HTTP[driver], *map(str, [*OURS, *clients])])
+    found = run(python, driver)
+    assert len(found) == 3
+    played = [guessed(seed) for seed in range(3)]
+    assert [one["reward"] for one in found] == pytest.approx([one.episode_return for one in played])
+    assert [one["turns"] for one in found] == [len(one) for one in played]
+
+
+def guessed(seed: int) -> Trajectory:
+    """Return the episode in which 1, 2, 3 … are guessed."""
+    episode = TextEpisode("game:GuessTheNumber-v0-easy")
+    episode.begin(seed)
+    guess = 1
+    while not episode.step(f"\\boxed{{{guess}}}").done:
+        guess += 1
+    episode.close()
+    return episode.trajectory
+
+
 WITHOUT_TORCH: dict[str, list[str]] = {
     "openrlhf": ["openrlhf==0.11.2", "pylatexenc"],
-    "tinker": ["tinker-cookbook==0.5.8", "tinker", "chz", "httpx", "sniffio", "blobfile", "lxml"],
+    "tinker": ["tinker-cookbook==0.6.1", "tinker", "chz", "httpx", "sniffio", "blobfile", "lxml"],
 }
 """What is put beside the torch and transformers that are installed, without what else the packages ask for."""
 
