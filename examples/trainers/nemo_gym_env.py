@@ -14,6 +14,11 @@ name both in its configuration::
           resources_server: {type: resources_servers, name: gem}
           model_server: {type: responses_api_models, name: policy_model}
           datasets: [{name: train, type: train, jsonl_fpath: train.jsonl}]
+    gem_relay:  # since NeMo Gym 0.7
+      environment_servers:
+        legacy_agent:
+          entrypoint: app.py
+          agent_server: {type: responses_api_agents, name: gem_agent}
 
 :func:`rows` makes the lines of the data set. With NeMo Gym before 0.5, ``max_steps`` must be more than the turns of the
 environment: a rollout that ends there leaves its episode open on the server.

@@ -151,7 +151,7 @@ def main() -> None:
             before = prompt + answer
         shown = rows[rollout.sample_idx_in_step]["prompt"][-1]["content"]
         assert shown in bytes(turns[0].prompt["token_ids"]).decode()
-        found.append({"reward": rollout.final_reward, "turns": len(turns)})
+        found.append({"return": rollout.final_reward, "turns": len(turns)})
     assert lost.rollout_state == "failed"
     assert (lost.final_reward, lost.triplets) == (None, [])
     print(json.dumps(found))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -18,7 +19,7 @@ import fastapi
 import nemo_gym_env
 from local_server import served
 from nemo_gym.base_resources_server import BaseResourcesServerConfig
-from nemo_gym.config_types import BaseServerConfig, ModelServerRef, ResourcesServerRef
+from nemo_gym.config_types import BaseServerConfig
 from nemo_gym.global_config import NEMO_GYM_CONFIG_DICT_ENV_VAR_NAME
 from nemo_gym.rollout_collection import RolloutCollectionConfig, RolloutCollectionHelper
 from nemo_gym.server_utils import ServerClient
@@ -95,40 +96,53 @@ def written(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def client_of(urls: dict[str, tuple[str, str]]) -> ServerClient:
-    """Return a client that knows the servers' addresses, as the head server tells them: name → kind, address."""
-    servers = {
-        name: {kind: {name: {"host": "127.0.0.1", "port": int(url.rpartition(":")[2]), "entrypoint": "app.py"}}}
-        for name, (kind, url) in urls.items()
-    }
+def block(kind: str, name: str, url: str, **fields: Any) -> dict[str, Any]:
+    """Return the entry of a server in the configuration."""
+    return {kind: {name: {"host": "127.0.0.1", "port": int(url.rpartition(":")[2]), "entrypoint": "app.py", **fields}}}
+
+
+def client_of(servers: dict[str, Any]) -> ServerClient:
+    """Return a client that knows the servers' addresses, as the head server tells them."""
     return ServerClient(
         head_server_config=BaseServerConfig(host="127.0.0.1", port=1), global_config_dict=OmegaConf.create(servers)
     )
 
 
-def serve_agent(urls: dict[str, tuple[str, str]]) -> None:
-    """Serve the agent until the input ends; print its address."""
-    agent = nemo_gym_env.GemAgent(
-        config=GymnasiumAgentConfig(
-            host="127.0.0.1",
-            port=1,
-            entrypoint="app.py",
-            name="gem_agent",
-            resources_server=ResourcesServerRef(type="resources_servers", name="gem"),
-            model_server=ModelServerRef(type="responses_api_models", name="policy_model"),
-            max_steps=STEPS,
-        ),
-        server_client=client_of(urls),
+HERE = {"host": "127.0.0.1", "port": 1, "entrypoint": "app.py"}
+AGENT = {"type": "responses_api_agents", "name": "gem_agent"}
+
+
+def server_of(role: str, servers: dict[str, Any]) -> Any:
+    """Return the agent, or the server that stands before it since NeMo Gym 0.7."""
+    if role == "relay":
+        from environment_servers.legacy_agent.app import (
+            LegacyAgentEnvironmentServer,
+            LegacyAgentEnvironmentServerConfig,
+        )
+
+        config = LegacyAgentEnvironmentServerConfig(name="relay", agent_server=AGENT, **HERE)
+        return LegacyAgentEnvironmentServer(config=config, server_client=client_of(servers))
+    config = GymnasiumAgentConfig(
+        name="gem_agent",
+        resources_server={"type": "resources_servers", "name": "gem"},
+        model_server={"type": "responses_api_models", "name": "policy_model"},
+        max_steps=STEPS,
+        **HERE,
     )
-    with served(agent.setup_webserver()) as url:
+    return nemo_gym_env.GemAgent(config=config, server_client=client_of(servers))
+
+
+def serve(role: str, servers: dict[str, Any]) -> None:
+    """Serve until the input ends; print the address."""
+    with served(server_of(role, servers).setup_webserver()) as url:
         print(url, flush=True)
         sys.stdin.read()
 
 
 @contextlib.contextmanager
-def agent_process(urls: dict[str, tuple[str, str]]) -> Iterator[str]:
-    """Run the agent in a process of its own, as NeMo Gym does: its HTTP client belongs to one event loop a process."""
-    command = [sys.executable, __file__, "agent", json.dumps(urls)]
+def process_of(role: str, servers: dict[str, Any]) -> Iterator[str]:
+    """Serve in a process of its own, as NeMo Gym does: its HTTP client belongs to one event loop a process."""
+    command = [sys.executable, __file__, role, json.dumps(servers)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -140,34 +154,40 @@ def agent_process(urls: dict[str, tuple[str, str]]) -> Iterator[str]:
 
 def main() -> None:
     server = nemo_gym_env.GemServer(
-        config=BaseResourcesServerConfig(host="127.0.0.1", port=1, entrypoint="app.py", name="gem"),
+        config=BaseResourcesServerConfig(name="gem", **HERE),
         server_client=client_of({}),
     )
-    urls: dict[str, tuple[str, str]] = {}
+    servers: dict[str, Any] = {}
 
     class Collection(RolloutCollectionHelper):
         def setup_server_client(self, head_server_config: Any = None) -> ServerClient:
-            return client_of(urls)
+            return client_of(servers)
 
     rows = [
         *nemo_gym_env.rows("game:GuessTheNumber-v0-easy", 3),
         *nemo_gym_env.rows("test:Breaks-v0", 1),
         *nemo_gym_env.rows("test:Endless-v0", 1),
     ]
+    Endless.closed = 0  # that of the row's first observation does not count
     with (
         tempfile.TemporaryDirectory() as folder,
         served(model) as model_url,
         served(server.setup_webserver()) as server_url,
         contextlib.redirect_stdout(sys.stderr),
     ):
-        urls |= {"policy_model": ("responses_api_models", model_url), "gem": ("resources_servers", server_url)}
+        servers["policy_model"] = block("responses_api_models", "policy_model", model_url)
+        servers["gem"] = block("resources_servers", "gem", server_url)
         source, out = Path(folder) / "rows.jsonl", Path(folder) / "rollouts.jsonl"
         source.write_text("".join(json.dumps(row) + "\n" for row in rows))
         config = RolloutCollectionConfig(
             input_jsonl_fpath=str(source), output_jsonl_fpath=str(out), num_samples_in_parallel=4
         )
-        with agent_process(urls) as agent_url:
-            urls["gem_agent"] = ("responses_api_agents", agent_url)
+        with contextlib.ExitStack() as stack:
+            url = stack.enter_context(process_of("agent", servers))
+            servers["gem_agent"] = block("responses_api_agents", "gem_agent", url)
+            if importlib.util.find_spec("environment_servers") is not None:  # since 0.7
+                url = stack.enter_context(process_of("relay", servers))
+                servers["relay"] = block("environment_servers", "legacy_agent", url, agent_server=AGENT)
             asyncio.run(Collection().run_from_config(config))
         kept, failures = written(out), written(out.with_stem(out.stem + "_failures"))
         averaged = out.with_stem(out.stem + "_aggregate_metrics").with_suffix(".json").exists()
@@ -193,14 +213,15 @@ def main() -> None:
         assert guesses == [f"\\boxed{{{number}}}" for number in range(1, len(guesses) + 1)]
         assert len(shown) == len(guesses) - 1
         assert rollout["info"]["turns"] == len(guesses)
-        found.append({"reward": rollout["reward"], **rollout["info"]})
+        assert rollout["reward"] == rollout["info"]["return"]
+        found.append(rollout["info"])
     print(json.dumps(found))
 
 
 if __name__ == "__main__":
     # As NeMo Gym's own child processes have it; without, it would read the command line.
     os.environ[NEMO_GYM_CONFIG_DICT_ENV_VAR_NAME] = "{}"
-    if sys.argv[1] == "agent":
-        serve_agent(json.loads(sys.argv[2]))
+    if sys.argv[1] in ("agent", "relay"):
+        serve(sys.argv[1], json.loads(sys.argv[2]))
     else:
         main()
