@@ -23,6 +23,7 @@ from gem_eval.hub_results import (
     rows_of,
     summary_difference,
 )
+from gem_eval.hub_results.checking import _replay
 from gem_eval.hub_results.figures import summary_of
 from gem_eval.runs import RunFolder, evaluate_sync
 from gem_eval.statistics import compare_runs
@@ -155,6 +156,19 @@ def another_action(document: dict[str, Any]) -> None:
 def foreign_code(document: dict[str, Any]) -> None:
     """Let the line name code of its own for the environment."""
     document["spec"]["entry_point"] = "no_such_module_of_an_attacker:run"
+
+
+@pytest.mark.parametrize("agent", ["model", "random"])
+def test_a_result_of_failures_alone_is_not_found_to_be_the_same(results: dict[str, RunResult], agent: str) -> None:
+    """Where every outcome is unknown, nothing was compared, and a verdict would say what nobody has seen."""
+    result = results["random"]
+    record = as_of_model(result) if agent == "model" else published(result)
+    failed = [replace(one, outcome="unknown", failure="environment:exception") for one in record.episodes]
+    unknown = replace(record, episodes=tuple(failed))
+    unknown = replace(unknown, summary=summary_of(rows_of(unknown)))
+    checked = _replay(unknown, result.raw) if agent == "model" else check_result(unknown)
+    assert (checked.verdict, checked.replayed, checked.left_out) == ("cannot be checked", 0, EPISODES)
+    assert f"all its {EPISODES} episodes failed" in checked.difference
 
 
 def test_a_forged_score_of_a_script_is_named(results: dict[str, RunResult]) -> None:

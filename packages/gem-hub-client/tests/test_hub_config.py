@@ -15,7 +15,7 @@ from gem_hub_client.cli.group import hub_command
 from gem_hub_client.config import OFFICIAL, hub_at, hubs, use
 from gem_hub_client.errors import HubError
 from gem_hub_client.folders import cache_root, config_file
-from gem_hub_client.installed import offered_environments
+from gem_hub_client.installed import announcing, offered_environments
 from gem_hub_client.names import checked_name, is_name, page_path, short_name
 
 if TYPE_CHECKING:
@@ -193,7 +193,9 @@ def test_an_installed_manifest_that_cannot_be_read_hides_no_other(
         package.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}-envs\nVersion: 1\n")
         (info / "entry_points.txt").write_text(f"[gem.envs]\n{name} = {name}_envs\n")
+        (info / "direct_url.json").write_text("[" * 100_000)
         (package / "__init__.py").touch()
         (package / "environments.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
     monkeypatch.syspath_prepend(tmp_path)
     assert offered_environments()["sound:Thing-v0"] == {"sound-envs"}
+    assert {"odd-envs", "sound-envs"} <= {package.name for package in announcing()}

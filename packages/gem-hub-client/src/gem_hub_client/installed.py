@@ -150,6 +150,6 @@ def _described(distribution: Distribution) -> InstalledPackage:
 def _origin(distribution: Distribution) -> dict[str, Any]:
     try:
         document = json.loads(distribution.read_text("direct_url.json") or "{}")
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

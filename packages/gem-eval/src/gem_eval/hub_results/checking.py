@@ -198,7 +198,7 @@ def _replay(record: ResultRecord, raw: bytes) -> CheckedResult:
                 what = str(played.difference) if played.difference is not None else played.problem
                 return CheckedResult("differs", f"seed {episode.seed}: {what}", same, left_out)
             same += 1
-    return CheckedResult("same", "", same, left_out, "the recorded actions played again")
+    return _agreed(same, left_out, "the recorded actions played again")
 
 
 def _config(record: ResultRecord) -> EvaluationConfig:
@@ -230,6 +230,18 @@ def _compared(record: ResultRecord, now: Sequence[ResultEpisode], how: str) -> C
         if found:
             return CheckedResult("differs", f"seed {episode.seed}: {found}", same, left_out)
         same += 1
+    return _agreed(same, left_out, how)
+
+
+def _agreed(same: int, left_out: int, how: str) -> CheckedResult:
+    """Return the verdict on a result in which nothing differs; where nothing was compared, it is none."""
+    if not same:
+        return CheckedResult(
+            "cannot be checked",
+            f"all its {left_out} episodes failed by no fault of the agent, so there is nothing that could be compared",
+            0,
+            left_out,
+        )
     return CheckedResult("same", "", same, left_out, how)
 
 
