@@ -44,7 +44,7 @@ def made(text: str) -> dict[str, list[str]]:
         ("arguments", "return max(a, b + 1)", "return max(b + 1, a)"),
         ("default", "return sorted(a, reverse=True)", "return sorted(a, reverse=False)"),
         ("exception", "raise ValueError(a)", "raise TypeError(a)"),
-        ("arguments", "return max((a or b), (1))", "return max((1), (a or b))"),
+        ("arguments", "return max((a or b), 1)", "return max(1, (a or b))"),
         ("guard", "if a:\n        return b  # b\n    return a", "return a"),
         ("guard", "b = a\n\n    if a: return b\n\n    return a", "b = a\n\n    return a"),
         ("order", "a += 1\n    b += a", "b += a\n    a += 1"),
