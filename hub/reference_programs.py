@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import official_results
 
 from gem.core import Env
+from gem_eval.clients import Completion
 from gem_eval.runs import RunFolder, evaluate_sync
 from gem_gateway.harnesses import harness_policy
 from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
@@ -46,16 +48,23 @@ def main(program: str, folder: str, episodes: str, *ids: str) -> int:
             "concurrency": 3,
         }
         if not (out / "run.json").exists():
-            evaluate_sync(config, out=out, client=ReferenceModel())
+            evaluate_sync(config, out=out, client=UncountedModel())
         if not official_results.keep(RunFolder.open(out), harness):
             return 1
     return 0
 
 
+class UncountedModel(ReferenceModel):
+    """A model that knows the answers, and states no tokens: nothing has counted any."""
+
+    async def chat(self, *arguments: Any, **options: Any) -> Completion:
+        return replace(await super().chat(*arguments, **options), usage=None)
+
+
 def player(env: Env[Any, Any]) -> Any:
     """Return the policy of an environment: the program, and a model that plays as the reference policy does."""
     program = os.environ[PROGRAM]
-    model = ReferenceModel(plays_by_command=harness_of(program).tools == "command")
+    model = UncountedModel(plays_by_command=harness_of(program).tools == "command")
     return with_reference_model(harness_policy(program, model, seconds=SECONDS), model)(env)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ NEW_HEADER = [
 ]
 PAIRS = ROOT / "benchmarks" / "judge_pairs.json"
 PAIRS_HEADER = [
-    "| judge | part of LLMBar | worse answer preferred | one position preferred | unreadable |",
+    "| judge, reward | part of LLMBar | worse answer preferred | one position preferred | unreadable |",
     "|---|---|---|---|---|",
 ]
 ENOUGH = 20
@@ -58,8 +59,8 @@ def line(row: dict[str, Any]) -> str:
 def pairs_line(row: dict[str, Any]) -> str:
     """Return a row of the table of pairs."""
     read = row["pairs"] - row["unreadable"]
-    cells = (shown(row["wrong"], read), shown(row["first"] + row["second"], read))
-    return f"| {row['judge']} | {row['part']} | {' | '.join(cells)} | {shown(row['unreadable'], row['pairs'])} |"
+    shares = ((row["wrong"], read), (row["first"] + row["second"], read), (row["unreadable"], row["pairs"]))
+    return f"| {row['judge']}, {row['reward']} | {row['part']} | {' | '.join(shown(*share) for share in shares)} |"
 
 
 def new_line(name: str, rows: list[dict[str, Any]]) -> str:
@@ -95,7 +96,10 @@ def test_every_pair_of_a_judge_has_one_outcome() -> None:
     for row in json.loads(PAIRS.read_text("utf-8")):
         outcomes = [row[name] for name in ("right", "wrong", "first", "second", "other", "unreadable")]
         assert min(outcomes) >= 0
-        assert sum(outcomes) == row["pairs"] <= sizes[row["part"].rpartition("/")[2]]
+        of_each = re.fullmatch(r"(\d+) pairs of each", row["part"])
+        size = len(sizes) * int(of_each[1]) if of_each else sizes[row["part"].rpartition("/")[2]]
+        assert sum(outcomes) == row["pairs"] == size
+        assert row["reward"] == "pairwise" or row["first"] == row["second"] == 0
 
 
 def test_every_source_of_new_pairs_has_counts_that_fit_together() -> None:

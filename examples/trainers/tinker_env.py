@@ -6,7 +6,7 @@ The cookbook renders and tokenizes; a history that a wrapper rewrites is fine, s
 An episode without an outcome (a fault of the environment, the grader or a simulated user) raises
 :class:`UnknownOutcome`, and the cookbook's ``MinViableGroup`` trains on the rest of its group.
 
-What was run, with tinker-cookbook 0.5.8 (``packages/gem-rl/tests/test_trainer_packages.py``): groups through the
+What was run, with tinker-cookbook 0.6.1 (``packages/gem-rl/tests/test_trainer_packages.py``): groups through the
 cookbook's own ``do_group_rollout`` and renderer, with a sampler in the process. What was not run: training, which
 happens in Tinker's service.
 """

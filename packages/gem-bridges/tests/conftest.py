@@ -331,3 +331,52 @@ def _running(command: list[str], url: str, folder: Path) -> Iterator[str]:
 def running() -> Callable[[list[str], str, Path], AbstractContextManager[str]]:
     """Run a server: command, address, folder of its log; see :func:`_running`."""
     return _running
+
+
+class HostileServer(ThreadingHTTPServer):
+    """Answers every request in one wrong way: ``html``, ``fields``, ``hang``, ``endless`` or ``error``."""
+
+    daemon_threads = True
+
+    def __init__(self, kind: str) -> None:
+        over = self.over = threading.Event()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                if kind == "hang":
+                    over.wait()
+                    return
+                self.send_response(500 if kind == "error" else 200)
+                self.send_header("Content-Type", {"html": "text/html"}.get(kind, "application/json"))
+                self.end_headers()
+                try:
+                    self.wfile.write({"html": b"<html>Hello</html>", "endless": b"["}.get(kind, b'{"no": "fields"}'))
+                    while kind == "endless" and not over.is_set():
+                        self.wfile.write(b"1," * 2**16)
+                except OSError:
+                    pass
+
+            do_POST = do_GET
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+
+@pytest.fixture
+def hostile() -> Iterator[Callable[[str], str]]:
+    """Start hostile servers."""
+    started: list[HostileServer] = []
+
+    def start(kind: str) -> str:
+        started.append(HostileServer(kind))
+        threading.Thread(target=started[-1].serve_forever, kwargs={"poll_interval": 0.02}).start()
+        return started[-1].url
+
+    yield start
+    for server in started:
+        server.over.set()
+        server.shutdown()
+        server.server_close()

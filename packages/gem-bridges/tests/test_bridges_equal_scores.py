@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
@@ -75,9 +76,59 @@ def compare(episodes: list[Episode], found: list[dict[str, Any]], *kinds: str) -
     """Fail where an episode differs in what the protocol can say (``kinds``)."""
     assert len(found) == len(episodes)
     for one, other in zip(episodes, found, strict=True):
-        facts = {**one, "ends": [any(flags) for flags in one["flags"]], "total": sum(one["rewards"])}
+        facts = {
+            **one,
+            "ends": [any(flags) for flags in one["flags"]],
+            "shown": one["texts"][:-1],
+            "total": sum(one["rewards"]),
+            "task": {"id": f"{one['id']}#{one['seed']}", "seed": one["seed"]},
+        }
         for kind in kinds:
             assert other[kind] == facts[kind], f"{kind} of {one['id']}, seed {one['seed']}"
+
+
+def test_gymnasium(script: Path, episodes: list[Episode], tmp_path: Path) -> None:
+    """Gymnasium's interface has all of it."""
+    pytest.importorskip("gymnasium", reason="gem-bridges[gymnasium] brings it")
+    found = driven(sys.executable, "gymnasium_loop.py", str(script), cwd=tmp_path)
+    compare(episodes, found, "texts", "rewards", "flags")
+
+
+def test_mcp(script: Path, episodes: list[Episode], tmp_path: Path) -> None:
+    """The client of the MCP SDK and ``gem mcp-serve``."""
+    pytest.importorskip("gem_tools", reason="gem-tools serves MCP")
+    compare(episodes, driven(sys.executable, "mcp_client.py", str(script), cwd=tmp_path), "texts", "rewards", "flags")
+
+
+def test_openenv(
+    script: Path,
+    episodes: list[Episode],
+    published: Callable[..., Path],
+    running: Callable[..., AbstractContextManager[str]],
+    reserve_port: Callable[[], int],
+    tmp_path: Path,
+) -> None:
+    """The client of openenv and ``gem serve``; each episode is a task that the Task API names."""
+    pytest.importorskip("gem_server", reason="gem-server serves OpenEnv's clients")
+    python, port = published("openenv==0.10.0"), reserve_port()
+    command = [sys.executable, "-m", "gem", "serve", *IDS, "--port", str(port), "--workers", "1"]
+    with running(command, f"http://127.0.0.1:{port}", tmp_path) as url:
+        found = driven(python, "openenv_client.py", str(script), url, cwd=tmp_path)
+    compare(episodes, found, "texts", "rewards", "flags", "ends", "task")
+
+
+@pytest.mark.parametrize(
+    ("release", "driver"), [("verifiers==0.4.0", "verifiers_eval.py"), ("inspect-ai==0.3.285", "inspect_eval.py")]
+)
+def test_evaluations(
+    release: str, driver: str, episodes: list[Episode], published: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Their own evaluations, with the script in the model's place: what the model is shown, and the total."""
+    over = [one for one in episodes if any(one["flags"][-1])]
+    assert len(over) >= 2 * len(IDS)
+    script = tmp_path / "over.json"
+    script.write_text(json.dumps(over), encoding="utf-8")
+    compare(over, driven(published(release, ours=True), driver, str(script), cwd=tmp_path), "shown", "total")
 
 
 @pytest.fixture

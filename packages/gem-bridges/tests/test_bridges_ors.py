@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
@@ -138,55 +136,6 @@ def test_calls_faults_states_and_splits(
             none.reset(seed=0)
         with gem.make(f"ors:{url}#Nothing", python=python) as none, pytest.raises(BridgeError, match="status 404"):
             none.reset(seed=0)
-
-
-class HostileServer(ThreadingHTTPServer):
-    """Answers every request in one wrong way: ``html``, ``fields``, ``hang``, ``endless`` or ``error``."""
-
-    daemon_threads = True
-
-    def __init__(self, kind: str) -> None:
-        over = self.over = threading.Event()
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                if kind == "hang":
-                    over.wait()
-                    return
-                self.send_response(500 if kind == "error" else 200)
-                self.send_header("Content-Type", {"html": "text/html"}.get(kind, "application/json"))
-                self.end_headers()
-                try:
-                    self.wfile.write({"html": b"<html>Hello</html>", "endless": b"["}.get(kind, b'{"no": "fields"}'))
-                    while kind == "endless" and not over.is_set():
-                        self.wfile.write(b"1," * 2**16)
-                except OSError:
-                    pass
-
-            do_POST = do_GET
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server_port}"
-
-
-@pytest.fixture
-def hostile() -> Iterator[Callable[[str], str]]:
-    """Start hostile servers."""
-    started: list[HostileServer] = []
-
-    def start(kind: str) -> str:
-        started.append(HostileServer(kind))
-        threading.Thread(target=started[-1].serve_forever, kwargs={"poll_interval": 0.02}).start()
-        return started[-1].url
-
-    yield start
-    for server in started:
-        server.over.set()
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.mark.nightly

@@ -12,11 +12,13 @@ Others that are on no package index were run by hand in November 2026, with the 
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -110,3 +112,28 @@ def test_rollouts_run_on_it(echo: str, tmp_path: Path) -> None:
     ]
     subprocess.run([sys.executable, "-m", "gem", *command, "--out", str(out)], check=True)
     assert len(out.read_text().splitlines()) == 3
+
+
+def test_tasks_of_the_task_api_are_played(
+    published: Callable[..., Path],
+    running: Callable[..., AbstractContextManager[str]],
+    reserve_port: Callable[[], int],
+    tmp_path: Path,
+) -> None:
+    """32 episodes of an environment with tasks are those of its own code; a split that it lacks is refused."""
+    python, port = str(published(PACKAGE)), reserve_port()
+    own = str(Path(__file__).parent / "drivers" / "openenv_own.py")
+    played = json.loads(subprocess.run([python, own, "play"], capture_output=True, text=True, check=True).stdout)
+    with running([python, own, "serve", str(port)], f"http://127.0.0.1:{port}", tmp_path) as url:
+        for split in ("train", "test"):
+            with gem.make(f"openenv:{url}", split=split, show_actions=False) as env:
+                for where, index, numbers, turns in played:
+                    if where != split:
+                        continue
+                    observation, info = env.reset(options={"index": index})
+                    assert (observation, info["index"]) == (turns[0][0], index)
+                    for number, turn in zip(numbers, turns[1:], strict=False):
+                        assert list(env.step(str(number))[:3]) == turn
+                assert env.reset(seed=7)[1]["index"] == 7 % (5 if split == "train" else 3)
+        with gem.make(f"openenv:{url}", split="dev") as env, pytest.raises(BridgeError, match="train, test"):
+            env.reset(seed=0)

@@ -6,10 +6,13 @@ follow its documentation, and one of them is the class that verifiers itself bri
 
 from __future__ import annotations
 
+import json
+import os
 import pickle
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -251,3 +254,34 @@ def test_packages_that_cannot_be_loaded(python: str, tmp_path: Path) -> None:
         with pytest.raises(BridgeError, match=reason):
             env.reset(seed=0)
         env.close()
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_a_task_set_is_scored_as_by_its_own_evaluation(published: Callable[..., Path], tmp_path: Path) -> None:
+    """Of verifiers 0.4, with the harness that the library calls null and with the one that is the default here."""
+    python = published("verifiers==0.4.0")
+    answers = ["It is 0 .", "1", "It makes 4", "6", "8 or 9."]
+    script = tmp_path / "answers.json"
+    asked = [{"texts": [f"What is {number} and {number}?"], "actions": [said]} for number, said in enumerate(answers)]
+    script.write_text(json.dumps(asked), encoding="utf-8")
+    driver = str(Path(__file__).parent / "drivers" / "verifiers_direct.py")
+    command = [str(python), driver, "sum_tasks", str(script)]
+    environment = {**os.environ, "PYTHONPATH": PACKAGES}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
+    scores = json.loads(done.stdout.splitlines()[-1])
+    assert [reward for reward, _ in scores] == [1.25, 0.0, 1.0, 1.0, 1.25]
+    with gem.make("verifiers:sum_tasks", python=str(python), folder=PACKAGES) as env:
+        for index, said in enumerate(answers):
+            assert env.reset(options={"index": index})[0] == f"Be brief.\n\nWhat is {index} and {index}?"
+            _, reward, terminated, truncated, info = env.step(said)
+            assert (reward, terminated, truncated) == (scores[index][0], True, False)
+            assert info["metrics"].items() >= scores[index][1].items()
+            assert info["metrics"]["stops"] == 0.25 * said.endswith(".")
+    with gem.make("verifiers:sum_tasks", python=str(python), folder=PACKAGES, args={"count": 2}) as env:
+        assert {env.reset(seed=seed)[1]["index"] for seed in range(8)} == {0, 1}
+    for wrong, why in (("capital-questions", "'verifiers>=0.1.11,<0.4' there"), ("none_such", "not found")):
+        old = gem.make(f"verifiers:{wrong}", python=str(python), folder=PACKAGES)
+        with old, pytest.raises(BridgeError, match=re.escape(why)):
+            old.reset(seed=0)

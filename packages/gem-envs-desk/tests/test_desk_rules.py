@@ -24,7 +24,7 @@ from gem_envs_desk.request_maker import RequestMaker
 from gem_envs_desk.requests import DeskRequest
 from gem_envs_desk.retail.content import Shop
 from gem_envs_desk.retail.env import RetailActsDomain
-from gem_envs_desk.retail.tasks import ShopperRequests
+from gem_envs_desk.retail.tasks import _WORDS, ShopperRequests
 from gem_envs_desk.task import CASE, DeskCall, DeskTask
 from gem_envs_desk.telecom.env import TelecomActsDomain
 
@@ -71,10 +71,17 @@ def test_a_return_is_paid_by_tier_day_and_kind_of_product() -> None:
         target = shop.row("payment_methods", payment_id=asked["payment_id"])
         assert target["customer_id"] == customer["customer_id"]
         assert asked["payment_id"] == order["payment_id"] or target["kind"] == "gift_card"
+        paid_with = shop.row("payment_methods", payment_id=order["payment_id"])
+        choices = next(slot.choices for slot in request.wish.slots if slot.name == "target")
+        assert bool(choices) == (paid_with["kind"] != "gift_card")
+        prices = [one["price"] for one in shop.tables["items"]]
+        assert len(set(prices)) == len(prices)
+        assert all(price >= 6 and price == round(price, 1) for price in prices)
         if not grounds:
             is_reduced = item["category"] == "electronics" and customer["tier"] == "standard"
             assert asked["amount"] == round(paid * (0.9 if is_reduced else 1), 2)
             assert [fact.value for fact in request.facts] == [asked["amount"]]
+            assert request.kind == ("refund with fee" if is_reduced else "refund")
             seen.add("reduced" if is_reduced else f"{customer['tier']} in time")
         seen |= grounds
     assert {"too late", "final sale", "reduced", "plus in time"} <= seen
@@ -88,6 +95,8 @@ def test_an_order_is_cancelled_for_two_reasons_alone(kind: str, is_allowed: bool
         arguments = naive_or_gold(request)
         says = next(slot.says for slot in request.wish.slots if slot.name == "reason")
         assert (says in reasons) == is_allowed == (request.grounds == ())
+        denied = next(slot.choices for slot in request.wish.slots if slot.name == "reason")
+        assert len(denied) == len(_WORDS["no_reasons"]) - 1  # all but their own
         assert arguments["reason"] == reasons.get(says, "other")
         order = shop.row("orders", order_id=arguments["order_id"])
         assert (order["customer_id"], order["status"]) == (customer["customer_id"], "pending")

@@ -56,6 +56,41 @@ def test_many_notations_of_different_meaning(part: int) -> None:
     assert paid(turned[part::4]) == []
 
 
+WITHOUT_VALUE = [
+    r"\ln 0", r"\log 0", r"\log_2 0 + 1", r"3 \ln(1-1)", r"e^{\ln 0}", r"(\ln 0)^0", r"\ln 0 - \ln 0 + 1",
+    r"\frac{1}{\ln 0}", r"\operatorname{arctanh} 1", r"\arctan(\ln 0)", r"\coth 0", "(-1)!", r"x - x + \ln 0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("gold", ["1", "0", r"\frac{2}{3}", r"-\frac{\pi}{2}", "x+1", r"\{3\}"])
+def test_a_formula_without_a_value_is_no_answer(gold: str) -> None:
+    """At a pole; infinity is as near to any number as to any other."""
+    assert paid((answer, gold) for answer in WITHOUT_VALUE) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("outer", ["", "1 + ", r"\arctan ", r"\frac{1}{2} "])
+def test_no_formula_is_two_numbers(outer: str) -> None:
+    """Every function at its usual arguments, poles among them, is the same as one of several golds at most."""
+    arguments = ["0", "1", "-1", r"\pi", r"\frac{\pi}{2}", r"\ln 0", "10^{400}", r"0 \cdot \ln 0"]
+    for name in sorted(FUNCTIONS):
+        for argument in arguments:
+            answer = rf"{outer}\{name}({argument})"
+            assert len(paid((answer, gold) for gold in ("1", "7", r"\frac{2}{3}", "0"))) <= 1, answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "same"),
+    [
+        ("x=2 ou x=-2", "x=-2 or x=2", True), ("2 oder 3", "2 or 3", True), ("2 или 3", "3 or 2", True),
+        ("x>1 und x<3", "1<x<3", True), ("x<1 ou x>3", "1<x<3", False), ("2 ou 3", "2 or 4", False),
+    ],
+)  # fmt: skip
+def test_words_between_answers_in_other_languages(answer: str, gold: str, same: bool) -> None:
+    """They mean "or" and "and"."""
+    assert bool(paid([(answer, gold)])) is same
+
+
 EQUATIONS = [
     "2x-3y+5=0", r"\frac{x^2}{2}-\frac{y^2}{2}=1", "x^2+y^2=1", r"y=\frac{3}{4}x+1", "x+y=0", r"(x-1)^2+(y+2)^2=9",
     r"\frac{x^2}{4}+\frac{y^2}{3}=1", "xy=1", "x=2y", r"\rho=2\cos\theta",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gem.errors import ArgumentError, NotSupportedError
+from gem.errors import ArgumentError, GemError, NotSupportedError
 from gem_eval.clients import Completion, ContextOverflow, EndpointClient, ModelError, ScriptedClient
 from gem_eval.fake_model import FakeModel, FakeModelThread
 from gem_eval.fake_model.faults.catalogue import FAULTS
@@ -262,6 +262,25 @@ def with_fake_model(use: Callable[[FakeModel], Any], **settings: Any) -> Any:
             return await use(model)
 
     return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("base_url", "message"),
+    [
+        ("transformers:some-model", r"pip install .*gem-eval\[transformers\]"),
+        ("transformers:/no/such/folder", "no folder"),
+        ("scripted:no_such_module:answer", "no_such_module"),
+        ("telepathy:mind", "telepathy"),
+    ],
+)
+def test_a_judge_that_cannot_be_opened_is_refused_before_the_run(
+    monkeypatch: pytest.MonkeyPatch, base_url: str, message: str
+) -> None:
+    """Not once an episode; nothing is sent."""
+    monkeypatch.setattr("gem_eval.clients.transformers_client.find_spec", lambda name: None)
+    reward = make_reward("rubric", criteria=["clear"], judge={"base_url": base_url})
+    with pytest.raises(GemError, match=message):
+        reward.begin(RewardContext())
 
 
 def test_a_judge_behind_a_socket_scores() -> None:

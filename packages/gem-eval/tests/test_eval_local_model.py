@@ -9,6 +9,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +36,10 @@ from gem_rollout import RolloutEngine, plan_episodes
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None or importlib.util.find_spec("transformers") is None,
     reason='torch and transformers are not installed: pip install "gem-eval[transformers]"',
+)
+needs_grammars = pytest.mark.skipif(
+    importlib.util.find_spec("llguidance") is None,
+    reason='llguidance is not installed: pip install "gem-eval[transformers]"',
 )
 GAME = "game:GuessTheNumber-v0-easy"
 TEMPLATE = (
@@ -244,15 +249,86 @@ def test_episodes_share_batches_and_keep_their_tokens(folder: Path) -> None:
 @needs_torch
 @pytest.mark.slow(reason="loads torch")
 def test_what_a_local_model_cannot_do_is_said(folder: Path, tmp_path: Path) -> None:
-    """A full context ends the episode; structured output, unknown settings and damaged folders are refused."""
+    """A full context ends the episode; unknown settings and damaged folders are refused."""
     with pytest.raises(ContextOverflow, match="512"):
         answers(open_client(f"transformers:{folder}"), [said("long " * 600)], Sampling())
-    with pytest.raises(NotSupportedError, match="structured"):
-        answers(open_client(f"transformers:{folder}"), [said("x")], Sampling(), response_format={"type": "json_object"})
     with pytest.raises(ArgumentError, match="min_p"):
         answers(open_client(f"transformers:{folder}"), [said("x")], Sampling(extra={"min_p": 0.1}))
     with pytest.raises(ModelError, match="cannot be loaded"):
         answers(open_client(f"transformers:{tmp_path}"), [said("x")], Sampling())
+
+
+VERDICT = {
+    "type": "object",
+    "properties": {"met": {"type": "boolean"}, "better": {"enum": ["first", "second", "tie"]}},
+    "required": ["met", "better"],
+    "additionalProperties": False,
+}
+
+
+def by_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the response format of a schema."""
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+
+
+@needs_torch
+@needs_grammars
+@pytest.mark.slow(reason="loads torch")
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_structured_output_of_a_model_that_knows_nothing_has_its_schema(folder: Path, temperature: float) -> None:
+    """Each of several answers in one batch, to its end token; other answers of the batch are as free as before."""
+    sampling = Sampling(temperature=temperature, max_tokens=120, seed=3, logprobs=True)
+    free, *bound = asyncio.run(mixed(folder, sampling))
+    (alone,) = answers(open_client(f"transformers:{folder}"), [said("case 0")], sampling)
+    assert free.token_ids == alone.token_ids
+    for completion in bound:
+        verdict = json.loads(completion.text)
+        assert list(verdict) == ["met", "better"]
+        assert isinstance(verdict["met"], bool)
+        assert verdict["better"] in ("first", "second", "tie")
+        assert completion.finish_reason == "stop"
+        assert min(completion.logprobs or ()) < -1.0, (
+            "the model's own log-probabilities, which the schema does not change"
+        )
+
+
+async def mixed(folder: Path, sampling: Sampling) -> list[Any]:
+    """Return a free answer and three by a schema, sampled side by side."""
+    client = open_client(f"transformers:{folder}")
+    forms = [None, *[by_schema(VERDICT)] * 3]
+    try:
+        return await asyncio.gather(
+            *(client.chat(said(f"case {n}"), sampling=sampling, response_format=form) for n, form in enumerate(forms))
+        )
+    finally:
+        await client.close()
+
+
+@needs_torch
+@needs_grammars
+@pytest.mark.slow(reason="loads torch")
+@pytest.mark.parametrize(
+    ("form", "said_so"),
+    [
+        ({"type": "grammar"}, "json_schema or a json_object"),
+        ({"type": "json_schema"}, "json_schema or a json_object"),
+        (by_schema({"type": "strange"}), "by this schema"),
+        (by_schema({"type": "string", "pattern": "(?=a)b"}), "by this schema"),
+    ],
+)
+def test_a_form_that_no_grammar_has_is_refused(folder: Path, form: dict[str, Any], said_so: str) -> None:
+    """With the reason; a judge then asks in words."""
+    with pytest.raises(NotSupportedError, match=said_so):
+        answers(open_client(f"transformers:{folder}"), [said("x")], Sampling(), response_format=form)
+
+
+@needs_torch
+@pytest.mark.slow(reason="loads torch")
+def test_structured_output_without_its_library_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command that installs it is in the message."""
+    monkeypatch.setitem(sys.modules, "llguidance", None)
+    with pytest.raises(NotSupportedError, match=r"llguidance; run: pip install .*gem-eval\[transformers\]"):
+        answers(open_client(f"transformers:{folder}"), [said("x")], Sampling(), response_format=by_schema(VERDICT))
 
 
 def test_a_folder_that_does_not_exist_is_refused_at_once() -> None:

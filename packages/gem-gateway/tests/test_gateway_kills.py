@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -20,10 +21,14 @@ from typing import Any
 
 import pytest
 
-from gem_eval.fake_model import FakeModel, FakeModelThread
+from gem_eval.clients import open_client
+from gem_eval.fake_model import FakeModel, FakeModelProcess, FakeModelThread
 from gem_eval.runs import RunFolder
+from gem_gateway.harnesses import harness_policy
 from gem_gateway.lineages.journal import read_journal
+from gem_rollout import RolloutEngine, plan_episodes
 from gem_rollout.lineages.certificate import certify
+from gem_rollout.lineages.tree import lineages_of
 from gem_rollout.trajectory import Trajectory
 
 GAME = "game:GuessTheNumber-v0-easy"
@@ -39,10 +44,7 @@ def answer(asked):
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 '''
 
-pytestmark = [
-    pytest.mark.nightly,
-    pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to the supervisor"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to the supervisor")
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -53,7 +55,8 @@ def until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.slow(reason="a gateway in a process of its own, which is killed")
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 4))])
 def test_every_answer_that_left_a_killed_gateway_is_in_its_journal(tmp_path: Path, seed: int) -> None:
     """Killed at any moment, beside four programs that call as fast as they can; the journals read and certify."""
     got: dict[int, list[str]] = {number: [] for number in range(4)}
@@ -137,6 +140,7 @@ def programs() -> set[int]:
     return found
 
 
+@pytest.mark.nightly
 def test_a_killed_evaluation_is_resumed_to_what_it_would_have_been(tmp_path: Path) -> None:
     """Killed twice on its way, it leaves no program, plays each episode once, and ends as an undisturbed one does."""
     calm, killed = tmp_path / "calm", tmp_path / "killed"
@@ -161,6 +165,49 @@ def test_a_killed_evaluation_is_resumed_to_what_it_would_have_been(tmp_path: Pat
     assert programs() <= before
 
 
+DYING = """
+import itertools, json, os, signal
+calls = itertools.count(1)
+def answer(asked):
+    number = next(calls)
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    function = {"name": "act", "arguments": json.dumps({"action": "\\\\boxed{10}"})}
+    call = {"id": f"c{number}", "type": "function", "function": function}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+"""
+
+
+@pytest.mark.slow(reason="a model's server in a process of its own, which is killed")
+def test_an_episode_whose_model_server_is_killed_is_recorded_as_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the turns before the kill and the calls of the model, the last of which has an error; it is no verdict."""
+    (tmp_path / "dying_model.py").write_text(DYING)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    async def play(url: str) -> Trajectory:
+        client = open_client(url, "m", retries=0)
+        make_policy = harness_policy(f"command:'{sys.executable}' -I -S '{PROGRAM}' plays -", client, box="never")
+        try:
+            async with RolloutEngine(plan_episodes(GAME, 1, seed=3), make_policy, concurrency=1) as engine:
+                return await anext(aiter(engine))
+        finally:
+            await client.close()
+
+    with FakeModelProcess(["--policy", "dying_model:answer"]) as model:
+        record = asyncio.run(play(model.url))
+    assert record.outcome == "unknown"
+    assert record.failure is not None
+    assert (record.failure.source, record.failure.kind) == ("endpoint", "unreachable")
+    assert [turn.action for turn in record.transitions] == ["\\boxed{10}"] * 2
+    tree = lineages_of(record)
+    assert tree is not None
+    assert [call.error is None for call in tree.calls] == [True, True, False]
+    assert certify(record).faults == []
+
+
+@pytest.mark.nightly
 def test_episodes_of_a_killed_model_server_are_unknown_and_played_when_it_is_back(tmp_path: Path) -> None:
     """What its death ended is classified as the endpoint's fault, and ``--resume`` plays exactly these anew."""
     (tmp_path / "counting_model.py").write_text(MODEL)
@@ -220,6 +267,7 @@ asyncio.run(run())
 """
 
 
+@pytest.mark.nightly
 def test_every_answer_that_a_killed_trainer_gave_is_in_its_journal(tmp_path: Path) -> None:
     """The journal of an episode that was never recorded has each answer that its program has read, in one lineage."""
     note = tmp_path / "note"

@@ -50,6 +50,7 @@ def rolled_out(out: Path, command: str, model: FakeModel, *tools: str) -> tuple[
     return record, tree
 
 
+@pytest.mark.nightly
 def test_gem_rollout_carries_out_the_tools_that_a_program_asks_its_api_for(tmp_path: Path) -> None:
     """The program gets the run and the answer in one; the record has both calls of the model."""
     program = tmp_path / "calculates.py"

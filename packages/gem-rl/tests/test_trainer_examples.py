@@ -217,7 +217,7 @@ def test_verl_gets_one_masked_sequence(
     """Its server is asked with one request id in all turns, and the score is the sum of rewards."""
     server = VerlServer(LetterModel(tokenizer), logprobs)
     loop = verl_loop(monkeypatch, server)
-    output = asyncio.run(loop.run({"temperature": 1.0}, **verl_row()))
+    (output,) = asyncio.run(loop.run({"temperature": 1.0}, **verl_row()))
     assert len(server.requests) == 1
     assert output.num_turns == 2 * TURNS
     assert sampled(output.response_ids, output.response_mask) == server.model.answer * TURNS
@@ -231,7 +231,8 @@ def test_verl_gets_one_masked_sequence(
 def test_verl_caps_prompts_and_responses(monkeypatch: pytest.MonkeyPatch, tokenizer: PieceTokenizer) -> None:
     """The model sees no more of the first prompt than prompt_length, and no more turns than response_length holds."""
     server = VerlServer(LetterModel(tokenizer))
-    output = asyncio.run(verl_loop(monkeypatch, server, prompt=5, response=20).run({"temperature": 1.0}, **verl_row()))
+    loop = verl_loop(monkeypatch, server, prompt=5, response=20)
+    (output,) = asyncio.run(loop.run({"temperature": 1.0}, **verl_row()))
     assert len(server.model.asked[0]) == 5
     assert output.prompt_ids == server.model.asked[0]
     assert 3 < len(output.response_ids) == len(output.response_mask) <= 20

@@ -11,6 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trainer_table import TRAINERS
+
+from gem.trajectory import Trajectory
+from gem_rl.adapters import TextEpisode
 
 ROOT = Path(__file__).parents[3]
 DRIVERS = Path(__file__).parent / "trainer_drivers"
@@ -19,15 +23,15 @@ pytestmark = [
     pytest.mark.nightly,
     pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are not part of the package"),
 ]
-NAMES = ("gem-core", "gem-cli", "gem-hub-client", "gem-processes", "gem-rollout", "gem-rl", "gem-envs-games")
-OURS = [ROOT / "packages" / name for name in NAMES]
+NAMES = "core", "cli", "hub-client", "processes", "questions", "rollout", "eval", "rl", "envs-games"
+OURS = [ROOT / "packages" / f"gem-{name}" for name in NAMES]
 
 
 def run(python: Path | str, driver: str, *paths: Path, arguments: list[str] | None = None) -> list[dict[str, float]]:
     """Run a driver and return what it printed."""
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, [EXAMPLES, *paths])),
+        "PYTHONPATH": os.pathsep.join(map(str, [EXAMPLES, DRIVERS, *paths])),
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
     }
@@ -46,24 +50,48 @@ def installed(arguments: list[str]) -> None:
         pytest.skip(f"the packages could not be had: {done.stderr[-300:]}")
 
 
-@pytest.mark.parametrize(("driver", "package"), [("skyrl", "skyrl-gym==0.4.0"), ("verifiers", "verifiers==0.4.0")])
-def test_episodes_in_an_environment_of_its_own(driver: str, package: str, tmp_path: Path) -> None:
-    """The package with all that it needs, and ours beside it."""
+OF_ITS_OWN = {one.driver: one for one in TRAINERS if one.test.endswith("test_episodes_in_an_environment_of_its_own")}
+
+
+@pytest.mark.parametrize("driver", OF_ITS_OWN)
+def test_episodes_in_an_environment_of_its_own(driver: str, tmp_path: Path) -> None:
+    """The package with all that it needs, and ours beside it; each episode ends as it does without the package."""
+    pytest.importorskip("uv", reason="NOT TESTED: uv is not installed")
+    trainer = OF_ITS_OWN[driver]
     venv = tmp_path / "venv"
-    subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(venv)], check=True)
+    command = [
+        "uv",
+        "venv",
+        "--quiet",
+        "--no-python-downloads",
+        "--python",
+        trainer.python or sys.executable,
+        str(venv),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"NOT TESTED: there is no Python {trainer.python}: {done.stderr[-300:]}")
     python = venv / "bin" / "python"
-    installed(["--python", str(python), package, *map(str, OURS)])
+    installed(["--python", str(python), *trainer.requires, *map(str, OURS)])
     found = run(python, driver)
-    assert [one["return"] == 1.0 for one in found] == [bool(one["success"]) for one in found]
-    assert {one["failed"] for one in found} == {0.0}
-    assert any(one["success"] for one in found)
+    played = [guessed(seed) for seed in range(3)]
+    assert [one["return"] for one in found] == pytest.approx([one.episode_return for one in played])
+    assert [one["turns"] for one in found] == [len(one) for one in played]
 
 
-WITHOUT_TORCH: dict[str, list[str]] = {
-    "openrlhf": ["openrlhf==0.11.2", "pylatexenc"],
-    "tinker": ["tinker-cookbook==0.5.8", "tinker", "chz", "httpx", "sniffio", "blobfile", "lxml"],
-}
-"""What is put beside the torch and transformers that are installed, without what else the packages ask for."""
+def guessed(seed: int) -> Trajectory:
+    """Return the episode in which 1, 2, 3 … are guessed."""
+    episode = TextEpisode("game:GuessTheNumber-v0-easy")
+    episode.begin(seed)
+    guess = 1
+    while not episode.step(f"\\boxed{{{guess}}}").done:
+        guess += 1
+    episode.close()
+    return episode.trajectory
+
+
+WITHOUT_TORCH = {one.driver: one for one in TRAINERS if one.test.endswith("test_episodes_beside_the_installed_torch")}
+"""Put beside the torch and transformers that are installed, without what else the packages ask for."""
 
 
 @pytest.mark.parametrize("driver", WITHOUT_TORCH)
@@ -72,11 +100,16 @@ def test_episodes_beside_the_installed_torch(driver: str, tmp_path: Path) -> Non
     for needed in ("torch", "transformers", "aiohttp"):
         if importlib.util.find_spec(needed) is None:
             pytest.skip(f"{needed} is not installed")
-    installed(["--python", sys.executable, "--target", str(tmp_path), "--no-deps", *WITHOUT_TORCH[driver]])
+    packages = WITHOUT_TORCH[driver].requires
+    installed(["--python", sys.executable, "--target", str(tmp_path), "--no-deps", *packages])
     found: Any = run(sys.executable, driver, tmp_path)
     if driver == "tinker":
         assert [len(group) for group in found["returns"]] == [3] * 4
         assert found["datums"] >= 3
+    elif driver == "verl":
+        one, several = found
+        assert (one["rows"], one["episodes"]) == (4, 4)
+        assert several["rows"] > several["episodes"] == 4
     else:
         assert [one["reward"] for one in found] == pytest.approx([one["return"] for one in found])
         assert any(one["success"] for one in found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -187,3 +188,55 @@ def test_the_client_of_openenv_plays(small_server: RunningServer, tmp_path: Path
         run = subprocess.run([str(python), "-c", CLIENT, base, TOKEN], capture_output=True, text=True, check=True)
         shown = [repr(turn) for turn in expected]
         assert run.stdout.splitlines() == [*shown, "True", "EXECUTION_ERROR)", "VALIDATION_ERROR)", "False"]
+
+
+def asked(server: RunningServer, path: str, body: Any = None) -> tuple[int, Any]:
+    """Return the status and the JSON of an answer."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(f"{server.url}{path}", data, headers={"Authorization": f"Bearer {TOKEN}"})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+@pytest.mark.parametrize("base", ["", f"/openenv/{GAME}"])
+def test_tasks_are_seeds(small_server: RunningServer, base: str) -> None:
+    """The Task API lists them; a reset with split and index plays one, and says what is wrong with another."""
+    assert asked(small_server, f"{base}/list_environments") == (200, [GAME])
+    own = f"{base}/{GAME}"
+    splits = [{"name": "train", "type": "train"}, {"name": "test", "type": "test"}]
+    assert asked(small_server, f"{own}/splits") == (200, splits)
+    assert asked(small_server, f"{own}/num_tasks", {"split": "test"}) == (200, {"num_tasks": 1000})
+    task = {"id": f"{GAME}#1007", "seed": 1007}
+    assert asked(small_server, f"{own}/task", {"split": "test", "index": 7}) == (200, {"task": task})
+    some = asked(small_server, f"{own}/task_range", {"split": "test", "start": -994, "stop": 8})
+    assert some == (200, {"tasks": [{"id": f"{GAME}#1006", "seed": 1006}, task]})
+    assert asked(small_server, f"{own}/tasks", {"split": "train"})[1]["tasks"][999]["seed"] == 999
+    for wrong in ({}, [], {"split": "dev"}, {"split": "test", "index": 1000}, {"split": "test", "index": -1}):
+        assert asked(small_server, f"{own}/task", wrong)[0] == 400
+    assert asked(small_server, f"{own}/task_range", {"split": "test", "start": "x"})[0] == 400
+    assert asked(small_server, f"{base}/game:Other-v0/splits")[0] == 404
+    with client(small_server, f"{base}/ws") as socket:
+        for index in (7, 8):
+            shown = ask(socket, "reset", split="train", index=index)[1]["observation"]["text"]
+            assert shown == played(index)[0]
+            assert ask(socket, "step", action="\\boxed{1}")[1]["reward"] == played(index)[1][1]
+        for wrong in ({"split": "dev", "index": 0}, {"split": "test", "index": 1000}, {"split": "test", "index": "0"}):
+            assert ask(socket, "reset", **wrong)[1]["code"] == "VALIDATION_ERROR"
+
+
+def test_the_bridge_plays_tasks(small_server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``openenv:URL`` with a split asks for their number, and passes split and index on."""
+    pytest.importorskip("gem_bridges", reason="gem-bridges has the client")
+    monkeypatch.setenv("OPENENV_TOKEN", TOKEN)
+    with gem.make(f"openenv:{small_server.url}", split="test", token_variable="OPENENV_TOKEN") as env:
+        first, info = env.reset(options={"index": 7})
+        assert (first.startswith(played(1007)[0]), info["index"]) == (True, 7)
+        text, reward, *_ = env.step("\\boxed{1}")
+        assert (text, reward) == played(1007)[1][:2]
+        assert env.reset(seed=3001)[1]["index"] == 1
+    wrong = gem.make(f"openenv:{small_server.url}", split="dev", token_variable="OPENENV_TOKEN")
+    with wrong, pytest.raises(gem.errors.GemError, match="leave out the split"):
+        wrong.reset(seed=0)

@@ -132,7 +132,7 @@ COMMANDS = {
     "pytest": f"{COPY} && PYTHONPATH=/app:/app/tests python3 -m pytest -q checks/test_answer.py",
     "pytest elsewhere": "PYTHONPATH=/app/tests python3 -m pytest -q /tests/test_answer.py",
     "unittest": f"{COPY} && PYTHONPATH=/app/tests python3 -m unittest discover -s checks",
-    "unittest elsewhere": "PYTHONPATH=/app/tests python3 -m unittest discover -s /tests",
+    "unittest elsewhere": "PYTHONPATH=/app/tests python3 -m unittest discover -s /tests -p test_answer.py",
     "git": "git status --porcelain; git diff; git fetch -q origin; git log -1; grep -qx 42 answer.txt",
     "pytest data": "mkdir -p tests && cp /tests/test_data.py tests/ && python3 -m pytest -q tests/test_data.py",
     "pytest library": "PYTHONPATH=/app python3 -m pytest -q /tests/test_library.py",

@@ -15,6 +15,7 @@ from gem_tools.sandbox import Execution, Limits, Sandbox, SandboxError
 from gem_tools.sandbox.jail_launcher import JailLauncher
 from gem_tools.sandbox.restricted_launcher import RestrictedLauncher
 
+_BLOCK = 250
 INNOCENT = Limits(seconds=120.0)
 OTHERS = Limits(seconds=1.0, memory=192 << 20, processes=16)
 HEADER = """
@@ -261,14 +262,21 @@ class Crowd:
             number += 1
 
 
-def beside_attackers_and_ordinary_programs(crowd: Crowd, programs: int, beside: int) -> tuple[Meeting, Meeting]:
-    """Run so many innocent programs beside attackers and as many beside ordinary programs, in turns of 250.
+def beside_attackers_and_ordinary_programs(
+    crowd: Crowd, programs: int, beside: int
+) -> Iterator[tuple[Meeting, Meeting]]:
+    """Run so many innocent programs beside attackers, and after each four blocks of 250 one beside ordinary programs.
 
-    The second is what the load of the machine explains of the delay in the first.
+    The latter is what the load of the machine explains of the delay in the former; as the latest of fewer programs, it
+    explains too little rather than too much.
+
+    Yields:
+        Both outcomes so far, the same two objects each time, after each block.
     """
     hostile, ordinary = Meeting(), Meeting()
-    for first in range(0, programs, 250):
-        numbers = range(first, min(first + 250, programs))
-        for meeting, others in ((hostile, ATTACKS), (ordinary, ORDINARY)):
-            meeting.add(crowd.meet(numbers, others, beside))
-    return hostile, ordinary
+    for block, first in enumerate(range(0, programs, _BLOCK)):
+        numbers = range(first, min(first + _BLOCK, programs))
+        hostile.add(crowd.meet(numbers, ATTACKS, beside))
+        if block % 4 == 0:
+            ordinary.add(crowd.meet(numbers, ORDINARY, beside))
+        yield hostile, ordinary

@@ -32,7 +32,7 @@ class RefusedError(BridgeError):
 
 
 class JsonClient:
-    """Requests to one server, over connections that stay open."""
+    """Requests to one server, over connections that stay open, with the cookies that it sets until :meth:`close`."""
 
     def __init__(self, base: str, timeout: float, max_bytes: int, headers: dict[str, str] | None = None) -> None:
         """Open no connection yet.
@@ -57,6 +57,23 @@ class JsonClient:
             BridgeError: if the server cannot be reached, takes too long, answers with another status, with more bytes
                 than allowed, or with anything but JSON.
         """
+        status, content = self.fetch(method, path, body, query)
+        url = f"{self.base}{path}"
+        shown = content[:_SHOWN].decode("utf-8", "replace")
+        if 400 <= status < 500:
+            raise RefusedError(f"{method} {url} was refused with status {status}: {shown}", status)
+        if status != 200:
+            raise BridgeError(f"{method} {url} answered with status {status}: {shown}")
+        return parse_json(content, f"{method} {url}")
+
+    def fetch(
+        self, method: str, path: str, body: object = None, query: dict[str, Any] | None = None
+    ) -> tuple[int, bytes]:
+        """Return the status and the content of an answer, whatever they are.
+
+        Raises:
+            BridgeError: if the server cannot be reached, takes too long, or answers with more bytes than allowed.
+        """
         import httpx2
 
         if self._client is None:
@@ -73,19 +90,13 @@ class JsonClient:
                         raise BridgeError(f"{method} {url} answered with more than {self._max_bytes} bytes")
                     if monotonic() - began > self._timeout:
                         raise BridgeError(f"{method} {url} took more than {self._timeout:g} s")
-                status = answer.status_code
+                return answer.status_code, bytes(content)
         except httpx2.TimeoutException:
             raise BridgeError(f"{method} {url} took more than {self._timeout:g} s") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise BridgeError(
                 f"{method} {url} failed: {error or type(error).__name__}; is the server running?"
             ) from error
-        shown = bytes(content[:_SHOWN]).decode("utf-8", "replace")
-        if 400 <= status < 500:
-            raise RefusedError(f"{method} {url} was refused with status {status}: {shown}", status)
-        if status != 200:
-            raise BridgeError(f"{method} {url} answered with status {status}: {shown}")
-        return parse_json(bytes(content), f"{method} {url}")
 
     def __enter__(self) -> JsonClient:
         return self

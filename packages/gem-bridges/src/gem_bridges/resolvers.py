@@ -12,6 +12,7 @@ __all__ = [
     "resolve_agentgym",
     "resolve_gym",
     "resolve_jericho",
+    "resolve_nemo_gym",
     "resolve_openenv",
     "resolve_ors",
     "resolve_skyrl",
@@ -83,6 +84,12 @@ def resolve_jericho(env_id: str) -> EnvSpec:
     path = env_id.removeprefix("jericho:")
     about = f"The story file {path}, played by Jericho in a process of its own."
     return _spec(env_id, "fiction.env:JerichoEnv", {"path": path}, about)
+
+
+def resolve_nemo_gym(env_id: str) -> EnvSpec:
+    """Return the spec of ``nemo_gym:URL``; ArgumentError if ``URL`` is no address."""
+    url = base_address(env_id, env_id.removeprefix("nemo_gym:"))
+    return _spec(env_id, "nemo_gym.env:NemoGymEnv", {"url": url}, f"The resources server of NeMo Gym at {url}.")
 
 
 def resolve_ors(env_id: str) -> EnvSpec:

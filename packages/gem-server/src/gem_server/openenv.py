@@ -6,8 +6,9 @@ offers it at ``http://HOST:PORT`` as well, as OpenEnv's own servers do.
 
 An action is ``{"action": TEXT}``, or an assistant message in place of the text. An observation is ``{"text": …}``, or
 ``{"content": [parts]}`` with pictures. ``done`` is either end; ``metadata`` has ``terminated``, ``truncated`` and
-``info``. Fields of a reset beside ``seed`` and ``episode_id`` are options of the environment, which refuses those that
-it does not know; OpenEnv's own servers drop them.
+``info``. A reset with ``split`` and ``index`` plays a task of :mod:`gem_server.openenv_tasks`. Other fields beside
+``seed`` and ``episode_id`` are options of the environment, which refuses those that it does not know; OpenEnv's own
+servers drop them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from gem.errors import GemError, ResetNeededError
 from gem_server.connection import ClientConnection, HttpAnswer, PlainRequest
 from gem_server.env_session import EnvSession
 from gem_server.errors import CapacityError
+from gem_server.openenv_tasks import TASK_ROUTES, seed_of_task, task_answer
 from gem_server.session_table import SessionTable
 
 if TYPE_CHECKING:
@@ -160,11 +162,14 @@ class OpenEnvSocket:
 
     async def _reset(self, session: EnvSession, data: dict[str, Any]) -> dict[str, Any]:
         options = {name: value for name, value in data.items() if name not in ("seed", "episode_id")}
+        seed = data.get("seed")
         episode_id = data.get("episode_id")
         if episode_id is not None and (not isinstance(episode_id, str) or len(episode_id) > 255):
             raise _RefusedMessageError("VALIDATION_ERROR", "episode_id is a text of at most 255 characters")
         try:
-            observation, _, _, truncated, info = await session.reset(data.get("seed"), options or None)
+            if {"split", "index"} <= options.keys():
+                seed = seed_of_task(options.pop("split"), options.pop("index"))
+            observation, _, _, truncated, info = await session.reset(seed, options or None)
         except (TypeError, ValueError) as error:  # ArgumentError and ArgumentTypeError are such
             raise _RefusedMessageError("VALIDATION_ERROR", str(error)) from None
         if truncated:
@@ -208,6 +213,8 @@ def add_openenv(server: EnvironmentServer) -> None:
         server.add_socket("/ws", _factory(server, ids[0]))
         server.add_routes("/schema", _described(server, ids[0]))
         server.add_routes("/metadata", _described(server, ids[0]))
+        server.add_routes("/list_environments", _described(server, ids[0]))
+        server.add_routes(f"/{ids[0]}", _described(server, ids[0]))
     server.add_routes(_PREFIX, _described(server, None))
 
 
@@ -220,8 +227,15 @@ def _described(server: EnvironmentServer, only: str | None) -> Callable[[PlainRe
 
     async def answer(request: PlainRequest, _owner: str) -> HttpAnswer:
         env_id, _, what = unquote(request.path.removeprefix(f"{_PREFIX}/")).rpartition("/")
+        if what in TASK_ROUTES:  # the name of the environment comes once more: …/openenv/ID/ID/splits
+            named = env_id[: len(env_id) // 2]
+            env_id = named if env_id == f"{named}/{named}" else ""
         spec = server.sessions.specs.get(only or env_id)
+        if spec is not None and what in TASK_ROUTES and request.method == ("GET" if what == "splits" else "POST"):
+            return task_answer(spec.id, what, request)
         if spec is not None and request.method in ("GET", "HEAD"):
+            if what == "list_environments":
+                return HttpAnswer.of([spec.id])
             if what == "schema":
                 return HttpAnswer.of({"action": _ACTION, "observation": _OBSERVATION, "state": _STATE})
             if what == "metadata":
@@ -229,7 +243,8 @@ def _described(server: EnvironmentServer, only: str | None) -> Callable[[PlainRe
             if what == "health":
                 return HttpAnswer.of({"status": "healthy"})
         message = (
-            f"there is nothing at {request.path[:100]}; an environment has {_PREFIX}/ID/ws, /schema, /metadata, /health"
+            f"there is nothing at {request.path[:100]}; an environment has {_PREFIX}/ID/ws, /schema, /metadata, "
+            f"/health, /list_environments, and its tasks at {_PREFIX}/ID/ID/splits, /num_tasks, /task"
         )
         return HttpAnswer.of({"error": {"kind": "NotFound", "message": message}}, 404)
 

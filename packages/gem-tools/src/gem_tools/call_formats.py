@@ -6,11 +6,14 @@ two marks, or an item by itself. A block holds one or more items, whatever the m
 ==========  ==========================================================================================
 item        for example
 ==========  ==========================================================================================
-``json``    ``{"name": "add", "arguments": {"a": 1}}`` or a list of them (Llama 3, Mistral, Phi, Hunyuan)
+``json``    ``{"name": "add", "arguments": {"a": 1}}`` or a list of them (Llama 3, Mistral, Phi, Hunyuan, GigaChat);
+            ``[{"add": {"a": 1}}]`` (Apertus)
 ``python``  ``[add(a=1), …]``, or a call a line (Llama 4, LFM2, Olmo 3, Gemma 3)
-``headed``  a name, marks, and ``{"a": 1}`` (DeepSeek V3 and V3.1, Kimi K2, gpt-oss, Mistral since v11)
-``invoke``  ``<invoke name="add"><parameter name="a">1</parameter></invoke>`` (Anthropic, MiniMax M2, DeepSeek V3.2)
-``xml``     ``<function=add><parameter=a>1</parameter></function>`` (Seed)
+``headed``  a name, marks, and ``{"a": 1}`` (DeepSeek V3 and V3.1, Kimi K2, gpt-oss, Mistral since v11,
+            Functionary)
+``invoke``  ``<invoke name="add"><parameter name="a">1</parameter></invoke>`` (Anthropic, MiniMax M2, DeepSeek V3.2,
+            Step 3)
+``xml``     ``<function=add><parameter=a>1</parameter></function>`` (Seed); ``<function name="add">`` (MiniCPM)
 ``keys``    ``add<arg_key>a</arg_key><arg_value>1</arg_value>`` (Hunyuan)
 ``gemma``   ``call:add{a:1,b:<escape>text<escape>}`` (FunctionGemma, Gemma 4)
 ==========  ==========================================================================================
@@ -34,7 +37,7 @@ __all__ = ["read_calls"]
 
 _TAGS = (
     *("tool_call", "tool_calls", "TOOLCALL", "function_calls", "antml:function_calls", "｜DSML｜function_calls"),
-    *("｜DSML｜tool_calls", "minimax:tool_call", "seed:tool_call", "longcat_tool_call"),
+    *("｜DSML｜tool_calls", "function_call", "minimax:tool_call", "seed:tool_call", "longcat_tool_call"),
 )
 _BLOCKS = {f"<{tag}>": f"</{tag}>" for tag in _TAGS} | {
     "<|tool_call|>": "<|/tool_call|>",
@@ -42,6 +45,8 @@ _BLOCKS = {f"<{tag}>": f"</{tag}>" for tag in _TAGS} | {
     "<|tool_call_start|>": "<|tool_call_end|>",
     "<|tool_calls_section_begin|>": "<|tool_calls_section_end|>",
     "<｜tool▁calls▁begin｜>": "<｜tool▁calls▁end｜>",
+    "<｜tool_calls_begin｜>": "<｜tool_calls_end｜>",
+    "<|tools_prefix|>": "<|tools_suffix|>",
     "<|python_start|>": "<|python_end|>",
     "<|python_tag|>": "<|eom_id|>",
     "<|action_start|><|plugin|>": "<|action_end|>",
@@ -50,6 +55,8 @@ _BLOCKS = {f"<{tag}>": f"</{tag}>" for tag in _TAGS} | {
     "```tool_code\n": "```",
     "[TOOL_CALLS]": "",
     "functools": "",
+    "<|function_call|>": "",
+    ">>>": "",
 }
 """The mark that opens a block, and the one that closes it; without one, the block ends with its items."""
 
@@ -58,14 +65,17 @@ _PROGRAM_BLOCK = "<|python_tag|>"
 
 _BLOCK = re.compile("|".join(map(re.escape, _BLOCKS)))
 _NAME = r"[\w.-]{1,256}"
-_PREFIX = r"(?:antml:|｜DSML｜)?"
+_PREFIX = r"(?:antml:|steptml:|｜DSML｜)?"
 _HEAD = (
     r"<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?|<\|tool_call_begin\|>\s*"
     r"|(?:<\|start\|>assistant)?(?:<\|channel\|>\w{1,32})? ?to="
 )
-_BETWEEN = re.compile(r"\s*(?:[;,]\s*)?")
+_BETWEEN = re.compile(
+    r"\s*(?:[;,]\s*|<｜tool_sep｜>\s*)?"
+    rf"(?:<｜tool_call_begin｜>\s*(?:function<｜tool_sep｜>\s*(?:{_NAME}\s*(?=<))?)?)?"
+)
 _ITEM = re.compile(
-    rf"(?P<xml><function=)|(?P<invoke><{_PREFIX}invoke name=)|(?P<gemma>call:{_NAME}\{{)"
+    rf"(?P<xml><function(?:=|\s?name=))|(?P<invoke><{_PREFIX}invoke name=)|(?P<gemma>call:{_NAME}\{{)"
     rf"|(?P<headed>{_HEAD}|{_NAME}(?:\[CALL_ID\]\w{{1,64}})?(?:\[ARGS\]|\s*(?=\{{)))"
     rf"|(?P<keys>{_NAME}\s*<(?:tool_sep|arg_key|/tool_call)>)|(?P<python>\[?\s*{_NAME}\s*\()|(?P<json>[{{\[])"
 )
@@ -75,7 +85,7 @@ _HEADING = re.compile(
     r"|<\|channel\|>\w{1,32}|json|code|```|\s){0,16}"
 )
 _ITEM_END = re.compile(
-    rf"\s*(?:```\s*)?(?:<｜tool▁call▁end｜>|<\|tool_call_end\|>|<\|(?:call|end)\|>|</{_PREFIX}invoke>)?"
+    rf"\s*(?:```\s*)?(?:<｜tool[▁_]call[▁_]end｜>|<\|tool_call_end\|>|<\|(?:call|end)\|>|</{_PREFIX}invoke>)?"
 )
 _TEXT_END = re.compile(r"\s*(?:<(?:[|｜][^<>]{1,32}[|｜]|/s)>\s*)*\Z")
 """The end of a text, with the tokens with which models end a turn."""
@@ -87,6 +97,9 @@ _GEMMA = re.compile(
     r"(?P<mark><escape>|<\|\"\|>)(?P<text>.*?)(?P=mark)|\"(?:\\.|[^\"\\])*\"|(?P<before>[{,]\s*)(?P<key>[\w.-]+)\s*:",
     re.DOTALL,
 )
+_CHARACTER_DATA = re.compile(r"\A<!\[CDATA\[(.*)\]\]>\Z", re.DOTALL)
+_NAME_AS_KEY = "<|tools_suffix|>"
+"""Closes a list of objects that have the name as their only key (Apertus)."""
 _BUILTIN = re.compile(rf"({_NAME})\.call\(")
 _CONSTANTS = {"true": True, "false": False, "null": None}
 
@@ -136,10 +149,20 @@ def _read_item(text: str, position: int, closing: str) -> _Items:
 
 def _json(text: str, position: int, closing: str) -> _Items:
     contents, position = decode(text, position)
+    if closing == _NAME_AS_KEY and isinstance(contents, list):
+        contents = [_with_name(content) for content in contents]
     calls = [named_call(content) for content in (contents if isinstance(contents, list) else [contents])]
     if not calls:
         raise ValueError("a JSON object is needed")
     return calls, position
+
+
+def _with_name(content: object) -> object:
+    """Return ``{"name": …, "arguments": …}`` for an object with the name as its only key."""
+    if isinstance(content, dict) and len(content) == 1:
+        ((name, arguments),) = content.items()
+        return {"name": name, "arguments": arguments}
+    return content
 
 
 def _headed(text: str, position: int, closing: str) -> _Items:
@@ -171,7 +194,8 @@ def _xml(text: str, position: int, closing: str) -> _Items:
         name = text[position:opening].rpartition("=")[2].strip("\"'> ")
         return [ToolCall(name, argument_object(arguments))], _end_of(_FUNCTION_END, text, end)
     name, written, end = function_call(text, position)
-    return [ToolCall(name, written, untyped=True)], end
+    plain = {key: _CHARACTER_DATA.sub(r"\1", value) for key, value in written.items()}
+    return [ToolCall(name, plain, untyped=True)], end
 
 
 def _keys(text: str, position: int, closing: str) -> _Items:

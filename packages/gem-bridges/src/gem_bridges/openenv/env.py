@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
-from gem.arguments import boolean, check_names, string
+from gem.arguments import boolean, check_names, integer, string
 from gem.core import Action
 from gem_bridges.addresses import base_address
 from gem_bridges.errors import BridgeError
@@ -29,13 +30,16 @@ class OpenEnvEnv(ForeignServerEnv):
     is its value. The first observation ends with the form of the actions, unless ``show_actions`` is false.
 
     Reset options are passed to the server's ``reset``, where they are keyword arguments of the environment;
-    servers ignore those that they do not know. The protocol has no flag for truncation: ``done`` is ``terminated``.
+    servers ignore those that they do not know. With ``split``, the server is asked for its number of tasks (the Task
+    API), and ``reset`` gets the split and an ``index``: that of the options, or else one that the seed chooses. The
+    protocol has no flag for truncation: ``done`` is ``terminated``.
     """
 
     def __init__(
         self,
         url: str,
         *,
+        split: str | None = None,
         action_field: str | None = None,
         show_actions: bool = True,
         max_turns: int = 200,
@@ -47,6 +51,7 @@ class OpenEnvEnv(ForeignServerEnv):
 
         Args:
             url: the server's address, such as ``http://localhost:8000``.
+            split: the split of the server's tasks that are played; by default its resets name none.
             action_field: the field that takes the agent's whole text; by default the only field of the schema.
             show_actions: whether the first observation ends with the form of the actions.
             max_turns: turns after which an episode is truncated.
@@ -56,12 +61,14 @@ class OpenEnvEnv(ForeignServerEnv):
         """
         super().__init__(max_turns, timeout, max_answer_bytes)
         self.url = base_address("url", url)
+        self.split = None if split is None else string("split", split)
         self.action_field = None if action_field is None else string("action_field", action_field)
         self.show_actions = boolean("show_actions", show_actions)
         headers = authorization(token_variable)
         self._http = JsonClient(self.url, self.timeout, self.max_answer_bytes, headers)
         self._connection = OpenEnvConnection(self.url, self.timeout, self.max_answer_bytes, headers)
         self._form: OpenEnvActions | None = None
+        self._task_count: int | None = None
 
     def sample_random_action(self) -> Action:
         return self._known_form().sample(self.action_rng)
@@ -73,7 +80,14 @@ class OpenEnvEnv(ForeignServerEnv):
     def _begin(self, options: Mapping[str, Any], seed: int | None) -> ForeignTurn:
         check_names("an OpenEnv reset", [name for name in options if not isinstance(name, str)], ())
         given = self.rng.getrandbits(_SEED_BITS) if seed is None else seed
-        begun = turn_of(self._connection.reset({"seed": given, **options}))
+        chosen: dict[str, Any] = {}
+        if self.split is not None:
+            count = self._tasks(self.split)
+            index = integer("index", options.get("index", given % count), minimum=0, maximum=count - 1)
+            chosen = {"split": self.split, "index": index}
+        begun = turn_of(self._connection.reset({"seed": given, **options, **chosen}))
+        if chosen:
+            begun.info["index"] = chosen["index"]
         if self.show_actions:
             begun.observation = with_text(begun.observation, self._known_form().describe())
         return begun
@@ -101,6 +115,29 @@ class OpenEnvEnv(ForeignServerEnv):
                 )
             self._form = form
         return self._form
+
+    def _tasks(self, split: str) -> int:
+        """Return the number of tasks of a split.
+
+        Raises:
+            BridgeError: if the server says none, or has no such split.
+        """
+        if self._task_count is None:
+            try:
+                names = self._http.request("GET", "/list_environments")
+                name = quote(str(names[0] if isinstance(names, list) and names else ""), safe=":/")
+                known = self._http.request("GET", f"/{name}/splits")
+                answer = self._http.request("POST", f"/{name}/num_tasks", {"split": split})
+            except BridgeError as error:
+                raise BridgeError(f"{self.url} has no tasks to choose from ({error}); leave out the split") from None
+            splits = [one.get("name") for one in known if isinstance(one, dict)] if isinstance(known, list) else []
+            count = answer.get("num_tasks") if isinstance(answer, dict) else None
+            if split not in splits:
+                raise BridgeError(f"{self.url} has the splits {', '.join(map(str, splits)) or '(none)'}, not {split!r}")
+            if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+                raise BridgeError(f"{self.url} says that the split {split!r} has {count!r:.60} tasks")
+            self._task_count = count
+        return self._task_count
 
     def _action_schema(self) -> Any:
         """Return the JSON schema of actions; an empty one if the server has none."""

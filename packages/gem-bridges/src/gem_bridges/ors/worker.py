@@ -7,7 +7,6 @@ of a thread. The script needs no package of GEM.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import threading
@@ -20,6 +19,14 @@ _LOOP = asyncio.new_event_loop()
 threading.Thread(target=_LOOP.run_forever, daemon=True).start()
 _GAMES: dict[int, Any] = {}  # number of an episode -> its session
 _LOADED: dict[str, Any] = {}  # "environment", "split", "secrets", "seconds" and "url"
+
+
+class ServerError(Exception):
+    """The server is out of reach, too slow, or answers outside the protocol."""
+
+
+class UnknownSplitError(Exception):
+    """The server has no split of that name."""
 
 
 def _parts(blocks: Any) -> list[dict[str, Any]]:
@@ -41,7 +48,9 @@ async def _load(request: dict[str, Any]) -> dict[str, Any]:
     splits = await environment.list_splits()
     split = request["split"] or (splits[0] if splits else None)
     if split not in splits:
-        raise ValueError(f"{request['url']} has the splits {', '.join(map(str, splits)) or '(none)'}, not {split!r}")
+        raise UnknownSplitError(
+            f"{request['url']} has the splits {', '.join(map(str, splits)) or '(none)'}, not {split!r}"
+        )
     _LOADED.update(environment=environment, split=split, secrets=request["secrets"])
     return {"rows": int(await environment.num_tasks(split))}
 
@@ -69,7 +78,8 @@ async def _step(request: dict[str, Any]) -> dict[str, Any]:
     """Carry out calls one after another, until one finishes the episode."""
     session = _GAMES[request["game"]]
     refusal: Any = import_module("openreward").api.errors.ToolCallError
-    reward, finished, metadata = 0.0, False, {}
+    reward, finished = 0.0, False
+    metadata: dict[str, Any] = {}
     results: list[dict[str, Any]] = []
     for call in request["calls"]:
         try:
@@ -100,7 +110,7 @@ def answered(request: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to a request.
 
     Raises:
-        ValueError: if the server does not answer in time, or with something else than ORS answers.
+        ServerError: if the server does not answer in time, or with something else than ORS answers.
     """
     if request["op"] == "load":
         import_module("openreward")  # takes seconds, which are not the server's
@@ -110,15 +120,17 @@ def answered(request: dict[str, Any]) -> dict[str, Any]:
     try:
         return wanted.result()
     except (asyncio.TimeoutError, TimeoutError):
-        raise ValueError(f"{_LOADED['url']} did not answer within {_LOADED['seconds']:g} s") from None
+        raise ServerError(f"{_LOADED['url']} did not answer within {_LOADED['seconds']:g} s") from None
     except http.ContentTypeError as error:
-        raise ValueError(f"{_LOADED['url']} answered with no JSON ({error.message}); is it a server of ORS?") from None
+        raise ServerError(f"{_LOADED['url']} answered with no JSON ({error.message}); is it a server of ORS?") from None
     except http.ClientConnectionError as error:
-        raise ValueError(f"{_LOADED['url']} cannot be reached: {error}; is the server running?") from None
+        raise ServerError(f"{_LOADED['url']} cannot be reached: {error}; is the server running?") from None
     except http.ClientResponseError as error:
-        raise ValueError(f"{_LOADED['url']} answered with status {error.status}: {error.message:.300}") from None
-    except (AssertionError, AttributeError, LookupError, TypeError, json.JSONDecodeError) as error:
+        raise ServerError(f"{_LOADED['url']} answered with status {error.status}: {error.message:.300}") from None
+    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"{_LOADED['url']} answered outside the protocol of ORS ({reason:.300})") from None
+        raise ServerError(
+            f"{_LOADED['url']} answered outside the protocol of ORS ({reason:.300}); is it a server of ORS?"
+        ) from None
     except MemoryError:
-        raise ValueError(f"an answer of {_LOADED['url']} does not fit into the memory of the worker") from None
+        raise ServerError(f"an answer of {_LOADED['url']} does not fit into the memory of the worker") from None

@@ -49,17 +49,18 @@ _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _CALL = r"[\w.-]{1,256}\s*\("
 _LISTED = re.compile(rf"\[\s*{_CALL}(?:\s*\w{{1,256}}\s*=|\s*\)\s*[,\]])")
 _MARKS = ("<tool_call", "TOOL", "<function", "<start_function", "invoke name=", "<|", "<｜", "_call", "tool_code",
-          "functools", '"name"')  # fmt: skip
+          "functools", ">>>", '"name"')  # fmt: skip
 """One of them is in every text with calls that is no list of calls of Python."""
 _FIELDS = (
     r'"(?:name|function)"\s*:\s*"[^"\n]{1,256}"\s*,\s*"(?:arguments|parameters)"\s*:|"function"\s*:\s*\{\s*"name"\s*:'
 )
 _MARK = (
     rf"(?P<own>{_OPEN})"
-    r"|(?P<function><function=(?=[^<>\n]{1,256}>\s*(?:[{<]|\Z)))"
-    r"|<(?:\w{1,16}[:_])?(?:tool_calls?|function_calls)>|<\|tool_calls?(?:_start|_section_begin|_begin)?\|?>|<TOOLCALL>"
-    r"|<start_function_call>|<｜(?:DSML｜\w{1,16}_calls>|tool▁calls?▁begin｜>)|<(?:antml:|｜DSML｜)?invoke name="
-    r"|<\|(?:python_start|python_tag|START_ACTION)\|>|<\|action_start\|><\|plugin\|>|\[TOOL_CALLS\]"
+    r"|(?P<function><function(?:=|\s?name=)(?=[^<>\n]{1,256}>\s*(?:[{<]|\Z)))"
+    r"|<(?:\w{1,16}[:_])?(?:tool|function)_calls?>|<\|tool_calls?(?:_start|_section_begin|_begin)?\|?>|<TOOLCALL>"
+    r"|<start_function_call>|<｜(?:DSML｜\w{1,16}_calls>|tool[▁_]calls?[▁_]begin｜>(?:function<｜tool_sep｜>)?)"
+    r"|<(?:antml:|steptml:|｜DSML｜)?invoke name=|>>>(?=[\w.-]{1,256}\n\s{0,16}\{)"
+    r"|<\|(?:python_start|python_tag|START_ACTION|tools_prefix|function_call)\|>|<\|action_start\|><\|plugin\|>|\[TOOL_CALLS\]"
     r"|\bfunctools\s*[\[{]|```tool_code\n"
     r"|(?:<\|start\|>assistant)?(?:<\|channel\|>\w{1,32})? ?\bto=[\w.-]{1,256}[^\n]{0,64}<\|message\|>"
 )
@@ -228,7 +229,7 @@ def _read(text: str, opening: re.Match[str]) -> list[ToolCall]:
 def _unread(text: str, opening: re.Match[str], problem: str) -> tuple[list[ToolCall], int]:
     """Return the answer to what is no call, none if a mark is only mentioned, and where the search goes on."""
     start, position = opening.span()
-    begins_line = text[max(start - 1, 0) : start] in ("", "\n")
+    begins_line = text[max(start - 1, 0) : start] in ("", "\n") or text[max(start - 2, 0) : start] in ("｜>", "|>")
     nested = _NEXT_MARK.match(text, position)
     if not problem and (_TEXT_END.match(text, position) or (begins_line and nested is None)):
         problem = "it holds no call"

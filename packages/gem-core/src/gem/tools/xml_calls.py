@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 __all__ = ["XmlCall", "closed", "function_call", "key_value_call"]
 
-_FUNCTION = re.compile(r"<(?:function=|(?P<prefix>[\w:｜]{0,16})invoke name=)(?P<name>[^<>\n]{1,256})>")
+_FUNCTION = re.compile(r"<(?:function(?:=|\s?name=)|(?P<prefix>[\w:｜]{0,16})invoke name=)(?P<name>[^<>\n]{1,256})>")
 _PARAMETER = re.compile(
-    r"\s*<[\w:｜]{0,16}parameter(?:=|\s+name=)(?P<name>\"[^\"\n]{1,256}\"|[^<>\n]{1,256}?)(?: string=\"\w*\")?>"
+    r"\s*<[\w:｜]{0,16}(?P<tag>param(?:eter)?)(?:=|(?P<inline>\s?name=))"
+    r"(?P<name>\"[^\"\n]{1,256}\"|[^<>\n]{1,256}?)(?: string=\"\w*\")?>"
 )
 _KEY = re.compile(r"\s*(?:<tool_sep>\s*)?<arg_key>")
 _VALUE = re.compile(r"\s*<arg_value>")
@@ -39,8 +40,9 @@ class XmlCall(NamedTuple):
 def function_call(text: str, start: int) -> XmlCall:
     """Read ``<function=NAME>`` or ``<invoke name="NAME">``, whose tags may have a prefix, with its parameters.
 
-    One line break at each end of a value belongs to the syntax. A value ends at its closing tag, or where the next
-    parameter begins on a line of its own. Raises a ValueError with the reason if there is no such call.
+    A line break at each end of a value is syntax, behind ``name="…"`` only if both are there. A value ends at its
+    closing tag, or where the next parameter begins on a line of its own. Raises a ValueError with the reason if there
+    is no such call.
     """
     opening = _FUNCTION.match(text, start)
     if opening is None:
@@ -48,23 +50,24 @@ def function_call(text: str, start: int) -> XmlCall:
     name, position, prefix = opening["name"].strip().strip("\"'"), opening.end(), opening["prefix"] or ""
     tag = "function" if opening["prefix"] is None else f"{prefix}invoke"
     arguments: dict[str, str] = {}
-    closing = -1
-    while (parameter := _PARAMETER.match(text, position)) is not None:
-        begin = parameter.end()
+    closing, own = -1, ""
+    while (parameter := _PARAMETER.match(text, position)) and own in ("", parameter["tag"]):
+        begin, own = parameter.end(), parameter["tag"]
         if closing < begin:  # searched once for all parameters that lack their own, to stay linear
-            closing = text.find(f"</{prefix}parameter>", begin) % (
-                len(text) + 1
-            )  # the end of the text if there is none
-        following = text.find(f"\n<{prefix}parameter", begin, closing)
+            closing = text.find(f"</{prefix}{own}>", begin) % (len(text) + 1)  # its end if there is none
+        following = text.find(f"\n<{prefix}{own}", begin, closing)
         if following < 0 and closing == len(text):
             following = text.find(f"\n</{tag}>", begin)
         if following >= 0:
             value, position = _without_wrong_end(text[begin:following]), following
         elif closing < len(text):
-            value, position = text[begin:closing], closing + len(f"</{prefix}parameter>")
+            value, position = text[begin:closing], closing + len(f"</{prefix}{own}>")
         else:
             raise ValueError("<parameter= is not closed")
-        arguments[parameter["name"].strip().strip("\"'")] = value.removeprefix("\n").removesuffix("\n")
+        if (key := parameter["name"].strip().strip("\"'")) in arguments:
+            raise ValueError(f"the argument {key} is given twice")
+        broken = not parameter["inline"] or value.startswith("\n")
+        arguments[key] = value.removeprefix("\n").removesuffix("\n") if broken else value
     end = re.compile(rf"\s*</{tag}>").match(text, position)
     if end is None:
         raise ValueError(f"<{tag} is not closed by </{tag}>")

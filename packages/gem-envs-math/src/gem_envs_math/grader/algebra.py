@@ -100,7 +100,12 @@ def proportional(one: Quotient, two: Quotient) -> bool | None:
 
 
 def _is_constant(atom: str) -> bool:
-    return atom[0] == "#" or atom in ("pi", "e", "i") or (atom.startswith("ln") and atom[2:].isdigit())
+    return atom[0] == "#" or atom in ("pi", "e", "i") or _is_log_of_prime(atom)
+
+
+def _is_log_of_prime(atom: str) -> bool:
+    """Return whether an atom is ``ln2``, ``ln3`` …; ``ln`` before a space is that of a formula."""
+    return atom.startswith("ln") and atom[2:].isdigit()
 
 
 def _without_poles(value: Sum) -> Sum:
@@ -297,7 +302,7 @@ def _exponential(base: Quotient, exponent: Quotient) -> Quotient:
                 if turn is None:
                     return _atom(f"power {written(base)} {written(exponent)}", 1, exact=False)
                 sign = turn
-            elif root == "e" and len(mono) == 1 and mono[0][0].startswith("ln") and mono[0][1] == 1:
+            elif root == "e" and len(mono) == 1 and _is_log_of_prime(mono[0][0]) and mono[0][1] == 1:
                 prime = f"#{mono[0][0][2:]}"
                 powers[prime] = powers.get(prime, Fraction(0)) + share
             else:
@@ -360,6 +365,8 @@ def _function(name: str, arguments: list[Quotient]) -> Quotient:
         if name == "sign":
             return _constant((value > 0) - (value < 0))
         return _constant(abs(value) if name == "abs" else value.__floor__() if name == "floor" else value.__ceil__())
+    if name in ("ln", "log10") and not arguments[0].above:
+        raise ZeroDivisionError  # no value, as 1/0
     if name == "ln":
         logarithm = _logarithm(arguments[0])
         if logarithm is not None:

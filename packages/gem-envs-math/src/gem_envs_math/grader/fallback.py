@@ -207,7 +207,10 @@ def _value(node: Node, values: dict[str, Any]) -> Any:
     if kind == "neg":
         return -_value(node[1], values)
     if kind == "f":
-        return _function(node[1], [_value(part, values) for part in node[2:]])
+        value = _function(node[1], [_value(part, values) for part in node[2:]])
+        if not mpmath.isfinite(value):  # at a pole, such as ln 0; no comparison with it says anything
+            raise ArithmeticError(node[1])
+        return value
     one, two = _value(node[1], values), _value(node[2], values)
     if kind == "+":
         return one + two

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from gem.tables import read_table
 
 __all__ = [
-    "ACCENTS", "FUNCTIONS", "GREEK", "NAMES", "OPERATORS", "SUBSCRIPTS", "SUPERSCRIPTS", "TRANSLATION", "UNIT_LETTERS",
+    "ACCENTS", "CONNECTIVES", "FUNCTIONS", "GREEK", "NAMES", "OPERATORS", "SUBSCRIPTS", "SUPERSCRIPTS", "TRANSLATION",
+    "UNIT_LETTERS",
 ]  # fmt: skip
 
 _TABLES = read_table(__file__, "notation.json")
@@ -18,6 +19,8 @@ FUNCTIONS = frozenset(_TABLES["functions"])
 NAMES: Mapping[str, tuple[str, str]] = {name: (kind, value) for name, (kind, value) in _TABLES["names"].items()}
 ACCENTS: Mapping[str, str] = _TABLES["accents"]
 """Commands for the name of a variable → what they add to the name; a vector's arrow and a script font add nothing."""
+CONNECTIVES: Mapping[str, str] = _TABLES["connectives"]
+"""The words between answers, those of some other languages too → "and" or "or"."""
 
 # Marks of structure and functions keep a blank behind them, so that they do not run into the next letter.
 _UNICODE = {

@@ -12,6 +12,7 @@ from gem_envs_math.grader.formula import DEGREE, FormulaParser
 from gem_envs_math.grader.letters import spread
 from gem_envs_math.grader.limits import DEPTH, LONGEST, TERMS, NotMathError, TooMuchError, UnknownNotationError
 from gem_envs_math.grader.matrices import bare_matrix, environment, matrix_expression
+from gem_envs_math.grader.notation import CONNECTIVES
 from gem_envs_math.grader.relations import RELATIONS, congruence, name_of, related
 from gem_envs_math.grader.scan import Token, cleaned, scan
 from gem_envs_math.grader.texts import INDEX, number_in_chinese, number_in_words, text_value, unwrapped, words_of
@@ -98,8 +99,8 @@ def _with_connectives(tokens: list[Token]) -> list[Token]:
     found = []
     for place, token in enumerate(tokens):
         word = token.raw.lower()
-        if token.kind == "word" and word in ("and", "or"):
-            found.append(token._replace(kind=word))
+        if token.kind == "word" and word in CONNECTIVES:
+            found.append(token._replace(kind=CONNECTIVES[word]))
         elif (
             token.raw == "U"
             and 0 < place < len(tokens) - 1

@@ -18,6 +18,7 @@ from gem_envs_swe.making.python_source import PythonSource, is_other_program
 from gem_envs_swe.making.single_changes import tested_functions
 from gem_envs_swe.making.slowdowns import slowdowns
 from gem_envs_swe.making.structure_tests import hidden_path
+from gem_envs_swe.making.suites import TEST_ARGUMENTS
 
 __all__ = ["count_test", "slow_functions"]
 
@@ -53,7 +54,7 @@ import pytest
 
 REFUSED = ("sys.settrace", "sys.setprofile", "os.fork", "os.posix_spawn", "os.exec", "subprocess.Popen")
 
-def main(key, tree, root, report, apart, tests):
+def main(key, tree, root, report, apart, arguments, tests):
     apart = frozenset(os.path.join(tree, name) for name in apart)
     libraries = tuple(os.path.join(each, "") for each in sys.path if each and not each.startswith((tree, root)))
     libraries += ("<frozen ",)
@@ -96,7 +97,7 @@ def main(key, tree, root, report, apart, tests):
 
     _thread.start_new_thread = threading._start_new_thread = start
     sys.addaudithook(refuse)
-    status = pytest.main(["-q", "-o", "addopts=", "-p", "no:cacheprovider", *tests], plugins=[Start()])
+    status = pytest.main([*arguments, *tests], plugins=[Start()])
     with open(report, "w") as file:
         json.dump([key, calls + lines, calls - returns], file)
     os._exit(int(status))
@@ -113,7 +114,8 @@ def counted(folder, text):
     found = os.pathsep.join([str(tree), str(tree / "src")])
     report, key = folder / "count", secrets.token_hex(16)
     asked = dict(
-        key=key, tree=str(tree), root=str(ROOT), report=str(report), apart=TEST_FILES, tests=TESTS,
+        key=key, tree=str(tree), root=str(ROOT), report=str(report), apart=TEST_FILES, arguments={arguments!r},
+        tests=TESTS,
     )  # not as arguments, which any code can read
     done = subprocess.run(
         [sys.executable, "-c", COUNTER], cwd=tree,
@@ -171,7 +173,7 @@ def count_test(hidden: str, source: PythonSource, tests: Sequence[str], test_fil
     """
     return _VERIFIER.format(
         depth=len(PurePosixPath(hidden).parts) - 1, path=source.path, own=source.text, tests=list(tests),
-        test_files=sorted(test_files), margin=_MARGIN,
+        test_files=sorted(test_files), margin=_MARGIN, arguments=TEST_ARGUMENTS,
     )  # fmt: skip
 
 

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TEST_ARGUMENTS", "FailedTest", "SuiteRun", "SuiteRunner"]
 
-TEST_ARGUMENTS = ("-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:doctest", "-q")
-"""What pytest gets: the package's own options may ask for plugins that are not here, or leave tests out."""
+TEST_ARGUMENTS = ("-o", "addopts=", "-o", "filterwarnings=", "-p", "no:cacheprovider", "-p", "no:doctest", "-q")
+"""What pytest gets: the package's own options may ask for plugins that are not here, or leave tests out, and its
+filters make errors of the warnings of libraries that are newer than it."""
 _OF_ALL = ("--continue-on-collection-errors",)
 """What it gets besides in a run of all tests: a file that cannot be collected does not keep the others from running."""
 _FOLDER = "/opt/gem-swe"

@@ -19,6 +19,7 @@ from gem_envs_swe.making.hidden_tests import test_functions, without
 from gem_envs_swe.making.python_source import Definition, PythonSource, is_other_program
 from gem_envs_swe.making.single_changes import tested_functions
 from gem_envs_swe.making.structure_tests import hidden_path
+from gem_envs_swe.making.suites import TEST_ARGUMENTS
 
 __all__ = ["unwritten_tests"]
 
@@ -47,7 +48,7 @@ def outcome(folder, text):
     shutil.copytree(ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns(".git", "__pycache__", ".pytest_cache"))
     (tree / PATH).write_text(text, encoding="utf-8", newline="")
     found = os.pathsep.join([str(tree), str(tree / "src")])
-    command = [sys.executable, "-m", "pytest", "-q", "-o", "addopts=", "-p", "no:cacheprovider", WRITTEN]
+    command = [sys.executable, "-m", "pytest", *{arguments!r}, WRITTEN]
     done = subprocess.run(
         command, cwd=tree, env={{**os.environ, "PYTHONPATH": found, "PYTHONDONTWRITEBYTECODE": "1"}},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
@@ -125,7 +126,7 @@ def _made(
     others = [each for each in file.definitions if each.name not in chosen and _is_test(each)]
     path = hidden_path(baseline, "test_of_written_tests.py")
     text = _VERIFIER.format(
-        depth=len(PurePosixPath(path).parts) - 1, written=written, path=source.path,
+        depth=len(PurePosixPath(path).parts) - 1, written=written, path=source.path, arguments=TEST_ARGUMENTS,
         same=f"{ast.unparse(source.tree)}\n", defects=found,
     )  # fmt: skip
     said = (

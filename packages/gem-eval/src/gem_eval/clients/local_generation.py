@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from gem_eval.clients.structured_output import SchemaConstraint
+
 __all__ = ["GeneratedTokens", "GenerationJob", "generate"]
 
 
@@ -28,6 +30,8 @@ class GenerationJob:
     stop: tuple[str, ...] = ()
     seed: int | None = None
     top_logprobs: int = 0
+    constraint: SchemaConstraint | None = None
+    """Its state moves on with the tokens; a job is generated once."""
 
 
 @dataclass
@@ -37,7 +41,7 @@ class GeneratedTokens:
     ids: list[int] = field(default_factory=list)
     """A stop token included."""
     logprobs: list[float] = field(default_factory=list)
-    """Natural logarithms, before temperature and limits on the choice, as vLLM gives them."""
+    """Natural logarithms, before temperature and limits on the choice (a schema's included), as vLLM gives them."""
     top: list[list[tuple[int, float]]] = field(default_factory=list)
     finish_reason: str = ""
     text: str = ""
@@ -83,7 +87,9 @@ def generate(
             chosen = [0] * len(jobs)
             for index, (job, result) in enumerate(zip(jobs, results, strict=True)):
                 if not result.finish_reason:
-                    chosen[index] = _choose(torch, scores[index], job, generators[index])
+                    chosen[index] = _choose(torch, _limited(torch, scores[index], job), job, generators[index])
+                    if job.constraint is not None:
+                        job.constraint.accept(chosen[index])
                     _add(torch, result, job, chosen[index], logprobs[index], end_ids, decode)
             rows = torch.tensor(chosen, device=device)[:, None]
             mask = torch.cat([mask, torch.ones_like(rows)], dim=1)
@@ -97,6 +103,16 @@ def _generator(torch: Any, device: Any, seed: int | None) -> Any:
     else:
         generator.manual_seed(seed % 2**63)
     return generator
+
+
+def _limited(torch: Any, scores: Any, job: GenerationJob) -> Any:
+    """Return the scores of one row, −∞ for the tokens that its schema does not allow next."""
+    if job.constraint is None:
+        return scores
+    octets = torch.frombuffer(bytearray(job.constraint.allowed()), dtype=torch.uint8)
+    bits = (octets[:, None] >> torch.arange(8, dtype=torch.uint8)) & 1
+    allowed = bits.flatten()[: len(scores)].bool().to(scores.device)
+    return scores.masked_fill(~allowed, float("-inf"))
 
 
 def _choose(torch: Any, scores: Any, job: GenerationJob, generator: Any) -> int:

@@ -22,6 +22,7 @@ from gem_eval.clients.errors import ContextOverflow, ModelError
 from gem_eval.clients.json_text import readable
 from gem_eval.clients.local_generation import GeneratedTokens, GenerationJob, generate
 from gem_eval.clients.reasoning import ThinkTags, split_reasoning
+from gem_eval.clients.structured_output import SchemaConstraint, TokenGrammar
 from gem_eval.clients.token_data import IMPOSSIBLE
 from gem_eval.clients.tool_call_repair import call_natively
 from gem_rollout.chat_templates.rendered_text import text_only
@@ -93,6 +94,7 @@ class TransformersClient:
         self._worker: asyncio.Task[None] | None = None
         self._network: Any = None
         self._tokenizer: Any = None
+        self._grammar: TokenGrammar | None = None
         self._shows_tools: bool | None = None
 
     def __repr__(self) -> str:
@@ -108,14 +110,19 @@ class TransformersClient:
     ) -> Completion:
         """Return the model's next message; see :meth:`ModelClient.chat`.
 
-        Tool calls are read from the text, in the form ``<tool_call>{…}</tool_call>``.
+        Tool calls are read from the text, in the form ``<tool_call>{…}</tool_call>``. A ``response_format`` holds from
+        the first token on, so a model that is to reason first has no place for it.
 
         Raises:
-            NotSupportedError: for pictures, for structured output, and where the model has no chat template.
+            NotSupportedError: for pictures, where the model has no chat template, and where structured output is not
+                possible: see :meth:`TokenGrammar.constraint`.
         """
+        ids = await self.prompt_ids(messages, tools)
+        constraint = None
         if response_format is not None and response_format.get("type") != "text":
-            raise NotSupportedError("structured output needs a model server; this client has none")
-        completion = await self.complete(await self.prompt_ids(messages, tools), sampling=sampling)
+            loop = asyncio.get_running_loop()
+            constraint = await loop.run_in_executor(self._thread, self._constraint, response_format)
+        completion = await self._continued(ids, sampling or Sampling(), constraint)
         if tools:
             call_natively(completion, messages)
         return completion
@@ -125,8 +132,10 @@ class TransformersClient:
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._thread, self._load)
         ids = prompt if isinstance(prompt, list) else await loop.run_in_executor(self._thread, self._encode, prompt)
-        asked = sampling or Sampling()
-        tokens = await self._submit(self._job(ids, asked))
+        return await self._continued(ids, sampling or Sampling(), None)
+
+    async def _continued(self, ids: list[int], asked: Sampling, constraint: SchemaConstraint | None) -> Completion:
+        tokens = await self._submit(self._job(ids, asked, constraint))
         reasoning, text = split_reasoning(tokens.text, self._think_tags)
         completion = Completion(
             {"role": "assistant", "content": text},
@@ -188,7 +197,7 @@ class TransformersClient:
         worker, self._worker = self._worker, None
         if worker is not None:
             await asyncio.wait({worker})
-        self._network = self._tokenizer = None
+        self._network = self._tokenizer = self._grammar = None
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _load(self) -> None:
@@ -218,7 +227,12 @@ class TransformersClient:
         ends = list(found) if isinstance(found, (list, tuple)) else [found]
         return [end for end in (*ends, self._tokenizer.eos_token_id) if end is not None]
 
-    def _job(self, ids: list[int], asked: Sampling) -> GenerationJob:
+    def _constraint(self, response_format: dict[str, Any]) -> SchemaConstraint:
+        if self._grammar is None:
+            self._grammar = TokenGrammar(self._tokenizer, self._network.config.vocab_size, self._ends())
+        return self._grammar.constraint(response_format)
+
+    def _job(self, ids: list[int], asked: Sampling, constraint: SchemaConstraint | None) -> GenerationJob:
         """Return a prompt with its settings, of which the model's own fill the gaps.
 
         Raises:
@@ -244,6 +258,7 @@ class TransformersClient:
             tuple(asked.stop),
             asked.seed,
             asked.top_logprobs if asked.logprobs else 0,
+            constraint,
         )
 
     async def _submit(self, job: GenerationJob) -> GeneratedTokens:

@@ -139,7 +139,12 @@ class Judge:
             self.cache = AnswerCache(folder)
 
     def check(self) -> None:
-        """Raise ArgumentError if there is no model to ask, or its key is missing."""
+        """Raise an error for what would make every question fail; nothing is sent.
+
+        Raises:
+            ArgumentError: if there is no model to ask, its key is missing, or its address is impossible.
+            MissingPluginError: if a library or a package that the address needs is not installed.
+        """
         if self._given is None and self.base_url is None:
             raise ArgumentError(
                 "this reward asks a judge, and none is named; pass judge={'model': …, 'base_url': …}, or --model and "
@@ -147,6 +152,8 @@ class Judge:
             )
         if self.api_key_env is not None and not os.environ.get(self.api_key_env):
             raise ArgumentError(f"the environment variable {self.api_key_env} with the judge's key is not set")
+        if self._given is None:
+            self._open()
 
     async def ask(
         self, system: str, question: str, schema: Mapping[str, Any], read: Callable[[Mapping[str, Any]], T]
@@ -253,6 +260,7 @@ class Judge:
         loop = asyncio.get_running_loop()
         state = self._of_loop.get(loop)
         if state is None:
+            self.check()
             client = self._given if self._given is not None else self._open()
             state = self._of_loop[loop] = _LoopState(client, asyncio.Semaphore(self.concurrency))
         return state
@@ -260,7 +268,6 @@ class Judge:
     def _open(self) -> ModelClient:
         from gem_eval.clients.opening import open_client
 
-        self.check()
         assert self.base_url is not None
         options: dict[str, Any] = {} if self.api_key_env is None else {"api_key": os.environ[self.api_key_env]}
         if _HTTP.match(self.base_url):
