@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
     """Run one command of the module's docstring; return the exit code."""
     if sys.version_info < (3, 10):
         raise SystemExit(f"dev.py: Python 3.10 or newer is needed, this is {sys.version.split()[0]}")
-    from devtools import alone, environments, quick, release
+    from devtools import alone, environments, quick, release_command
 
     command, rest = (arguments[0], arguments[1:]) if arguments else ("help", [])
     if command == "demo" and not rest:
@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
     if command == "site":
         return environments.hatch_run("default", "site", *rest)
     if command == "release":
-        return release.release(rest)
+        return release_command.release(rest)
     if command == "setup" and not rest:
         return environments.hatch_run("default", "python", "--version")
     print(__doc__.strip())

@@ -38,7 +38,7 @@ DATED = re.compile(r"(<!-- date: (\S+) -->).*?(<!-- end of date -->)")
 DOCUMENTS = (
     HERE / "README.md",
     *(HERE.parent / "docs" / name for name in ("compared.md", "chat-templates.md")),
-    *(HERE.parent / "docs" / "guides" / name for name in ("attacks.md", "harnesses.md")),
+    *(HERE.parent / "docs" / "guides" / name for name in ("attacks.md", "harnesses.md", "scale.md")),
     *(
         HERE.parent / "packages" / name / "README.md"
         for name in ("gem-envs-math", "gem-envs-desk", "gem-envs-games", "gem-envs-office", "gem-envs-qa")
@@ -152,14 +152,14 @@ def with_tables(text: str) -> str:
     """Return a document with its tables, figures and dates as the result files have them."""
 
     def replaced(match: re.Match[str]) -> str:
-        return f"{match[1]}\n{rendered(_document(match[2]), match[3])}\n{match[4]}"
+        return f"{match[1]}\n{rendered(read(match[2]), match[3])}\n{match[4]}"
 
     def replaced_figure(match: re.Match[str]) -> str:
-        return f"{match[1]}{figure(_document(match[2]), match[3], match[4], match[5])}{match[6]}"
+        return f"{match[1]}{figure(read(match[2]), match[3], match[4], match[5])}{match[6]}"
 
     text = BLOCK.sub(replaced, text)
     text = FIGURE.sub(replaced_figure, text)
-    return DATED.sub(lambda match: f"{match[1]}{_document(match[2])['date']}{match[3]}", text)
+    return DATED.sub(lambda match: f"{match[1]}{read(match[2])['date']}{match[3]}", text)
 
 
 def figure(document: Mapping[str, Any], table: str, row: str, column: str) -> str:
@@ -179,7 +179,8 @@ def figure(document: Mapping[str, Any], table: str, row: str, column: str) -> st
     return number[0]
 
 
-def _document(name: str) -> dict[str, Any]:
+def read(name: str) -> dict[str, Any]:
+    """Return a result file."""
     document: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return document
 

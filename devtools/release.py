@@ -1,13 +1,12 @@
 """Releases: one version for all packages, from the fragments of the changelog to files that installers read.
 
 ``prepare`` writes the version and the release notes for a commit, which is reviewed and tagged like any other.
-``build`` makes the files of the tagged commit; a workflow attests and uploads them. ``rehearse`` tries all of
-it (``devtools.rehearsal``).
+``build`` makes the files of the tagged commit; a workflow attests and uploads them. ``record`` enters them
+into the hub's index.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import os
 import re
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from devtools.environments import BIN, TOOL, folder_of, hatch_run, python_of, uv_variables
 from devtools.shell import ROOT, fail, output_of, run, say
-from devtools.versions import current_version, parts, set_version
+from devtools.versions import current_version, set_version
 from devtools.workspace import package_folders
 
 NOTES = "RELEASE_NOTES.md"
@@ -27,40 +26,6 @@ SUMS = "SHA256SUMS"
 BILL = "sbom.cdx.json"
 OWNER = "hub-index"
 """The operator of the official index, who alone may publish under the prefix of its packages."""
-
-
-def release(arguments: list[str]) -> int:
-    """Run ``dev.py release``; return the exit code."""
-    from devtools.rehearsal import rehearse  # which needs this module
-
-    parser = argparse.ArgumentParser(prog="dev.py release", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("prepare", help="write a version and its release notes into the working tree")
-    one.add_argument("version", help="X.Y.Z, or X.Y.ZrcN for a candidate")
-    one = commands.add_parser("build", help="build every package of the commit, checked, with notes, digests and SBOM")
-    one.add_argument("--out", type=Path, default=ROOT / "dist", help="an empty folder (default: dist)")
-    one = commands.add_parser("rehearse", help="prepare, build, upload and install, all on this machine")
-    one.add_argument("version", nargs="?", help="default: the next minor version")
-    one = commands.add_parser("record", help="write the records of built wheels into a checkout of the hub's index")
-    one.add_argument("--dist", type=Path, default=ROOT / "dist", help="the folder of the wheels (default: dist)")
-    one.add_argument("--hub", type=Path, default=ROOT / "hub" / "index", help="the checkout (default: hub/index)")
-    one.add_argument("--url", required=True, help="where the wheels can be fetched; their names are appended")
-    given = parser.parse_args(arguments)
-    if given.command == "prepare":
-        prepare(given.version)
-    elif given.command == "build":
-        build(given.out)
-    elif given.command == "record":
-        record(given.dist, given.hub, given.url, ("gem", "hub"))
-    else:
-        rehearse(given.version or next_minor(current_version()))
-    return 0
-
-
-def next_minor(version: str) -> str:
-    """Return the first version after all that share a version's first two numbers."""
-    major, minor, *_ = parts(version)
-    return f"{major}.{minor + 1}.0"
 
 
 def prepare(version: str, root: Path = ROOT) -> None:
