@@ -154,8 +154,9 @@ class CarryRules:
     the declared paths or lead to the image's tools, and the content of repositories of git. Left behind are devices,
     pipes and sockets; set-user-id bits of files; what lies on the search path or in the virtual environments of the
     image; files whose names begin with a dot; configurations, build files and everything else that programs read on
-    their own accord; sources of tests; new modules that would take the place of Python's library; and changes of the
-    image's own scripts and programs. The author opens these by naming them; see :class:`Declarations`.
+    their own accord; what make would take for a target that it has made; sources of tests; new modules that would take
+    the place of Python's library; and changes of the image's own scripts and programs. The author opens these by
+    naming them; see :class:`Declarations`.
     """
 
     declared: tuple[PurePosixPath, ...]
@@ -167,6 +168,8 @@ class CarryRules:
     """Folders in which new files are carried, and changes of the image's files are not: installed packages."""
     modules: frozenset[str] = field(default_factory=known_modules)
     """Names that Python imports from its library, from installed packages, or from beside the tests."""
+    targets: Mapping[PurePosixPath, bool] = field(default_factory=dict)
+    """Paths that the image's makefiles make, and whether they have prerequisites."""
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -205,7 +208,7 @@ class CarryRules:
             (folders if member.isdir() else others).append(str(path))
             if (member.isreg() or member.islnk()) and not self._is_named(path):
                 content = _cleaned(path, content)
-            made.add(path, member, content)
+            made.add(path, member, content, is_old=path in self.targets)
         removed = tuple(path for path in (*changes.removed, *replaced) if self._may_remove(PurePosixPath(path)))
         gone = frozenset(removed)
         kept = tuple(path for path in refused if not gone.isdisjoint(map(str, (path, *PurePosixPath(path).parents))))
@@ -240,6 +243,7 @@ class CarryRules:
             yield str(path)
             if kind is FileKind.PROGRAM:
                 yield from (str(tools / path.name) for tools in self.tools)
+        yield from map(str, self._targets_around(path))
         if (shadowing := self._shadowing(path)) is not None:
             yield from (str(path), str(shadowing), str(shadowing / "__init__.py"))
 
@@ -289,6 +293,8 @@ class CarryRules:
             return False
         if any(_within(path, place) for place in self._opened):
             return True
+        if self._seems_made(path, member, trees):
+            return False
         is_mentioned = path in self.author.paths or path.name in self.author.names
         if _is_hidden(inner, is_mentioned):
             return False
@@ -342,6 +348,21 @@ class CarryRules:
         if name == "__init__":
             name, folder = folder.name, folder.parent
         return folder if name in self.modules else None
+
+    def _targets_around(self, path: PurePosixPath) -> list[PurePosixPath]:
+        return [place for place in (path, *path.parents) if place in self.targets]
+
+    def _seems_made(self, path: PurePosixPath, member: tarfile.TarInfo, trees: _Trees) -> bool:
+        """Return whether make would take a new entry, or the folder around it, for a target that it has made.
+
+        A file that has prerequisites may come; it is older than any of them.
+        """
+        return any(
+            str(place) not in trees.image
+            and place not in self.author.paths
+            and (place != path or not member.isreg() or not self.targets[place])
+            for place in self._targets_around(path)
+        )
 
     def _shadows(self, path: PurePosixPath, trees: _Trees) -> bool:
         """Return whether a new file would be taken in place of one of a library.
@@ -480,13 +501,14 @@ class _Archive:
         self._files: set[str] = set()
         self._latest = int(time.time()) - 1
 
-    def add(self, path: PurePosixPath, member: tarfile.TarInfo, content: bytes | memoryview) -> None:
+    def add(self, path: PurePosixPath, member: tarfile.TarInfo, content: bytes | memoryview, is_old: bool) -> None:
         """Add an entry; a hard link to a file that is not in the archive becomes a file of its own.
 
-        No time is later than this: make would take what an agent built for newer than the tests.
+        No time is later than this: make would take what an agent built for newer than the tests. What make makes has
+        the oldest time of all, so that it is made anew.
         """
         copy = tarfile.TarInfo(str(path).lstrip("/"))
-        copy.uid, copy.gid, copy.mtime = member.uid, member.gid, min(int(member.mtime), self._latest)
+        copy.uid, copy.gid, copy.mtime = member.uid, member.gid, 0 if is_old else min(int(member.mtime), self._latest)
         copy.mode = member.mode & (0o3777 if member.isdir() else 0o1777)
         if member.islnk() and member.linkname in self._files:
             copy.type, copy.linkname = tarfile.LNKTYPE, member.linkname

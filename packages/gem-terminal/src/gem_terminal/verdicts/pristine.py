@@ -31,6 +31,7 @@ from gem_terminal.errors import ContentError, EngineError
 from gem_terminal.task import Task
 from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, CarriedFiles, CarryRules, declarations_of, home_of
 from gem_terminal.verdicts.carried_kinds import known_modules, protected_names
+from gem_terminal.verdicts.makefiles import FIND_RULES, targets_of
 from gem_terminal.verdicts.verifier_result import VerifierResult
 
 __all__ = ["ENVIRONMENT", "carry_rules", "existing_paths", "lay_over", "verify_pristine"]
@@ -61,12 +62,13 @@ _UNSAFE = re.compile(r"[\\\udc80-\udcff]")
 _AT_ONCE = 64 << 10
 """Bytes of paths in one command."""
 
-# The default folder, the search paths of programs and libraries, the users, the virtual environments in the declared
-# folders, the modules of each Python's library with those beside it, and those in folders of tests, if these are no
-# packages.
+# The default folder, the search paths of programs and libraries, the users, the rules of makefiles, the virtual
+# environments in the declared folders, the modules of each Python's library with those beside it, and those in folders
+# of tests, if these are no packages.
 _LOOK = r"""
 pwd; echo "$PATH:$LD_LIBRARY_PATH"; cat /etc/passwd; echo :
 [ "$(pwd)" = / ] || set -- "$@" "$(pwd)"
+RULES; echo; echo :
 for folder; do find "$folder" -xdev -maxdepth 6 -name pyvenv.cfg -type f 2>/dev/null; done; echo; echo :
 find /usr/lib /usr/local/lib /opt /root "$@" -xdev -maxdepth 7 \( -path '*-packages/*' \
   -o -path '*/python[0-9]*/*' ! -name '*-packages' ! -name lib-dynload \) -prune -print 2>/dev/null
@@ -75,7 +77,7 @@ find "$@" -xdev -maxdepth 6 -type d \( -name test -o -name tests -o -name testin
   for folder; do
     [ -e "$folder/__init__.py" ] && continue
     for found in "$folder"/*.py "$folder"/*/__init__.py; do [ -e "$found" ] && echo "${found%/__init__.py}"; done
-  done' sh {} + 2>/dev/null; :"""
+  done' sh {} + 2>/dev/null; :""".replace("RULES", FIND_RULES)
 # $1: the number of the paths that came before. A path with a backslash is written with escapes, since engines take no
 # arguments that are not UTF-8.
 _EACH = r"""number="$1"; shift
@@ -169,7 +171,7 @@ def carry_rules(task: Task, fresh: Container) -> CarryRules:
     if done.exit_code != 0:
         why = done.output[-200:].decode(errors="replace")
         raise EngineError(f"the image of {task.name} cannot be looked at: {why}")
-    told, environments, packages = done.output.decode(errors="replace").split("\n:\n", 2)
+    told, rules, environments, packages = done.output.decode(errors="replace").split("\n:\n", 3)
     workdir, search_path, *passwd = told.split("\n")
     homes = [home_of(passwd, task.user), home_of(passwd, task.tests.user)]
     author = declarations_of(task, homes[0])
@@ -189,6 +191,7 @@ def carry_rules(task: Task, fresh: Container) -> CarryRules:
         ),
         added=tuple(map(PurePosixPath, added)),
         modules=known_modules() | modules - {""},
+        targets=targets_of(rules),
     )
 
 
