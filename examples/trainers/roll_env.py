@@ -21,8 +21,8 @@ that of the others, and leaves out a group of which no outcome is known, in plac
 
 What was run (``packages/gem-rl/tests/test_trainer_examples.py``): ``RollEnv`` with the calls of ROLL's
 ``TrajEnvManager``, in their order, and the other two with its rollouts; and by hand with ROLL's own ``DataProto`` and
-``agg_loss``, whose gradient for a masked row is zero in its three modes per sequence. What was not run: ROLL's pipeline,
-which needs Ray and a GPU. Read: alibaba/ROLL, commit 8eb27cc.
+``agg_loss``, whose gradient for a masked row is zero in its three modes per sequence. What was not run: ROLL's
+pipeline, which needs Ray and a GPU. Read: alibaba/ROLL, commit 8eb27cc.
 """
 
 from __future__ import annotations
