@@ -96,7 +96,9 @@ def _drawn(folder: Path, part: str, pairs: int | None) -> list[dict[str, Any]]:
 
 def _measure(given: argparse.Namespace) -> None:
     """Print the counts of each part, or of some pairs of all of them, one JSON object a line."""
-    name = "the longer answer" if given.longer else given.model or str(given.base_url).rpartition("/")[2]
+    address = str(given.base_url)
+    own = Path(address).name if address.startswith("transformers:") else address
+    name = "the longer answer" if given.longer else given.model or own
     sets = {part: _drawn(given.folder, part, given.pairs) for part in PARTS}
     if given.pairs is not None:
         sets = {f"{given.pairs} pairs of each": [entry for entries in sets.values() for entry in entries]}
@@ -131,6 +133,8 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds of one request to a server")
     parser.add_argument("--cache", type=Path, help="folder of answers; an interrupted run goes on from there")
     given = parser.parse_args()
+    if given.longer and given.reward != "pairwise":
+        parser.error("--longer reads the prompts of pairwise alone")
     try:
         _measure(given)
     except (GemError, OSError) as error:

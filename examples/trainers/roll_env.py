@@ -20,8 +20,9 @@ which ROLL multiplies advantages and losses; the filter gives it the mean score 
 that of the others, and leaves out a group of which no outcome is known, in place of which ROLL plays another.
 
 What was run (``packages/gem-rl/tests/test_trainer_examples.py``): ``RollEnv`` with the calls of ROLL's
-``TrajEnvManager``, in their order, and the other two with its rollouts. What was not run: ROLL itself, which needs Ray
-and a GPU. Read: alibaba/ROLL, commit 8eb27cc.
+``TrajEnvManager``, in their order, and the other two with its rollouts; and by hand with ROLL's own ``DataProto`` and
+``agg_loss``, whose gradient for a masked row is zero in its three modes per sequence. What was not run: ROLL's
+pipeline, which needs Ray and a GPU. Read: alibaba/ROLL, commit 8eb27cc.
 """
 
 from __future__ import annotations

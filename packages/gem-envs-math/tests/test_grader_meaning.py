@@ -62,6 +62,7 @@ WITHOUT_VALUE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow(reason="its first comparisons start a worker, which loads SymPy and math-verify")
 @pytest.mark.parametrize("gold", ["1", "0", r"\frac{2}{3}", r"-\frac{\pi}{2}", "x+1", r"\{3\}"])
 def test_a_formula_without_a_value_is_no_answer(gold: str) -> None:
     """At a pole; infinity is as near to any number as to any other."""
@@ -88,6 +89,18 @@ def test_no_formula_is_two_numbers(outer: str) -> None:
 )  # fmt: skip
 def test_words_between_answers_in_other_languages(answer: str, gold: str, same: bool) -> None:
     """They mean "or" and "and"."""
+    assert bool(paid([(answer, gold)])) is same
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "same"),
+    [
+        (r"a\!b", "ab", True), (r"a\!b + 1", "1 + ab", True), (r"x\!y", "y x", True), (r"10,\!000", "10000", True),
+        (r"\alpha\!b", r"\alpha b", True), (r"a\!b", "ac", False), (r"\pi\!r", r"\pi r", True),
+    ],
+)  # fmt: skip
+def test_negative_space_joins_letters(answer: str, gold: str, same: bool) -> None:
+    r"""``a\!b`` is what ``ab`` is; no command runs into a letter."""
     assert bool(paid([(answer, gold)])) is same
 
 

@@ -68,6 +68,8 @@ _POWER_OR_SPACE = re.compile(r"\\[,!]|\^")
 _TIMES_TEN = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 _LOG_BASE = re.compile(r"(?<![a-zA-Z])log(\d{1,3})(?=\()")
 _COMBINATIONS = re.compile(r"(?:\A|(?<=[-+=*/(\s]))(?:\{\})?[_^]\{?(\d{1,4})\}?\s*C\s*_\{?(\d{1,4})\}?")
+_CLOSER = re.compile(r"(?<![a-zA-Z\\])([a-zA-Z])\\!(?=[a-zA-Z](?![a-zA-Z]))")
+"""Two letters with less space between them than in a word."""
 _ARROW = r"\\(?:vec|overrightarrow|mathbf|boldsymbol|bm)(?![a-zA-Z])\s*(?:\{[^{}]*\}|[a-zA-Z])"
 _CROSS_PRODUCT = re.compile(rf"{_ARROW}\s*\\times\s*{_ARROW}")
 _TEMPERATURE = re.compile(
@@ -114,6 +116,7 @@ def cleaned(text: str) -> str:
         text = text.translate(TRANSLATION)
     if "\\" in text:
         text = _single_backslashes(text)
+        text = _CLOSER.sub(r"\1", text)
         text = _DELIMITERS.sub(" ", text)
         text = _SIZES.sub(" ", text)
         text = _SPACES.sub(" ", text)
