@@ -15,6 +15,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -27,9 +28,11 @@ ROOT = Path(__file__).parents[1]
 STAGES = (
     ("reading", "tools"),
     ("library", "telecom", "rules"),
-    ("act_answers", "act_states", "checks", "acts", "attacks", "phrases", "play"),
+    ("histories", "act_answers", "act_states", "checks", "acts", "attacks", "phrases", "play"),
 )
 """The files of tests, those that fail most first. Those of free text and of models as customers are not among them."""
+PRELOADED = ("pydantic", "hypothesis.strategies", "gem.registry", "gem.tools.function", "gem.numbered_tasks")
+"""What each forked process has already."""
 SECONDS = 600
 _NO_TEST = 5
 """The exit code of pytest if no test of some files belongs to a desk."""
@@ -43,8 +46,8 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", choices=(*DESKS, "shared"), default=(*DESKS, "shared"))
     parser.add_argument("--show", action="store_true", help="print the fate of each defect to standard error")
     options = parser.parse_args()
-    import pydantic  # noqa: F401  # each forked process has it; pytest wants to import the others itself
-
+    for name in PRELOADED:
+        import_module(name)
     print("| | defects | noticed |\n|---|---|---|")
     unnoticed: list[Defect] = []
     for group in options.only:
@@ -113,7 +116,8 @@ def _arguments(group: str, stage: Sequence[str]) -> list[str]:
     files = [ROOT / "packages" / "gem-envs-desk" / "tests" / f"test_desk_{name}.py" for name in stage]
     others = " or ".join(desk for desk in DESKS if desk != group)
     chosen = [] if group == "shared" else ["-k", f"not ({others})"]
-    settings = ("-x", "-q", "-p", "no:cacheprovider", f"--timeout={SECONDS}", "--rootdir", str(ROOT))
+    quiet = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # of what is preloaded
+    settings = ("-x", "-q", *quiet, "-p", "no:cacheprovider", f"--timeout={SECONDS}", "--rootdir", str(ROOT))
     return [*map(str, files), *chosen, *settings]
 
 

@@ -136,6 +136,16 @@ def test_who_or_what_does_not_exist_is_not_found(domain: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("domain", "second"), [(RETAIL, "zip code"), (AIRLINE, "booking code"), (LIBRARY, "card number")]
+)
+def test_who_gives_a_name_alone_is_told_what_is_missing(domain: Any, second: str) -> None:
+    """The message names both data by which a customer is found without the e-mail address."""
+    world = domain.open(domain.task(3, 1, "train").state)
+    result = carried_out(world, DeskCall("find_customer", {"last_name": "Rud"}))
+    assert result.text == f"Give the e-mail address, or both the last name and the {second}."
+
+
+@pytest.mark.parametrize(
     ("domain", "numbers"),
     [
         (RETAIL, {5: [], 6: [30, 60], 7: [10], 8: [14]}),

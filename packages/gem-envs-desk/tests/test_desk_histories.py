@@ -1,0 +1,74 @@
+"""What customers have done before: older rows that are as the policies leave them, and that no wish is about."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from gem_envs_desk.airline.content import Airline
+from gem_envs_desk.content import TODAY, DeskContent
+from gem_envs_desk.library.content import Library
+from gem_envs_desk.retail.content import Shop
+from gem_envs_desk.telecom.content import Network
+
+SEEDS = range(6)
+
+
+def older(content: type[Any], table: str) -> list[tuple[DeskContent, dict[str, Any]]]:
+    """Return the rows of a table that the histories have added, each with its content."""
+    found = []
+    for seed in SEEDS:
+        made = content(Random(seed), "train")
+        known = len(made.tables[table])
+        made.add_histories()
+        found += [(made, row) for row in made.tables[table][known:]]
+    assert len(found) >= 20
+    return found
+
+
+def test_an_older_order_is_cancelled_for_a_reason_or_delivered_and_perhaps_returned() -> None:
+    """What has come back was refunded at its price, to where it was paid from; nothing else was."""
+    seen = set()
+    for shop, order in older(Shop, "orders"):
+        assert order["status"] in ("delivered", "cancelled")
+        assert (order["cancel_reason"] is not None) == (order["status"] == "cancelled")
+        assert order["placed_on"] < TODAY.isoformat()
+        for line in shop.rows("order_lines", order_id=order["order_id"]):
+            refunds = shop.rows("refunds", order_id=order["order_id"], item_id=line["item_id"])
+            amounts = [(row["amount"], row["payment_id"]) for row in refunds]
+            is_back = line["status"] == "returned"
+            assert amounts == ([(line["price"], order["payment_id"])] if is_back else [])
+            seen.add((order["status"], is_back))
+    assert seen == {("delivered", True), ("delivered", False), ("cancelled", False)}
+
+
+def test_an_older_booking_is_cancelled_and_refunded_in_business_alone() -> None:
+    """Its whole fare; the other cabins got nothing."""
+    seen = set()
+    for airline, booking in older(Airline, "bookings"):
+        refunds = [row["amount"] for row in airline.rows("refunds", booking_code=booking["booking_code"])]
+        assert booking["status"] == "cancelled"
+        assert refunds == ([booking["fare_paid"]] if booking["cabin"] == "business" else [])
+        seen.add(booking["cabin"])
+    assert len(seen) == 3
+
+
+def test_an_older_bill_is_paid() -> None:
+    """It was due in an earlier month, of an amount that no other bill of the line has."""
+    for network, bill in older(Network, "bills"):
+        assert (bill["status"], bill["requested"]) == ("paid", 0)
+        assert bill["due_on"] < TODAY.isoformat()
+        amounts = [row["amount"] for row in network.rows("bills", phone_number=bill["phone_number"])]
+        assert amounts.count(bill["amount"]) == 1
+
+
+def test_an_older_loan_has_come_back_and_its_fine_is_paid() -> None:
+    """If there is one, for the day on which the loan was due."""
+    fined = 0
+    for library, loan in older(Library, "loans"):
+        assert loan["status"] == "returned"
+        fines = library.rows("fines", loan_id=loan["loan_id"])
+        whole = [(row["status"], row["was_due_on"], row["customer_id"]) for row in fines]
+        assert whole in ([], [("paid", loan["due_on"], loan["customer_id"])])
+        fined += len(whole)
+    assert fined >= 5
