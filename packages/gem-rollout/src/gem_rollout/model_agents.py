@@ -17,8 +17,8 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d{1,5}(?:/|$))", re.IGNORECASE)
 
 _CLIENTS = dict.fromkeys(("http", "https", "scripted", "transformers"), "gem-eval")
 _HARNESSES = (
-    *("claude-agent-sdk", "claude-code", "codex", "command", "gemini-cli", "langgraph", "mini-swe-agent"),
-    *("openai-agents", "opencode", "pi", "pydantic-ai", "python", "qwen-code", "smolagents"),
+    *("claude-agent-sdk", "claude-code", "cline", "codex", "command", "gemini-cli", "google-adk", "langgraph"),
+    *("mini-swe-agent", "openai-agents", "opencode", "pi", "pydantic-ai", "python", "qwen-code", "smolagents"),
 )
 """Those of gem-gateway, for the line that installs it."""
 

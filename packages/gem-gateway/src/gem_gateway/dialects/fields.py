@@ -55,7 +55,7 @@ def whole(value: Any, param: str, minimum: int = 0) -> int | None:
     if value is None:
         return None
     if type(value) is not int or not minimum <= value < 2**31:
-        raise unusable(f"{param} must be a whole number of at least {minimum}, got {value!r:.{_SHOWN}}", param)
+        raise unusable(f"{param} must be a whole number from {minimum} to {2**31 - 1}, got {value!r:.{_SHOWN}}", param)
     return value
 
 
