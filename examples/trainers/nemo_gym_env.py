@@ -27,9 +27,9 @@ An episode without an outcome (a fault of the environment, the grader or a simul
 ``_ng_failure_class``, with which NeMo Gym's collection keeps it apart and repeats it, and ``mask_sample``, with which
 NeMo RL leaves it out of the loss (``should_mask_flagged_samples``).
 
-What was run, with nemo-gym 0.4.0 (``packages/gem-rl/tests/test_trainer_packages.py``): a collection of rollouts through
-the package's own collector, Gymnasium agent and servers over HTTP, with a scripted model server. What was not run: its
-command line, Ray, and NeMo RL, which needs GPUs.
+What was run, with nemo-gym 0.4.0 (``packages/gem-rl/tests/test_trainer_packages.py``) and once with 0.7.0 on Python
+3.13.0: a collection of rollouts through the package's own collector, Gymnasium agent and servers over HTTP, with a
+scripted model server. What was not run: its command line, Ray, and NeMo RL, which needs GPUs.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ pytestmark = [
     pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are not part of the package"),
 ]
 NAMES = "core", "cli", "hub-client", "processes", "questions", "rollout", "eval", "rl", "envs-games"
+UV = [sys.executable, "-m", "uv"]
 OURS = [ROOT / "packages" / f"gem-{name}" for name in NAMES]
 
 
@@ -45,7 +46,7 @@ def run(python: Path | str, driver: str, *paths: Path, arguments: list[str] | No
 def installed(arguments: list[str]) -> None:
     """Install packages with uv, or skip the test where no package index can be reached."""
     pytest.importorskip("uv", reason="NOT TESTED: uv is not installed")
-    done = subprocess.run(["uv", "pip", "install", "--quiet", *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run([*UV, "pip", "install", "--quiet", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"the packages could not be had: {done.stderr[-300:]}")
 
@@ -59,15 +60,7 @@ def test_episodes_in_an_environment_of_its_own(driver: str, tmp_path: Path) -> N
     pytest.importorskip("uv", reason="NOT TESTED: uv is not installed")
     trainer = OF_ITS_OWN[driver]
     venv = tmp_path / "venv"
-    command = [
-        "uv",
-        "venv",
-        "--quiet",
-        "--no-python-downloads",
-        "--python",
-        trainer.python or sys.executable,
-        str(venv),
-    ]
+    command = [*UV, "venv", "--quiet", "--no-python-downloads", "--python", trainer.python or sys.executable, str(venv)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"NOT TESTED: there is no Python {trainer.python}: {done.stderr[-300:]}")

@@ -207,7 +207,10 @@ def main() -> None:
     for place, rollout in enumerate(done):
         said = rollout["response"]["output"]
         shown = [item["content"] for item in said if item["role"] == "user"]
-        assert rollout["responses_create_params"]["input"] == rows[place]["responses_create_params"]["input"]
+        asked = [
+            [item["content"] for item in one["responses_create_params"]["input"]] for one in (rollout, rows[place])
+        ]
+        assert asked[0] == asked[1]
         assert all("number" in text for text in shown)
         guesses = [item["content"][0]["text"] for item in said if item["role"] == "assistant"]
         assert guesses == [f"\\boxed{{{number}}}" for number in range(1, len(guesses) + 1)]

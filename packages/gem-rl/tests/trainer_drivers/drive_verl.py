@@ -20,7 +20,7 @@ from verl.trainer.ppo.v1 import agent_loop_tq
 from verl.trainer.ppo.v1.utils import compute_advantage_for_multi_trajectories
 
 import gem
-from gem_rl.adapters import rows_of_tasks
+from gem_rl.adapters import TextEpisode, rows_of_tasks
 
 FORGETS = (
     "{%- for message in messages %}{%- set said = message.content.split('</think>')[-1] if not loop.last else"
@@ -113,6 +113,16 @@ def advantages_of(rows: dict[str, dict[str, Any]]) -> dict[str, float]:
     return found
 
 
+def replayed(calls: list[tuple[list[int], list[int]]]) -> float:
+    """Return what the environment pays for the answers of these calls."""
+    episode = TextEpisode("game:GuessTheNumber-v0-easy")
+    episode.begin(3)
+    for _, ids in calls:
+        episode.step(tokenizer.decode(ids, skip_special_tokens=True))
+    episode.close()
+    return episode.trajectory.episode_return
+
+
 class Breaks(gem.Env[str, str]):
     """Fails in its second turn."""
 
@@ -156,6 +166,7 @@ for history in ("sampled", "template"):
             assert (row["tag"]["min_global_steps"], row["tag"]["max_global_steps"]) == (1, len(calls))
         assert len(keys) == (len(calls) if history == "template" else 1)
         (returns[session],) = {float(queue.rows[key]["rm_scores"].sum()) for key in keys}
+        assert abs(returns[session] - replayed(calls)) < 1e-6
     mean, spread = statistics.fmean(returns.values()), statistics.stdev(returns.values())
     assert spread > 0
     for session, keys in sessions.items():
