@@ -27,7 +27,7 @@ for episode in episodes:
         model = get_model("mockllm/model", custom_outputs=answer, memoize=False)
         task = gem_env(episode["id"], episodes=1, first_seed=episode["seed"])
         (log,) = evaluate(task, model=model, log_dir=folder, display="none")
-    (sample,) = log.samples or []
-    shown = [message.text for message in sample.messages if message.role == "user"]
-    found.append({"shown": shown, "total": sample.scores["gem_return"].value})
+        (sample,) = log.samples or []  # read from the folder
+        shown = [message.text for message in sample.messages if message.role == "user"]
+        found.append({"shown": shown, "total": sample.scores["gem_return"].value})
 print(json.dumps(found))
