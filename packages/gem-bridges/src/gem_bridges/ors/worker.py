@@ -120,7 +120,7 @@ def answered(request: dict[str, Any]) -> dict[str, Any]:
     try:
         return wanted.result()
     except (asyncio.TimeoutError, TimeoutError):
-        raise ServerError(f"{_LOADED['url']} did not answer within {_LOADED['seconds']:g} s") from None
+        raise ServerError(f"{_LOADED['url']} gave no answer of ORS within {_LOADED['seconds']:g} s") from None
     except http.ContentTypeError as error:
         raise ServerError(f"{_LOADED['url']} answered with no JSON ({error.message}); is it a server of ORS?") from None
     except http.ClientConnectionError as error:
