@@ -103,6 +103,7 @@ async def _close(request: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
+_OUTSIDE = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
 _OPS = {"load": _load, "open": _open, "step": _step, "close": _close}
 
 
@@ -127,7 +128,7 @@ def answered(request: dict[str, Any]) -> dict[str, Any]:
         raise ServerError(f"{_LOADED['url']} cannot be reached: {error}; is the server running?") from None
     except http.ClientResponseError as error:
         raise ServerError(f"{_LOADED['url']} answered with status {error.status}: {error.message:.300}") from None
-    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (*_OUTSIDE, http.http_exceptions.HttpProcessingError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise ServerError(
             f"{_LOADED['url']} answered outside the protocol of ORS ({reason:.300}); is it a server of ORS?"
