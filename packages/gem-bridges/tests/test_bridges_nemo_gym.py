@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import socket
 import subprocess
 import sys
@@ -45,7 +46,8 @@ def test_rows_are_checked_when_the_environment_is_made(tmp_path: Path) -> None:
         gem.make("nemo_gym:http://localhost:1")
     with pytest.raises(ArgumentError, match="there is no file"):
         gem.make("nemo_gym:http://localhost:1", rows=str(tmp_path / "none"))
-    for wrong in ([], [1], [{}], [{"responses_create_params": {"input": 3}}], [ROW, None]):
+    listed = [{"responses_create_params": {"input": ["a"]}}]
+    for wrong in ([], [1], [{}], [{"responses_create_params": {"input": 3}}], listed, [ROW, None]):
         line = "has no rows" if not wrong else f"line {len(wrong)} of"
         with pytest.raises(ArgumentError, match=line):
             gem.make("nemo_gym:http://localhost:1", rows=written(tmp_path, wrong))
@@ -147,7 +149,15 @@ def test_an_episode_is_a_session_that_ends_with_its_verification(adder: Adder, t
             assert env.step(action_of(calls(("add", {"n": number}))))[0] == f'{{"sum": {number}}}'
             observation, *_, info = env.step('<tool_call>{"name": "verify", "arguments": {}}</tool_call>')
             assert ("there is no tool 'verify'" in observation, info["tool_results"][0]["ok"]) == (True, False)
-            assert env.step("\ud800")[4]["action_status"] == "malformed"
+            deep: list[Any] = []
+            for _ in range(100_000):
+                deep = [deep]
+            for hostile in ("\ud800", math.nan, deep):
+                made = action_of(
+                    [{"type": "function_call", "call_id": "1", "name": "add", "arguments": {"n": hostile}}]
+                )
+                for action in (made, hostile):
+                    assert env.step(action)[4]["action_status"] == "malformed"
             assert env.step("Done.")[1:4] == (paid, True, False)
         (_, last) = adder.bodies
         kinds = [item["type"] for item in last["response"]["output"]]

@@ -281,7 +281,8 @@ def test_a_task_set_is_scored_as_by_its_own_evaluation(published: Callable[..., 
             assert info["metrics"]["stops"] == 0.25 * said.endswith(".")
     with gem.make("verifiers:sum_tasks", python=str(python), folder=PACKAGES, args={"count": 2}) as env:
         assert {env.reset(seed=seed)[1]["index"] for seed in range(8)} == {0, 1}
-    for wrong, why in (("capital-questions", "'verifiers>=0.1.11,<0.4' there"), ("none_such", "not found")):
-        old = gem.make(f"verifiers:{wrong}", python=str(python), folder=PACKAGES)
+    (tmp_path / "old_one.py").write_text("import verifiers as vf\ndef load_environment() -> vf.Environment: ...\n")
+    for wrong, why in (("old-one", "'verifiers>=0.1.11,<0.4' there"), ("none_such", "not found")):
+        old = gem.make(f"verifiers:{wrong}", python=str(python), folder=str(tmp_path))
         with old, pytest.raises(BridgeError, match=re.escape(why)):
             old.reset(seed=0)

@@ -59,5 +59,10 @@ def _wire(number: int, call: ToolCall, tools: Sequence[Message]) -> dict[str, An
         offered = [tool.get("function", tool) for tool in tools]
         schema = next((tool.get("parameters") for tool in offered if tool.get("name") == call.name), None)
         arguments = typed_arguments(arguments, schema)
-    function = {"name": call.name, "arguments": json.dumps(arguments)}
+    try:
+        written = json.dumps(arguments, allow_nan=False)
+        f"{call.name}{json.dumps(arguments, ensure_ascii=False)}".encode()
+    except (ValueError, TypeError, RecursionError) as error:
+        raise MalformedActionError(f"a call cannot be written as JSON in UTF-8: {str(error)[:100]}") from None
+    function = {"name": call.name, "arguments": written}
     return {"id": call.id or f"call_{number}", "type": "function", "function": function}

@@ -29,7 +29,5 @@ with TemporaryDirectory() as folder:
         "push": False,
     }
     found = asyncio.run(run_eval(EvalConfig.model_validate(config)))
-scores = {
-    one.task.data.idx: [one.traces[0].reward, one.traces[0].metrics, [str(e) for e in one.errors]] for one in found
-}
+scores = {one.task.data.idx: [one.traces[0].reward, one.traces[0].metrics] for one in found if one.ok}
 print(json.dumps([scores[place] for place in sorted(scores)]))

@@ -13,21 +13,20 @@ from verifiers.v1.configs.cli.eval import EvalConfig
 
 episodes = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
 os.environ["NO_KEY"] = "none"
-url = serve(episodes)
-found = {}
-for env_id in dict.fromkeys(episode["id"] for episode in episodes):
-    count = sum(episode["id"] == env_id for episode in episodes)
+found = []
+for episode in episodes:
+    task = {"id": "gem-bridges", "env_id": episode["id"], "tasks": 1, "first_seed": episode["seed"]}
     with TemporaryDirectory() as folder:
         config = {
-            "env": {"taskset": {"id": "gem-bridges", "env_id": env_id, "tasks": count}},
+            "env": {"taskset": task},
             "model": "scripted",
-            "client": {"base_url": url, "api_key_var": "NO_KEY"},
+            "client": {"base_url": serve([episode]), "api_key_var": "NO_KEY"},
             "output_dir": folder,
             "rich": None,
             "push": False,
         }
-        for one in asyncio.run(run_eval(EvalConfig.model_validate(config))):
-            (trace,) = one.traces
-            shown = [message.content for message in trace.branches[-1].messages if message.role == "user"]
-            found[env_id, one.task.data.seed] = {"shown": shown, "total": trace.reward}
-print(json.dumps([found[episode["id"], episode["seed"]] for episode in episodes]))
+        (one,) = asyncio.run(run_eval(EvalConfig.model_validate(config)))
+        (trace,) = one.traces
+        shown = [message.content for message in trace.branches[-1].messages if message.role == "user"]
+        found.append({"shown": shown, "total": trace.reward})
+print(json.dumps(found))

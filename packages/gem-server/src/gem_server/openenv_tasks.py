@@ -28,7 +28,7 @@ def seed_of_task(split: object, index: object) -> int:
     Raises:
         ArgumentError, ArgumentTypeError: if there is no such task.
     """
-    seeds = SPLITS[choice("split", split, SPLITS)]
+    seeds = _seeds(split)
     return seeds[integer("index", index, minimum=0, maximum=len(seeds) - 1)]
 
 
@@ -40,19 +40,23 @@ def task_answer(env_id: str, what: str, request: PlainRequest) -> HttpAnswer:
         body = json.loads(request.body)
         if not isinstance(body, dict):
             raise ArgumentError(f"the body must be an object with a split, got {body!r:.60}")
-        split = choice("split", body.get("split"), SPLITS)
+        seeds = _seeds(body.get("split"))
         if what == "task":
-            return HttpAnswer.of({"task": _task(env_id, seed_of_task(split, body.get("index")))})
+            return HttpAnswer.of({"task": _task(env_id, seed_of_task(body.get("split"), body.get("index")))})
         if what == "num_tasks":
-            return HttpAnswer.of({"num_tasks": len(SPLITS[split])})
+            return HttpAnswer.of({"num_tasks": len(seeds)})
         bounds = (body.get("start"), body.get("stop")) if what == "task_range" else (None, None)
         for name, bound in zip(("start", "stop"), bounds, strict=True):
             if bound is not None:
                 integer(name, bound)
-        tasks = [_task(env_id, seed) for seed in SPLITS[split][slice(*bounds)]]
+        tasks = [_task(env_id, seed) for seed in seeds[slice(*bounds)]]
         return HttpAnswer.of({"tasks": tasks, **({"env_name": env_id} if what == "tasks" else {})})
     except (ValueError, RecursionError, ArgumentError, ArgumentTypeError) as error:
         return HttpAnswer.of({"detail": str(error)[:300]}, 400)
+
+
+def _seeds(split: object) -> range:
+    return SPLITS[str(choice("split", split, SPLITS))]
 
 
 def _task(env_id: str, seed: int) -> dict[str, Any]:

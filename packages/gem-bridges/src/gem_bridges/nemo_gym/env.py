@@ -150,12 +150,14 @@ class NemoGymEnv(ForeignServerEnv):
         told, info = answer.get("observation"), answer.get("info") or {}
         if not isinstance(terminated, bool) or not isinstance(truncated, bool) or not isinstance(info, dict):
             raise BridgeError(f"{self.url}/step answered outside the protocol: {json.dumps(answer)[:300]}")
-        outputs = [one for one in info.get("tool_outputs") or () if isinstance(one, dict)]
+        given = info.get("tool_outputs")
+        outputs = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+        texts = [str(one.get("output", "")) for one in outputs]
         results = [
-            {"tool_call_id": one.get("call_id"), "name": None, "text": str(one.get("output", "")), "ok": True}
-            for one in outputs
+            {"tool_call_id": one.get("call_id"), "name": None, "text": text, "ok": True}
+            for one, text in zip(outputs, texts, strict=True)
         ]
-        texts = [one["text"] for one in results] + ([str(told)] if told else [])
+        texts += [str(told)] if told else []
         turn = ForeignTurn("\n\n".join(texts), reward_of(answer.get("reward")), terminated, truncated, extra=info)
         if results:
             turn.info["tool_results"] = results
@@ -212,12 +214,14 @@ def _rows(path: Path) -> list[dict[str, Any]]:
         try:
             row = json.loads(line)
             parameters = row["responses_create_params"]
-            is_valid = isinstance(parameters, dict) and isinstance(parameters.get("input"), (str, list))
-        except (ValueError, RecursionError, TypeError, LookupError):
+            given, tools = parameters["input"], parameters.get("tools") or []
+            listed = [*([] if isinstance(given, str) else given), *tools]
+            is_valid = all(isinstance(one, dict) for one in listed)
+        except (ValueError, RecursionError, TypeError, LookupError, AttributeError):
             is_valid = False
         if not is_valid:
             raise ArgumentError(
-                f"line {number} of {path} is no row of NeMo Gym: it has no responses_create_params.input"
+                f"line {number} of {path} is no row of NeMo Gym: responses_create_params has no input of messages"
             )
         found.append(row)
     if not found:

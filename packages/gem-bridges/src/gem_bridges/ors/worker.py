@@ -103,6 +103,7 @@ async def _close(request: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
+_OUTSIDE = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
 _OPS = {"load": _load, "open": _open, "step": _step, "close": _close}
 
 
@@ -120,14 +121,14 @@ def answered(request: dict[str, Any]) -> dict[str, Any]:
     try:
         return wanted.result()
     except (asyncio.TimeoutError, TimeoutError):
-        raise ServerError(f"{_LOADED['url']} did not answer within {_LOADED['seconds']:g} s") from None
+        raise ServerError(f"{_LOADED['url']} gave no answer of ORS within {_LOADED['seconds']:g} s") from None
     except http.ContentTypeError as error:
         raise ServerError(f"{_LOADED['url']} answered with no JSON ({error.message}); is it a server of ORS?") from None
     except http.ClientConnectionError as error:
         raise ServerError(f"{_LOADED['url']} cannot be reached: {error}; is the server running?") from None
     except http.ClientResponseError as error:
         raise ServerError(f"{_LOADED['url']} answered with status {error.status}: {error.message:.300}") from None
-    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (*_OUTSIDE, http.http_exceptions.HttpProcessingError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise ServerError(
             f"{_LOADED['url']} answered outside the protocol of ORS ({reason:.300}); is it a server of ORS?"

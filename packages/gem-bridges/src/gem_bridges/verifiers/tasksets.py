@@ -29,7 +29,10 @@ async def load(request: dict[str, Any]) -> int:
 
     if request["split"] != "train":
         raise ValueError("split is for packages of verifiers before 0.4; a task set takes such a choice in args")
-    module = import_taskset(request["package"])
+    try:
+        module = import_taskset(request["package"])
+    except AttributeError as error:  # of names that verifiers had before 0.4
+        raise ValueError(f"it is a package of the old form, and verifiers 0.4 is installed ({error})") from None
     if hasattr(module, "load_environment") and not hasattr(module, "__all__"):
         raise ValueError(f"{request['package']} is a package of the old form, and verifiers 0.4 is installed")
     config = _config(request["package"], request["args"], request["config"])
