@@ -1,7 +1,7 @@
 """Calls in more of the ways that published parsers are tested with: rarer models, and odd places and spacing.
 
-The kinds are those of the tests of vLLM (``tests/tool_parsers``), SGLang (``test_function_call_parser.py``) and
-llama.cpp (``tests/test-chat.cpp``), retyped with tools and values of our own.
+The kinds are those of the tests of vLLM (``tests/tool_parsers``), retyped with tools and values of our own; those of
+llama.cpp's formats follow their documentation.
 """
 
 from __future__ import annotations
