@@ -155,7 +155,7 @@ def test_hostile_servers_end_with_a_sentence_and_in_time(
         hostile("hang"): late,
         hostile("endless"): f"does not fit|outside the protocol of ORS|{late}",
         hostile("error"): "status 500",
-        closed: "cannot be reached",
+        closed: "Cannot connect to host",
     }
     for url, sentence in expected.items():
         env = gem.make(f"ors:{url}", python=python, timeout=20.0)
