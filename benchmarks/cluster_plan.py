@@ -38,6 +38,8 @@ class Component:
     """Of the plan, on the machine that needs most of it."""
     supply: float
     unit: str
+    fixed: float = 0.0
+    """What of the demand does not grow with the environments."""
 
     @property
     def share(self) -> float:
@@ -47,7 +49,7 @@ class Component:
     @property
     def most(self) -> float:
         """Environments at which the supply is used up, all else being equal."""
-        return ENVIRONMENTS / self.share
+        return ENVIRONMENTS * (self.supply - self.fixed) / (self.demand - self.fixed)
 
 
 def components() -> dict[str, list[Component]]:
@@ -59,7 +61,7 @@ def components() -> dict[str, list[Component]]:
     asked = float(_number("model_client", "client and policy", "ms of CPU a request"))
     on_a_machine = ENVIRONMENTS / MACHINES
     actors = -(-on_a_machine // BATCH)
-    memory = Component("memory of a machine", RAY + actors * actor, MEMORY, "MB")
+    memory = Component("memory of a machine", RAY + actors * actor, MEMORY, "MB", RAY)
     return {
         "one driver": [
             Component("a core of the driver, for calls of actors", turns / BATCH / calls, 1.0, "CPU s a second"),
@@ -85,7 +87,7 @@ def main() -> None:
     """Print the table of each layout; the component that is used up first stands first."""
     for layout, found in components().items():
         print(f"\n| {layout} | needed | there is | used | used up at |\n|---|---|---|---|---|")
-        for item in sorted(found, key=lambda item: -item.share):
+        for item in sorted(found, key=lambda item: item.most):
             needed, there = f"{item.demand:,.2f} {item.unit}", f"{item.supply:,.0f} {item.unit}"
             print(f"| {item.name} | {needed} | {there} | {item.share:.1%} | {_rounded(item.most)} environments |")
 

@@ -35,6 +35,10 @@ GAMES = {
     "game:Minesweeper-v0-easy": "\\boxed{reveal 1 1}",
     "game:Sokoban-v0-easy": "\\boxed{up}",
 }
+HEAD = [
+    *("", "sync, µs a step", "driver, µs a step", "actors, µs a step"),
+    *("driver, µs a call", "driver, calls a CPU s", "actor, MB PSS"),
+]
 TICKS = os.sysconf("SC_CLK_TCK")
 NODES = runpy.run_path(str(Path(__file__).parents[1] / "packages/gem-ray/tests/conftest.py"))
 """How the tests start a node, also on a busy machine."""
@@ -99,8 +103,9 @@ def timed(envs: VectorEnv, action: str, steps: int, pids: Sequence[int] = (), re
     return statistics.median(one for one, _ in seen), statistics.median(other for _, other in seen)
 
 
-def measure(actors: int, envs_per_actor: int, steps: int) -> None:
-    """Print one line of JSON for each measurement."""
+def measure(actors: int, envs_per_actor: int, steps: int) -> list[list[str]]:
+    """Print one line of JSON for each measurement, and return the rows of the table."""
+    rows = []
     num_envs = actors * envs_per_actor
     for game, action in GAMES.items():
         with gem.make_vec(game, num_envs=num_envs, mode="sync", seed=0) as envs:
@@ -115,25 +120,24 @@ def measure(actors: int, envs_per_actor: int, steps: int) -> None:
             assert len(pids) == actors, pids
             driver, workers = timed(envs, action, steps, pids)
             calls, plays = actors * steps, num_envs * steps
+            pss = statistics.mean(map(pss_megabytes, pids))
+            per_step = [f"{1e6 * seconds / plays:.1f}" for seconds in (sync, driver, workers)]
+            per_call = [f"{1e6 * driver / calls:,.0f}", f"{calls / driver:,.0f}"]
+            rows.append([game, *per_step, *per_call, f"{pss:.1f}"])
             print(
                 json.dumps(
                     {
                         "game": game,
-                        "sync_us_per_step": round(1e6 * sync / plays, 2),
-                        "driver_us_per_step": round(1e6 * driver / plays, 2),
-                        "actors_us_per_step": round(1e6 * workers / plays, 2),
-                        "driver_us_per_call": round(1e6 * driver / calls),
                         "actor_us_per_call_beyond_steps": round(1e6 * (workers - sync) / calls),
-                        "driver_calls_per_cpu_second": round(calls / driver),
                         "kB_sent_per_call": round(len(pack([action] * envs_per_actor)) / 1000, 2),
                         "kB_received_per_call": round(len(pack(results[:envs_per_actor])) / 1000, 2),
-                        "actor_pss_MB": round(statistics.mean(map(pss_megabytes, pids)), 1),
                         "actor_connections": connections(pids[0]),
                         "driver_connections": connections(os.getpid()),
                     }
                 ),
                 flush=True,
             )
+    return rows
 
 
 def memory() -> None:
@@ -186,10 +190,12 @@ def main() -> None:
     print(json.dumps({"ray": ray.__version__, "start_seconds": round(time.perf_counter() - begin, 1)}))
     try:
         before = cpu_seconds(daemons)
-        measure(options.actors, options.envs, options.steps)
+        rows = measure(options.actors, options.envs, options.steps)
         print(json.dumps({"daemons_cpu_seconds_in_all": round(cpu_seconds(daemons) - before, 2)}))
         print(json.dumps({"daemons_pss_MB": round(sum(map(pss_megabytes, daemons)), 1)}))
         memory()
+        for row in (HEAD, ["---"] * len(HEAD), *rows):
+            print(f"| {' | '.join(row)} |")
     finally:
         ray.shutdown()
         for pid in processes(""):

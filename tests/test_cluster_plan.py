@@ -37,7 +37,7 @@ def test_the_guide_names_what_is_used_up_first(plan: ModuleType) -> None:
     """In bold, one for each layout, in their order."""
     guide = (ROOT / "docs/guides/scale.md").read_text(encoding="utf-8")
     section = guide.partition("## The plan")[2].partition("\n## ")[0]
-    first = [max(found, key=lambda item: item.share).name for found in plan.components().values()]
+    first = [min(found, key=lambda item: item.most).name for found in plan.components().values()]
     assert re.findall(r"\*\*([^*|]+)\*\*", section.replace("\n", " ")) == first
 
 
@@ -53,5 +53,7 @@ def test_the_shares_follow_from_the_figures(plan: ModuleType, monkeypatch: pytes
     assert shares["network of the driver, observations alone"] == pytest.approx(5000 * 2000 / 125e6)
     assert shares["a core of a machine, for steps"] == pytest.approx(50 * 50e-6)
     assert shares["memory of a machine"] == pytest.approx((510 + 2 * 100) / 4000)
+    memory = next(item for item in one if item.unit == "MB")
+    assert memory.most == pytest.approx(10_000 * 3490 / 200)
     assert every[0].share == pytest.approx(50 * 0.2e-3)
     assert every[0].most == pytest.approx(1_000_000)
