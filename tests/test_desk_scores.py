@@ -12,11 +12,13 @@ from gem_tools.postgres import PostgresError, require_postgres, stop_server
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "packages" / "gem-envs-desk" / "README.md").read_text(encoding="utf-8")
+OTHERS = re.compile(r"<!-- results: .*?<!-- end of results -->", re.DOTALL)
+"""Tables of result files, which have ids in their first column as well."""
 
 
 def rows(cells: int) -> dict[str, str]:
     """Return the lines with so many cells beside the id."""
-    found = re.finditer(rf"^\| `(\S+-v\d\S*)` \|(?: \S+ \|){{{cells}}}\n", PAGE, re.MULTILINE)
+    found = re.finditer(rf"^\| `(\S+-v\d\S*)` \|(?: \S+ \|){{{cells}}}\n", OTHERS.sub("", PAGE), re.MULTILINE)
     return {match[1]: match[0] for match in found}
 
 

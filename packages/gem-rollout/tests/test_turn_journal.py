@@ -233,9 +233,8 @@ def test_an_environment_that_answers_otherwise_begins_again(tmp_path: Path, monk
         assert "recalled_turns" not in one.metadata
         assert one.stop_reason == "terminated"
         assert one.metadata["begun_again"].count("other") == 1
-    assert len(again) * 5 + sum(5 - one.metadata["recalled_turns"] for one in episodes if one not in again) == (
-        asked.total()
-    )
+    others = [one for one in episodes if one not in again]
+    assert len(again) * 5 + sum(5 - one.metadata.get("recalled_turns", 0) for one in others) == asked.total()
     assert {key: shown(one) for key, one in played(None, requests, Counter()).items()} == {
         one.key: {**shown(one), "metadata": {}} for one in episodes
     }
@@ -257,7 +256,8 @@ def test_limits_count_the_turns_of_all_processes(tmp_path: Path, limits: Episode
     episodes, asked = resumed(path, requests, limits=limits)
     assert [len(one) for one in episodes] == [turns] * 4
     assert {one.stop_reason for one in episodes} == {"turns" if limits.max_turns else "tokens"}
-    assert asked.total() == 4 * turns - sum(one.metadata["recalled_turns"] for one in episodes)
+    recalled = sum(one.metadata.get("recalled_turns", 0) for one in episodes)  # one may not have begun before
+    assert 0 < recalled == 4 * turns - asked.total()
 
 
 def test_seconds_count_over_all_processes(tmp_path: Path) -> None:
