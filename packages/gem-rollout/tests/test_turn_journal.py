@@ -222,8 +222,8 @@ def resumed(
 
 def test_an_environment_that_answers_otherwise_begins_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The record says what differed, and holds the episode from its beginning; the others are continued."""
-    path, requests = tmp_path / "unfinished.jsonl", plan(counts(), 4)
-    interrupted(path, requests, 16)
+    path, requests = tmp_path / "unfinished.jsonl", plan(counts(), 8)
+    interrupted(path, requests, 28, concurrency=8)
     monkeypatch.setattr(Counts, "salt", "other")
     episodes, asked = resumed(path, requests)
     again = [one for one in episodes if "begun_again" in one.metadata]
@@ -294,7 +294,7 @@ def test_what_is_settled_leaves_the_file(tmp_path: Path, monkeypatch: pytest.Mon
     """The file is rewritten without ended episodes as it grows, and those that go on lose nothing by it."""
     monkeypatch.setattr("gem_rollout.turn_journal._SMALLEST", 2000)
     path, requests = tmp_path / "unfinished.jsonl", plan(counts(), 40)
-    interrupted(path, requests, 190)
+    interrupted(path, requests, 98, concurrency=8)  # so many that some are in their middle, whatever threads do
     assert path.stat().st_size < 60_000
     with TurnJournal(path) as journal:
         known = journal.unfinished
