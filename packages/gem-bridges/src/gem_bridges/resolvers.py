@@ -24,16 +24,12 @@ __all__ = [
 
 def resolve_openenv(env_id: str) -> EnvSpec:
     """Return the spec of ``openenv:URL``; ArgumentError if ``URL`` is no address."""
-    url = base_address(env_id, env_id.removeprefix("openenv:"))
-    return _spec(env_id, "openenv.env:OpenEnvEnv", {"url": url}, f"The OpenEnv environment at {url}.")
+    return _served(env_id, "openenv.env:OpenEnvEnv", "The OpenEnv environment")
 
 
 def resolve_agentgym(env_id: str) -> EnvSpec:
     """Return the spec of ``agentgym:URL`` or ``agentgym:URL#DIALECT``; ArgumentError if ``URL`` is no address."""
-    address, _, dialect = env_id.removeprefix("agentgym:").partition("#")
-    url = base_address(env_id, address)
-    kwargs = {"url": url, "dialect": dialect} if dialect else {"url": url}
-    return _spec(env_id, "agentgym.env:AgentGymEnv", kwargs, f"The AgentGym environment at {url}.")
+    return _served(env_id, "agentgym.env:AgentGymEnv", "The AgentGym environment", part="dialect")
 
 
 def resolve_gym(env_id: str) -> EnvSpec:
@@ -88,16 +84,12 @@ def resolve_jericho(env_id: str) -> EnvSpec:
 
 def resolve_nemo_gym(env_id: str) -> EnvSpec:
     """Return the spec of ``nemo_gym:URL``; ArgumentError if ``URL`` is no address."""
-    url = base_address(env_id, env_id.removeprefix("nemo_gym:"))
-    return _spec(env_id, "nemo_gym.env:NemoGymEnv", {"url": url}, f"The resources server of NeMo Gym at {url}.")
+    return _served(env_id, "nemo_gym.env:NemoGymEnv", "The resources server of NeMo Gym")
 
 
 def resolve_ors(env_id: str) -> EnvSpec:
     """Return the spec of ``ors:URL`` or ``ors:URL#ENVIRONMENT``; ArgumentError if ``URL`` is no address."""
-    address, _, environment = env_id.removeprefix("ors:").partition("#")
-    url = base_address(env_id, address)
-    kwargs = {"url": url, "environment": environment} if environment else {"url": url}
-    return _spec(env_id, "ors.env:ORSEnv", kwargs, f"An environment of the ORS server at {url}.")
+    return _served(env_id, "ors.env:ORSEnv", "An environment of the ORS server", part="environment")
 
 
 def resolve_skyrl(env_id: str) -> EnvSpec:
@@ -115,6 +107,23 @@ def resolve_verifiers(env_id: str) -> EnvSpec:
     name = env_id.removeprefix("verifiers:")
     about = f"The task set or environment package {name} of verifiers, in a process of its own."
     return _spec(env_id, "verifiers.env:VerifiersEnv", {"package": name}, about)
+
+
+def _served(env_id: str, place: str, about: str, *, part: str | None = None) -> EnvSpec:
+    """Return the spec of an environment at an address.
+
+    Args:
+        env_id: ``SCHEME:URL``, or ``SCHEME:URL#PART`` where there is a part.
+        place: of its class.
+        about: what is at the address.
+        part: the argument of the class that takes what stands behind the address.
+    """
+    address, kwargs = env_id.partition(":")[2], {}
+    if part is not None:
+        address, _, value = address.partition("#")
+        kwargs = {part: value} if value else {}
+    url = base_address(env_id, address)
+    return _spec(env_id, place, {"url": url, **kwargs}, f"{about} at {url}.")
 
 
 def _spec(env_id: str, place: str, kwargs: dict[str, Any], about: str, **more: Any) -> EnvSpec:

@@ -229,10 +229,7 @@ class EndpointClient:
         response_format: dict[str, Any] | None = None,
     ) -> Completion:
         """Return the model's next message, from ``/chat/completions``; see :meth:`ModelClient.chat`."""
-        if not self._prepared:
-            await self.prepare()
-        if self._watch is not None:
-            self._watch.begin()
+        await self._ready()
         if self.protocol in _DIALECTS:
             return await self._chat_in_dialect(messages, tools, sampling, response_format)
         body = {"model": self.model, "messages": sendable(messages), **self._sampling_fields(sampling, "chat")}
@@ -272,10 +269,7 @@ class EndpointClient:
 
         With the protocol ``generate``, from the server's native endpoint; otherwise from ``/completions``.
         """
-        if not self._prepared:
-            await self.prepare()
-        if self._watch is not None:
-            self._watch.begin()
+        await self._ready()
         tags, session = self._think_tags, self._session_headers(sampling)
         if self.protocol != "generate":
             body = {"model": self.model, "prompt": prompt, **self._sampling_fields(sampling, "completions")}
@@ -304,6 +298,13 @@ class EndpointClient:
         if completion.prompt_token_ids is None and not isinstance(prompt, str):
             completion.prompt_token_ids = prompt
         return self._noted(completion, sampling)
+
+    async def _ready(self) -> None:
+        """Prepare once, and follow the server's queue while requests are in flight, if the limit is adaptive."""
+        if not self._prepared:
+            await self.prepare()
+        if self._watch is not None:
+            self._watch.begin()
 
     async def prompt_ids(
         self, messages: list[Message], tools: list[dict[str, Any]] | None = None, *, add_generation_prompt: bool = True

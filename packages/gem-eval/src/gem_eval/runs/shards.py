@@ -85,8 +85,7 @@ def join_runs(runs: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str
                 for row in folder.rows(attempts=True):
                     target.append_line(EpisodeLine(folder.raw(row), row))
                 for path in (folder.unfinished_path, *folder.worker_journals()):
-                    if path.exists():
-                        journal.adopt(path)
+                    journal.adopt(path)
     except BaseException:
         shutil.rmtree(target.path, ignore_errors=True)
         raise
