@@ -58,7 +58,7 @@ class _Reporter:
         wanted = self.request["tests"]
         if wanted is None:
             long = [item.nodeid for item in items if len(item.nodeid) > _LONGEST_NAME]
-            self.outcomes |= {f"{name[:_LONGEST_NAME]}…": "too long a name" for name in long}
+            self.outcomes |= {f"{name[:_LONGEST_NAME]}… ({len(name):,} characters)": "too long a name" for name in long}
             items[:] = [item for item in items if len(item.nodeid) <= _LONGEST_NAME]
         else:
             chosen = set(wanted)
