@@ -263,7 +263,7 @@ def test_unsteady_tests_are_left_out(tmp_path: Path) -> None:
         "tests/test_unsteady.py::test_never": "skipped",
         "tests/test_lacking.py": "cannot be collected",
         **{
-            f"{'tests/test_unsteady.py::test_names[':{letter}<1000}… (10,000,035 characters)": "too long a name"
+            f"{'tests/test_unsteady.py::test_names[':{letter}<1000}… (10,000,036 characters)": "too long a name"
             for letter in "bc"
         },
     }
