@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from gem_terminal import load_task
 from gem_terminal.engines.base import FileChanges
-from gem_terminal.verdicts.carried_files import CarriedFiles, CarryRules, Declarations, declarations_of
+from gem_terminal.verdicts.carried_files import CarriedFiles, CarryRules
+from gem_terminal.verdicts.declarations import Declarations, declarations_of
 
 if sys.version_info >= (3, 11):
     import tomllib

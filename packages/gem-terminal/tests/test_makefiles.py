@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from gem_terminal.engines.base import FileChanges
-from gem_terminal.verdicts.carried_files import CarryRules, Declarations
+from gem_terminal.verdicts.carried_files import CarryRules
+from gem_terminal.verdicts.declarations import Declarations
 from gem_terminal.verdicts.makefiles import FIND_RULES, targets_of
 
 MAKEFILE = r"""# note: no rule

@@ -29,8 +29,9 @@ from gem_terminal.engines.base import Container, Engine, ExecResult
 from gem_terminal.episodes.progress import showing
 from gem_terminal.errors import ContentError, EngineError
 from gem_terminal.task import Task
-from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, CarriedFiles, CarryRules, declarations_of, home_of
+from gem_terminal.verdicts.carried_files import CarriedFiles, CarryRules
 from gem_terminal.verdicts.carried_kinds import known_modules, protected_names
+from gem_terminal.verdicts.declarations import COMMON_FOLDERS, declarations_of, home_of
 from gem_terminal.verdicts.makefiles import FIND_RULES, targets_of
 from gem_terminal.verdicts.verifier_result import VerifierResult
 
