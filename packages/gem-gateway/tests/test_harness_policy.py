@@ -26,11 +26,12 @@ from gem_eval.clients import ModelError, ScriptedClient
 from gem_eval.fake_model import FakeModel, FakeModelThread, ModelRequest
 from gem_eval.runs import RunFolder
 from gem_gateway.harnesses import Harness, harness_policy
-from gem_gateway.harnesses.box_layer import BOX_PYTHON
+from gem_gateway.harnesses.box_layer import BOX, BOX_PYTHON, BOX_SITE, box_layer
 from gem_gateway.harnesses.harness import Dialect
 from gem_gateway.harnesses.own_box import obstacle_to_own_box
 from gem_gateway.harnesses.policies import HarnessPolicyMaker
 from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
+from gem_gateway.harnesses.table import harness_of
 from gem_rollout import EpisodeLimits, RolloutEngine, plan_episodes
 from gem_rollout.lineages.certificate import certify
 from gem_rollout.lineages.tree import lineages_of
@@ -275,6 +276,18 @@ def test_a_program_plays_the_same_in_a_box(
     assert [turn.action for turn in inside.transitions] == [turn.action for turn in outside.transitions]
     assert (inside.outcome, inside.stop_reason) == (outside.outcome, outside.stop_reason)
     assert [record.transitions[0].metadata["harness_box"] for record in (outside, inside)] == ["none", "own"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+def test_the_python_of_a_box_is_a_virtual_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debian's Python looks into site-packages, where a program's packages are shown, in virtual environments alone."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    layer = box_layer(harness_of("command:true"), tmp_path)
+    asked = f"import sys, ssl; print(sys.prefix != sys.base_prefix, {BOX_SITE!r} in sys.path)"
+    box = ["bwrap", "--ro-bind", "/", "/", "--tmpfs", "/opt", "--ro-bind", layer, BOX]
+    done = subprocess.run([*box, BOX_PYTHON, "-I", "-c", asked], capture_output=True, text=True, check=False)
+    assert done.stdout == "True True\n"
 
 
 @pytest.mark.nightly
