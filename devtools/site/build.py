@@ -78,7 +78,7 @@ def write_sources(target: Path, cache: Path, *, play: bool) -> None:
     ]
     for page, text in generated:
         _put(fresh / f"{page}.rst", text)
-    for page, text in environment_pages.environment_pages(cache, play=play):
+    for page, text in environment_pages.environment_pages(cache, api, play=play):
         _put(fresh / f"{page}.md", text)
     write_settings(fresh, aliases(api))
     _replace(target, fresh)

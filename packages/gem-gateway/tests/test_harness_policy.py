@@ -395,3 +395,18 @@ def test_the_cost_of_an_episode_is_limited_on_the_command_line(tmp_path: Path, m
     refused = CliRunner().invoke(eval_command, [GAME, *options, "--max-cost", "0.5", "--out", "other"])
     assert refused.exit_code == 2
     assert "--max-cost needs --price-input or --price-output" in refused.output
+
+
+@pytest.mark.nightly
+def test_served_reference_policies_stand_in_for_a_programs_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two games, by the tool that the program has for its episode, through gem eval."""
+    monkeypatch.chdir(tmp_path)
+    games = [GAME, "game:TowerofHanoi-v0-easy"]
+    program = f"command:'{sys.executable}' -I -S '{PROGRAM}' plays -"
+    with FakeModelThread(FakeModel(",".join(games))) as model:
+        options = ("--harness", program, "-u", model.url, "-n", "2", "--out", "run")
+        done = CliRunner().invoke(eval_command, [*games, *options], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert [row.outcome for row in RunFolder("run").rows()] == ["succeeded"] * 4
