@@ -128,6 +128,8 @@ def train_command(
         return
     table = Table(("figure", "value"), right=("value",), title=f"{name}, seed {seed}, in {folder}")
     for label, value in figures.items():
+        if value == "":
+            continue
         text = "unknown" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
         table.add_row(label.replace("_", " "), text)
     table.show()
