@@ -77,7 +77,7 @@ def test_curves_have_a_panel_for_each_known_figure() -> None:
     """And one line for the values, another for their running mean."""
     picture = Xml.fromstring(curves(metrics(10, entropy=0.5, malformed=None), "a <title>"))
     texts = [one.text for one in picture.iter("{http://www.w3.org/2000/svg}text")]
-    assert texts[0] == "a <title>"
+    assert texts[0] == "a <title>. Thin: each update. Thick: the mean of the last 6."
     assert "Success" in texts
     assert "Share of malformed actions" not in texts
     lines = list(picture.iter("{http://www.w3.org/2000/svg}polyline"))
