@@ -110,6 +110,7 @@ def _measure(given: argparse.Namespace) -> None:
             max_tokens=given.max_tokens,
             timeout=given.timeout,
             attempts=given.attempts,
+            concurrency=given.concurrency,
             cache=given.cache,
         )
         judge.check()
@@ -130,6 +131,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, help="of each part, drawn with seed 0, counted together; else all")
     parser.add_argument("--max-tokens", type=int, default=4096, help="of one answer of the judge")
     parser.add_argument("--attempts", type=int, default=3, help="requests until an answer can be read")
+    parser.add_argument("--concurrency", type=int, default=16, help="questions at once; 1 costs a processor least")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds of one request to a server")
     parser.add_argument("--cache", type=Path, help="folder of answers; an interrupted run goes on from there")
     given = parser.parse_args()

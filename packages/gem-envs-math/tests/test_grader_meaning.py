@@ -300,6 +300,32 @@ def test_greek_letters_are_their_commands() -> None:
     assert grade("3 µm", "0.003 mm").correct
 
 
+@pytest.mark.parametrize(
+    ("spelt", "command", "other"),
+    [
+        ("q/(4*pi*epsilon_0*r**2)", r"\frac{q}{4\pi\varepsilon_0 r^2}", r"\frac{q}{4\pi\varepsilon_1 r^2}"),
+        ("rho*g*h", r"\rho gh", "rgh"),
+        ("hbar*omega/2", r"\frac{\hbar\omega}{2}", r"\frac{h\omega}{2}"),
+        ("2 sigma", r"2\sigma", r"2\Sigma"),
+    ],
+)
+def test_greek_letters_by_name_in_a_formula(spelt: str, command: str, other: str) -> None:
+    """A letter's name beside other signs is the letter; alone it is a word, and ``psi`` behind a number a unit."""
+    assert grade(spelt, command, seconds=GENEROUS).correct
+    assert not grade(spelt, other, seconds=GENEROUS).correct
+    assert grade("delta", "Delta").correct
+    assert not grade("5 psi", r"5\psi", seconds=GENEROUS).correct
+
+
+@pytest.mark.parametrize("font", ["mathbf", "boldsymbol", "bm", "mathit"])
+def test_a_typeface_around_a_formula_is_none_of_it(font: str) -> None:
+    """A fraction or a root in bold type is the same; bold letters with a cross between them are vectors."""
+    assert grade(rf"\{font}{{\frac{{1}}{{2}}}}", "0.5", seconds=GENEROUS).correct
+    assert grade(rf"3\{font}{{\sqrt{{2}}}}", r"3\sqrt2", seconds=GENEROUS).correct
+    assert not grade(rf"\{font}{{\frac{{1}}{{3}}}}", "0.5", seconds=GENEROUS).correct
+    assert not grade(rf"\{font}{{\alpha}}\times\{font}{{\beta}}", r"\alpha\beta", seconds=GENEROUS).correct
+
+
 LETTERS_OF_GREEK = {
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "mu", "nu", "xi", "rho",
     "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",

@@ -64,6 +64,8 @@ _ANGLES = re.compile(r"\A<([^<>=]+,[^<>=]+)>\Z")
 _RECURRING = re.compile(r"(?<![\d.])(0\.\d*|\d+\.)\((\d+)\)")
 _MARKUP = re.compile(r"\\(?:(?:text)?color\s*\{[^{}]*\}|underline(?![a-zA-Z])|text\s*\{\s*[.,;:]?\s*\}\Z)")
 _UPRIGHT = re.compile(r"\\(?:mathrm|text|rm)\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+_BOLD = re.compile(r"\\(?:math(?:bf|it|sf|tt|normal)|boldsymbol|bm)\s*(?=\{[^{}]*[\\{])")
+"""A typeface of more than letters and digits."""
 _POWER_OR_SPACE = re.compile(r"\\[,!]|\^")
 _TIMES_TEN = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 _LOG_BASE = re.compile(r"(?<![a-zA-Z])log(\d{1,3})(?=\()")
@@ -122,6 +124,8 @@ def cleaned(text: str) -> str:
         text = _SPACES.sub(" ", text)
         text = _MARKUP.sub(" ", text)
         text = _UPRIGHT.sub(_factors_of_a_unit, text)
+        if "\\times" not in text:  # which multiplies bold letters as vectors
+            text = _BOLD.sub("", text)
         text = _DISPLAY.sub(_undisplayed, text) if "begin" in text else text.strip().removesuffix("\\\\")
     elif "~" in text:
         text = text.replace("~", " ")
@@ -232,6 +236,10 @@ def scan(text: str) -> list[Token]:
     return tokens
 
 
+_SPELT = {name for name in GREEK if name.islower()} - frozenset(
+    ("angle", "chi", "ell", "eta", "imath", "mu", "nu", "psi", "triangle", "xi")
+)
+"""Greek letters that a formula may have by name; the others are words, a unit, or products of letters as well."""
 _OF_SEVERAL = frozenset({"gcd", "lcm", "max", "min"})
 """Functions of several numbers."""
 _SEPARATORS = re.compile(r"\{,\}|\\[,!]|[,\s]")
@@ -315,6 +323,8 @@ def _letters(raw: str, space: bool, before: list[Token], after: str) -> list[Tok
     if name in NAMES:
         kind, value = NAMES[name]
         return [Token(kind, value, space, raw)]
+    if raw in _SPELT and (before or after):  # alone it is a word
+        return [Token("sym", raw.removeprefix("var"), space, raw)]
     is_function = raw in FUNCTIONS or name in ("max", "min") or (name in FUNCTIONS and after[:1] == "(")
     if name in ("fraction", "rational") and after[:1] == "(":  # as Python and SymPy write them
         return [Token("fn", "fraction", space, raw)]
