@@ -157,16 +157,22 @@ def test_a_file_that_ends_anywhere_is_continued(
     with TurnJournal(path) as journal:
         turns = sum(journal.unfinished.values())
         assert turns == sum("turn" in line for line in kept)
+        for key, count in list(journal.unfinished.items())[:1]:
+            known = journal.played(key)
+            assert known is not None
+            assert [turn.action for turn in known.transitions] == [
+                turn.action for turn in whole[key].transitions[:count]
+            ]
         played(journal, requests, asked, most=more, settles=False, concurrency=1)
     assert asked.total() == min(more, first.total() - turns)
     with TurnJournal(path) as journal:
-        known, last = journal.unfinished, sum(turn == 5 for *_, turn in asked)
-        assert sum(known.values()) == turns + asked.total() - last
+        left, last = journal.unfinished, sum(turn == 5 for *_, turn in asked)
+        assert sum(left.values()) == turns + asked.total() - last
         again = played(journal, requests, asked)
     assert {key: shown(one) for key, one in again.items()} == {key: shown(one) for key, one in whole.items()}
     assert asked.total() == first.total() - turns + last
     assert {key: one.metadata.get("recalled_turns", 0) for key, one in again.items()} == {
-        key: known.get(key, 0) for key in again
+        key: left.get(key, 0) for key in again
     }
     assert not path.exists()
 

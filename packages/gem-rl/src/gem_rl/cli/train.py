@@ -162,6 +162,12 @@ def _train(
             shown.update(task, completed=figures["update"], description=_progress_line(figures))
             if figures["constant"]:
                 click.echo(f"update {figures['update']}: every return was equal, so nothing was learnt", err=True)
+            if again := figures.get("begun_again"):
+                click.echo(
+                    f"update {figures['update']}: episodes that began again, since their environments answered "
+                    f"otherwise than before the run was killed: {again}",
+                    err=True,
+                )
 
         shown.update(task, total=recipe.updates, completed=trainer.update, description="training")
         stopped = trainer.train(report)
