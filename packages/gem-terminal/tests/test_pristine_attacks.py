@@ -29,12 +29,17 @@ else:
 ATTACKS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("pristine_attacks.toml").read_text())
 
 # The first command is that of the bundled tasks, so that its layer is theirs.
-DOCKERFILE = r"""FROM debian:bookworm-slim
+PROGRAMS = r"""FROM debian:bookworm-slim
 RUN apt-get update \
  && apt-get install -y --no-install-recommends \
       bzip2 ca-certificates curl file gcc git less libc6-dev make procps python3 sqlite3 unzip vim-tiny xz-utils zip \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --create-home --shell /bin/bash agent
+"""
+LANGUAGES = r"""RUN apt-get update && apt-get install -y --no-install-recommends golang-go nodejs npm \
+ && rm -rf /var/lib/apt/lists/*
+"""
+FILES = r"""COPY opt /opt
 COPY pytest /usr/local/lib/python3.11/dist-packages
 COPY app /app
 WORKDIR /app
@@ -44,10 +49,6 @@ RUN mkdir -p python/lib/python3.11 && cd python/lib/python3.11 && ln -s /usr/lib
  && chmod 755 check.sh && mkdir bin && git init -q -b main && git config user.name A && git config user.email a@b.c \
  && git remote add origin /srv/origin && git add . && git commit -q -m Begin && git clone -q --bare . /srv/origin \
  && git rev-parse HEAD > /srv/begin
-"""
-LANGUAGES = r"""RUN apt-get update && apt-get install -y --no-install-recommends golang-go nodejs npm \
- && rm -rf /var/lib/apt/lists/*
-COPY opt /opt
 """
 PYTHON_TEST = """import colorsys, unittest
 from helper import ANSWER
@@ -139,6 +140,7 @@ COMMANDS = {
     "unittest": f"{COPY} && PYTHONPATH=/app/tests python3 -m unittest discover -s checks",
     "unittest elsewhere": "PYTHONPATH=/app/tests python3 -m unittest discover -s /tests -p test_answer.py",
     "git": "git status --porcelain; git diff; git fetch -q origin; git log -1; grep -qx 42 answer.txt",
+    "git status": 'test -z "$(git status --porcelain readme.txt)" && grep -qsx -e 42 -e x answer.txt readme.txt',
     "pytest data": "mkdir -p tests && cp /tests/test_data.py tests/ && python3 -m pytest -q tests/test_data.py",
     "pytest library": "PYTHONPATH=/app python3 -m pytest -q /tests/test_library.py",
     "own runner": "python3 runtests.py && python3 manage.py test",
@@ -219,7 +221,7 @@ def write_task(folder: Path, *, languages: bool) -> Path:
     files = {
         "task.toml": "[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 2048\n",
         "instruction.md": "Write the answer into a file.",
-        "environment/Dockerfile": DOCKERFILE + (LANGUAGES if languages else ""),
+        "environment/Dockerfile": PROGRAMS + (LANGUAGES if languages else "") + FILES,
         "tests/test.sh": SCRIPT % cases,
         **{f"environment/{name}": content for name, content in IMAGE.items()},
         **{f"tests/{name}": content for name, content in TESTS.items()},

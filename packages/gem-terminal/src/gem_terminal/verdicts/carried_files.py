@@ -115,6 +115,8 @@ class CarriedFiles(NamedTuple):
     """Removed paths which, if they are folders, leave the image's tests in them behind."""
     packs: tuple[str, ...] = ()
     """Packs of objects of git, which need an index."""
+    indexes: tuple[str, ...] = ()
+    """Indexes of work trees of git, whose marks would hide changes from it."""
 
 
 class ChangedEntry(NamedTuple):
@@ -215,7 +217,7 @@ class CarryRules:
         gone = frozenset(removed)
         kept = tuple(path for path in refused if not gone.isdisjoint(map(str, (path, *PurePosixPath(path).parents))))
         sheltered = tuple(path for path in removed if not self._is_meant(PurePosixPath(path)))
-        packs = tuple(path for path in others if self._needs_index(PurePosixPath(path)))
+        inner = {path: repository_of(PurePosixPath(path)) for path in others if not self._is_named(PurePosixPath(path))}
         return CarriedFiles(
             made.close(),
             tuple(folders),
@@ -225,7 +227,8 @@ class CarryRules:
             tuple(undeclared),
             kept,
             sheltered,
-            packs,
+            tuple(path for path, inside in inner.items() if inside is not None and inside.is_pack),
+            tuple(path for path, inside in inner.items() if inside is not None and inside.is_work_tree_index),
         )
 
     def _questions(self, entry: ChangedEntry) -> Iterator[str]:
@@ -404,10 +407,6 @@ class CarryRules:
             or str(folder) in COMMON_FOLDERS
             or (str(folder) in trees.image and folder not in self.author.paths and folder.name not in self.author.names)
         )
-
-    def _needs_index(self, path: PurePosixPath) -> bool:
-        inside = repository_of(path)
-        return inside is not None and inside.is_pack and not self._is_named(path)
 
     def _may_remove(self, path: PurePosixPath) -> bool:
         if self._is_named(path):

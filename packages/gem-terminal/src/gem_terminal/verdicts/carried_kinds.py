@@ -230,6 +230,11 @@ class RepositoryPath(NamedTuple):
         return _INDEX.match(_IN_SUBMODULE.sub("", self.inner)) is not None
 
     @property
+    def is_work_tree_index(self) -> bool:
+        """Whether it lists the files of a work tree."""
+        return _IN_SUBMODULE.sub("", self.inner) == "index"
+
+    @property
     def is_pack(self) -> bool:
         """Whether it is a file of packed objects, whose index is written anew."""
         return _PACK.fullmatch(_IN_SUBMODULE.sub("", self.inner)) is not None

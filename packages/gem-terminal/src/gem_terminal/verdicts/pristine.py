@@ -124,6 +124,14 @@ if [ -d "/.sheltered/$number" ]; then
     done' sh {} + || exit
 fi"""
 _INDEX = 'git index-pack -- "$path" > /dev/null || rm -f -- "$path"'
+# Marks by which git does not look at a file of the work tree. An index that git cannot read shows tests nothing either.
+_UNMARK = """
+if git --git-dir="${path%/index}" --work-tree=/ ls-files -z > /.listed 2> /dev/null; then
+  for mark in assume-unchanged skip-worktree; do
+    git --git-dir="${path%/index}" --work-tree=/ update-index -z "--no-$mark" --stdin < /.listed
+  done
+fi
+rm -f /.listed"""
 _BRING_BACK = """
 if [ -e "/.kept/$number" ] || [ -L "/.kept/$number" ]; then
   mkdir -p -- "${path%/*}" && mv -- "/.kept/$number" "$path" || exit
@@ -242,7 +250,12 @@ def lay_over(fresh: Container, carried: CarriedFiles) -> str | None:
         except EngineError as error:
             failure = str(error)
         else:
-            after = ((_INDEX, carried.packs), (_BRING_HOME, carried.sheltered), (_BRING_BACK, carried.kept))
+            after = (
+                (_INDEX, carried.packs),
+                (_UNMARK, carried.indexes),
+                (_BRING_HOME, carried.sheltered),
+                (_BRING_BACK, carried.kept),
+            )
             failure = next(filter(None, (_failure(fresh, script, paths) for script, paths in after)), None)
     return failure and f"the agent's files cannot be copied: {failure}"
 

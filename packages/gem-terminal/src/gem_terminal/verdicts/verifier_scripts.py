@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from gem_terminal.task import Task
+from gem_terminal.verdicts.carried_kinds import is_test_source
 
 __all__ = ["landings_of", "scripts_of", "unparsable_tests"]
 
@@ -62,7 +63,7 @@ def unparsable_tests(task: Task) -> dict[str, str]:
     """
     found = {}
     for path, text in scripts_of(task):
-        if path.suffix == ".py" and path.name.startswith("test"):
+        if path.suffix == ".py" and (is_test_source(PurePosixPath(path.name)) or path.stem == "conftest"):
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", SyntaxWarning)
