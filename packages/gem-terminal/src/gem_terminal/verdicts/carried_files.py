@@ -59,6 +59,8 @@ class CarriedFiles(NamedTuple):
     """Removed paths which, if they are folders, leave the image's tests in them behind."""
     packs: tuple[str, ...] = ()
     """Packs of objects of git, which need an index."""
+    indexes: tuple[str, ...] = ()
+    """Indexes of work trees of git, whose marks would hide changes from it."""
 
 
 class _Trees:
@@ -105,6 +107,8 @@ class CarryRules:
     """Names that Python imports from its library, from installed packages, or from beside the tests."""
     targets: Mapping[PurePosixPath, bool] = field(default_factory=dict)
     """Paths that the image's makefiles make, and whether they have prerequisites."""
+    landings: frozenset[PurePosixPath] = frozenset()
+    """Folders into which the tests copy their files."""
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -148,7 +152,7 @@ class CarryRules:
         gone = frozenset(removed)
         kept = tuple(path for path in refused if not gone.isdisjoint(map(str, (path, *PurePosixPath(path).parents))))
         sheltered = tuple(path for path in removed if not self._is_meant(PurePosixPath(path)))
-        packs = tuple(path for path in others if self._needs_index(PurePosixPath(path)))
+        inner = {path: repository_of(PurePosixPath(path)) for path in others if not self._is_named(PurePosixPath(path))}
         return CarriedFiles(
             made.close(),
             tuple(folders),
@@ -158,7 +162,8 @@ class CarryRules:
             tuple(undeclared),
             kept,
             sheltered,
-            packs,
+            tuple(path for path, inside in inner.items() if inside is not None and inside.is_pack),
+            tuple(path for path, inside in inner.items() if inside is not None and inside.is_work_tree_index),
         )
 
     def _questions(self, entry: ChangedEntry) -> Iterator[str]:
@@ -179,6 +184,8 @@ class CarryRules:
             if kind is FileKind.PROGRAM:
                 yield from (str(tools / path.name) for tools in self.tools)
         yield from map(str, self._targets_around(path))
+        if module_name(path) == "__init__":
+            yield from map(str, (path, path.parent))
         if (shadowing := self._shadowing(path)) is not None:
             yield from (str(path), str(shadowing), str(shadowing / "__init__.py"))
 
@@ -250,7 +257,7 @@ class CarryRules:
             return False
         if kind is not FileKind.DATA and is_test_source(PurePosixPath(*inner)):  # a library comes before a source
             return is_new and is_mentioned
-        return is_mentioned or not self._shadows(path, trees)
+        return is_mentioned or not (self._shadows(path, trees) or self._encloses_tests(path, trees))
 
     def _inner(self, path: PurePosixPath) -> tuple[str, ...]:
         """Return the parts of a path below the folder that is declared without a word of the instruction."""
@@ -293,7 +300,7 @@ class CarryRules:
         """
         return any(
             str(place) not in trees.image
-            and place not in self.author.paths
+            and not any(_within(mentioned, place) for mentioned in self.author.paths)
             and (place != path or not member.isreg() or not self.targets[place])
             for place in self._targets_around(path)
         )
@@ -319,9 +326,21 @@ class CarryRules:
         )
         return str(begin) not in trees.image and not is_new_package
 
-    def _needs_index(self, path: PurePosixPath) -> bool:
-        inside = repository_of(path)
-        return inside is not None and inside.is_pack and not self._is_named(path)
+    def _encloses_tests(self, path: PurePosixPath, trees: _Trees) -> bool:
+        """Return whether a new file would make a package of a folder in which tests may lie, which imports it.
+
+        Such are the folders into which the tests are copied, those at the root or declared for every task, whose module
+        nobody imports, and those of the image that the instruction does not name; they are packages without it, too.
+        """
+        folder = path.parent
+        if module_name(path) != "__init__" or str(path) in trees.image:
+            return False
+        return (
+            folder in self.landings
+            or len(folder.parts) < 3
+            or str(folder) in COMMON_FOLDERS
+            or (str(folder) in trees.image and folder not in self.author.paths and folder.name not in self.author.names)
+        )
 
     def _may_remove(self, path: PurePosixPath) -> bool:
         if self._is_named(path):
