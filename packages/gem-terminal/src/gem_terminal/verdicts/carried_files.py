@@ -25,7 +25,7 @@ from gem_terminal.verdicts.carried_kinds import (
     repository_of,
 )
 from gem_terminal.verdicts.changed_entries import CarriedArchive, ChangedEntry, entries_of
-from gem_terminal.verdicts.declarations import Declarations
+from gem_terminal.verdicts.declarations import COMMON_FOLDERS, Declarations
 from gem_terminal.verdicts.git_objects import is_object
 from gem_terminal.verdicts.paths import fits, link_goal, within
 
@@ -300,7 +300,7 @@ class CarryRules:
         """
         return any(
             str(place) not in trees.image
-            and not any(_within(mentioned, place) for mentioned in self.author.paths)
+            and not any(within(mentioned, place) for mentioned in self.author.paths)
             and (place != path or not member.isreg() or not self.targets[place])
             for place in self._targets_around(path)
         )
