@@ -40,7 +40,7 @@ def arguments_of(api: PublicApi, env_id: str) -> tuple[str, list[Argument]]:
 def _arguments(found: griffe.Class) -> list[Argument]:
     """Return the arguments that a class itself describes; one that describes none has those of its base."""
     defaults = {one.name: str(one.default or "") for one in found.parameters}
-    sections = found.docstring.parse(griffe.Parser.google) if found.docstring else []
+    sections = found.docstring.parse("google") if found.docstring else []
     return [
         Argument(one.name, defaults.get(one.name, ""), " ".join(one.description.split()))
         for part in sections
