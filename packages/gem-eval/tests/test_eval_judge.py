@@ -86,7 +86,7 @@ def test_a_judge_without_an_answer_says_why(answers: list[Any], kind: str, messa
 
 @pytest.mark.parametrize("refusal", [ModelError("bad_request", "not supported"), NotSupportedError("not here")])
 def test_a_model_without_structured_output_is_asked_in_words(refusal: Exception) -> None:
-    """Once it has answered without, it is not asked for the form again."""
+    """Once it has answered without, it is not asked for the form again; one warning says what refused it."""
     forms: list[Any] = []
 
     class Plain(ScriptedClient):
@@ -97,7 +97,8 @@ def test_a_model_without_structured_output_is_asked_in_words(refusal: Exception)
             return await super().chat(messages, **more)
 
     judge = Judge(client=Plain(lambda messages: '{"score": 2}'))
-    assert ask(judge, "one").value == 2
+    with pytest.warns(UserWarning, match=rf"to the form of its answers: {refusal}"):
+        assert ask(judge, "one").value == 2
     assert ask(judge, "two").value == 2
     assert [form is not None for form in forms] == [True, False, False]
     assert forms[0]["json_schema"]["schema"] == SCHEMA
@@ -372,6 +373,7 @@ def test_a_fault_of_the_server_is_right_or_unreadable() -> None:
     assert not any(scores[kind].readable for kind in lost)
 
 
+@pytest.mark.filterwarnings("ignore:nothing holds the judge to the form")
 def test_a_fault_that_passes_costs_nothing() -> None:
     """Where only the first answer has the fault, another attempt gives the score."""
     lasting = {

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -161,7 +162,8 @@ class Judge:
         """Return the answer to a question.
 
         The model is asked for output by the schema; where its server or client refuses that, the instructions alone
-        ask for it. An answer that cannot be read is shown to the judge again with the reason, up to ``attempts`` times.
+        ask for it, and a warning says why. An answer that cannot be read is shown to the judge again with the reason,
+        up to ``attempts`` times.
 
         Args:
             system: the judge's instructions.
@@ -243,7 +245,9 @@ class Judge:
             if isinstance(error, ModelError) and error.failure_kind != "bad_request":
                 raise
             completion = await client.chat(messages, sampling=self.sampling)
-            self._structured = False  # the request without it was accepted
+            if self._structured:  # once, of all questions that ask at the same time
+                self._structured = False  # the request without it was accepted
+                warnings.warn(f"nothing holds the judge to the form of its answers: {error}", stacklevel=2)
             return completion
 
     async def _question(
