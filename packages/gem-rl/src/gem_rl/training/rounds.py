@@ -9,14 +9,11 @@ play again, and gives the one in which it was killed the rows that it had.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from gem_rollout.trajectory import Trajectory, Transition
-
-if TYPE_CHECKING:
-    from gem_rl.training.agents import BatchSampler
 
 __all__ = ["EarlierRounds", "EarlierRow", "Rounds", "RowKey", "SampledRow"]
 
@@ -49,6 +46,13 @@ class SampledRow(Protocol):
 
     def fail(self, error: Exception) -> None:
         """Receive an error in place of tokens."""
+
+
+class RowSampler(Protocol):
+    """What answers rows of a round."""
+
+    def answer(self, agents: Sequence[SampledRow]) -> None:
+        """Answer these agents."""
 
 
 class EarlierRow:
@@ -117,15 +121,15 @@ class Rounds:
     """
 
     def __init__(self, playing: Callable[[], int]) -> None:
-        self.samplers: list[BatchSampler] = []
+        self.samplers: list[RowSampler] = []
         """In the order in which they answer, which decides the samples."""
         self.number = 0
         """Of the round that comes."""
         self._playing = playing
-        self._waiting: list[tuple[BatchSampler, SampledRow]] = []
+        self._waiting: list[tuple[RowSampler, SampledRow]] = []
         self._due = False
 
-    def ask(self, sampler: BatchSampler, agent: SampledRow) -> None:
+    def ask(self, sampler: RowSampler, agent: SampledRow) -> None:
         """Have an agent answered in the next round, or the first one in which it may be."""
         self._waiting.append((sampler, agent))
         if not self._due:
