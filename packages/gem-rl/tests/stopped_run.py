@@ -23,9 +23,10 @@ from gem_rollout.turn_journal import TurnJournal
 
 __all__ = ["Asked", "KilledRun", "end_of", "killed_runs", "resumed_run"]
 
-
 TIMED = "rollout_cpu_seconds", "update_cpu_seconds"
+"""Figures of an update that no two runs share."""
 OF_THE_PROCESS = "started_at", "seconds", "act_seconds", "step_seconds", "recalled_turns"
+"""Parts of a record that say when and by which process it was played."""
 
 
 class StoppedError(Exception):

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from gem_rollout.trajectory import Trajectory, Transition
 
-__all__ = ["EarlierRounds", "EarlierRow", "Rounds", "RowKey", "RowSampler", "SampledRow"]
+__all__ = ["EarlierRounds", "EarlierRow", "Rounds", "RowKey", "SampledRow"]
 
 RowKey = tuple[str, int, int]
 """Environment, seed and repetition."""
@@ -49,10 +49,10 @@ class SampledRow(Protocol):
 
 
 class RowSampler(Protocol):
-    """What answers the rows of a round, such as a :class:`~gem_rl.training.agents.BatchSampler`."""
+    """What answers rows of a round."""
 
     def answer(self, agents: Sequence[SampledRow]) -> None:
-        """Give each of them its tokens."""
+        """Answer these agents."""
 
 
 class EarlierRow:
