@@ -195,6 +195,7 @@ def test_a_file_without_suffix_is_carried_if_it_is_no_text() -> None:
     ]
     members: list[Member] = [(f"/app/{number}", {}, content) for number, content in enumerate([*binary, *text])]
     assert names_of(*members) == [f"/app/{number}" for number in range(len(binary))]
+    assert names_of(*files("/app/GNUmakefile", "/app/BUILD", "/app/dune", "/app/local.mk", content=b"a\0\n")) == []
 
 
 def test_modules_that_python_would_import_in_place_of_its_own() -> None:
