@@ -196,6 +196,7 @@ def test_a_file_without_suffix_is_carried_if_it_is_no_text() -> None:
     ]
     members: list[Member] = [(f"/app/{number}", {}, content) for number, content in enumerate([*binary, *text])]
     assert names_of(*members) == [f"/app/{number}" for number in range(len(binary))]
+    assert names_of(*files("/app/GNUmakefile", "/app/BUILD", "/app/dune", "/app/local.mk", content=b"a\0\n")) == []
 
 
 def test_modules_that_python_would_import_in_place_of_its_own() -> None:
@@ -222,17 +223,19 @@ def test_a_folder_around_the_tests_does_not_become_a_package() -> None:
         "/app/old": True,
         "/app/old/__init__.py": False,
     }
-    folders = ("", "/checks", "/new", "/plain", "/named", "/spoken", "/old")
+    around = ("", "/checks", "/new", "/plain", "/named", "/spoken", "/old")
     author = Declarations(paths=(PurePosixPath("/app/named"),), names=frozenset(("spoken", "app")))
-    rules = replace(RULES, author=author, landings=frozenset((PurePosixPath("/app/checks"),)))
+    rules = replace(
+        RULES,
+        author=author,
+        landings=frozenset(map(PurePosixPath, ("/app/checks", "/app/checks/a/in", "/app/checks/a"))),
+    )
     for name in ("__init__.py", "__init__.pyc", "__init__.cpython-311-x86_64-linux-gnu.so"):
-        members = files(*(f"/app{folder}/{name}" for folder in folders), content=ELF)
-        kept = [
-            folder
-            for folder in ("new", "named", "spoken", "old")
-            if f"/app/{folder}/{name}" in image or folder != "old"
-        ]
-        assert names_of(*members, image=image, rules=rules) == [f"/app/{folder}/{name}" for folder in kept]
+        members = files(*(f"/app{place}/{name}" for place in (*around, "/evil", "/evil/in")), content=ELF)
+        kept = ["new", "named", "spoken", *(["old"] if f"/app/old/{name}" in image else [])]
+        links = [folder("/app/evil"), link("/app/checks/a", "../evil")]
+        carried = names_of(*members, *links, image=image, rules=rules)
+        assert [path for path in carried if path.endswith(name)] == [f"/app/{place}/{name}" for place in kept]
 
 
 REPOSITORY = (

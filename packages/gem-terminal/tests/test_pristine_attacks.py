@@ -50,6 +50,12 @@ RUN mkdir -p python/lib/python3.11 && cd python/lib/python3.11 && ln -s /usr/lib
  && git remote add origin /srv/origin && git add . && git commit -q -m Begin && git clone -q --bare . /srv/origin \
  && git rev-parse HEAD > /srv/begin
 """
+# Each verdict begins with what the image has already compiled: otherwise Go would check its library again in each.
+COMPILED = r"""RUN python3 -m compileall -q /usr/local/lib/python3.11/dist-packages; cp -a /app /warm && cd /warm/lib \
+ && printf 'package lib\nimport ("os"; "testing"; "example.org/check")\n' > x_test.go \
+ && printf 'func TestX(t *testing.T) { os.Getenv("x"); check.Same("", "") }\n' >> x_test.go \
+ && GOPROXY=off GOCACHE=/opt/go-cache go test . && rm -r /warm
+"""
 PYTHON_TEST = """import colorsys, unittest
 from helper import ANSWER
 class Answer(unittest.TestCase):
@@ -154,27 +160,28 @@ COMMANDS = {
     "shell": "./check.sh",
     "cc": "gcc -I/app -I/app/lib -o /tmp/answer /tests/answer.c && /tmp/answer",
     "perl": "perl -I/app/lib /tests/answer.t",
-    "go": "cp /tests/answer_test.go lib/ && GOPROXY=off GOCACHE=/tmp/go go test ./lib/",
+    "go": "cp /tests/answer_test.go lib/ && GOPROXY=off GOCACHE=/opt/go-cache go test ./lib/",
     "node": "cp /tests/answer.test.js . && node --test answer.test.js",
     "npm": "npm test",
     "go elsewhere": "mkdir -p /tmp/o/lib && cp go.mod /tmp/o && cp lib/*.go /tests/answer_test.go /tmp/o/lib"
-    " && cd /tmp/o && GOPROXY=off GOCACHE=/tmp/go go test ./lib/",
+    " && cd /tmp/o && GOPROXY=off GOCACHE=/opt/go-cache go test ./lib/",
 }
 """Task → the command of its tests, which stand for the ways in which published tasks run theirs."""
 PARTS = 12
 """Of the attacks, so that each test takes a minute or two."""
-# $TASKS names verifiers, one a line. Each finds the files as they were laid over the image; the reward is the share of
-# those that pass.
+# $TASKS names verifiers, one a line. Each finds the files as they were laid over the image: what another has changed is
+# replaced. The reward is the share of those that pass.
 SCRIPT = """#!/bin/bash
 tests_of() {
   case "$1" in
 %s  esac
 }
-/bin/mkdir /laid && /bin/cp -a /app /root /laid || exit
+/bin/mkdir /laid && /bin/cp -a /app /root /laid && /bin/sleep 0.02 && /usr/bin/touch /laid/since || exit
+/bin/sleep 0.02
 passed=0 all=0
 while read -r name; do
-  /usr/bin/find /app /root -mindepth 1 -delete
-  /bin/cp -a /laid/app/. /app && /bin/cp -a /laid/root/. /root || exit
+  /usr/bin/find /app /root -cnewer /laid/since ! -type d -delete
+  /bin/cp -an /laid/app /laid/root / || exit
   all=$((all + 1))
   if (cd /app && tests_of "$name") < /dev/null; then passed=$((passed + 1)); echo "passed: $name"; fi
 done <<< "$TASKS"
@@ -221,7 +228,7 @@ def write_task(folder: Path, *, languages: bool) -> Path:
     files = {
         "task.toml": "[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 2048\n",
         "instruction.md": "Write the answer into a file.",
-        "environment/Dockerfile": PROGRAMS + (LANGUAGES if languages else "") + FILES,
+        "environment/Dockerfile": PROGRAMS + (LANGUAGES + FILES + COMPILED if languages else FILES),
         "tests/test.sh": SCRIPT % cases,
         **{f"environment/{name}": content for name, content in IMAGE.items()},
         **{f"tests/{name}": content for name, content in TESTS.items()},

@@ -68,14 +68,14 @@ class _Trees:
 
     def __init__(self, entries: Iterable[ChangedEntry]) -> None:
         self.types: dict[PurePosixPath, bytes] = {}
-        self.goals: set[PurePosixPath] = set()
-        """Where links lead to."""
+        self.links: dict[PurePosixPath, PurePosixPath] = {}
+        """Links → where they lead to."""
         self.image: Mapping[str, bool] = {}
         """Paths of the image → whether they are folders. Only those that :class:`CarryRules` asks for."""
         for path, member, _ in entries:
             self.types[path] = member.type
             if member.issym() and (goal := link_goal(path.parent, member.linkname)) is not None:
-                self.goals.add(goal)
+                self.links[path] = goal
 
     def has_folder(self, path: PurePosixPath) -> bool:
         """Return whether a path is a folder, and no link to one, when the agent's files lie over the image."""
@@ -322,24 +322,30 @@ class CarryRules:
             begin in trees.types
             and str(folder) not in trees.image
             and folder not in self.author.paths
-            and not any(within(folder, goal) for goal in trees.goals)
+            and not any(within(folder, goal) for goal in trees.links.values())
         )
         return str(begin) not in trees.image and not is_new_package
 
     def _encloses_tests(self, path: PurePosixPath, trees: _Trees) -> bool:
         """Return whether a new file would make a package of a folder in which tests may lie, which imports it.
 
-        Such are the folders into which the tests are copied, those at the root or declared for every task, whose module
-        nobody imports, and those of the image that the instruction does not name; they are packages without it, too.
+        Such are folders at the root or declared for every task, whose module nobody imports, and unless the instruction
+        names them, the folders of the image and those that the tests copy their files to. All are packages without it.
         """
         folder = path.parent
         if module_name(path) != "__init__" or str(path) in trees.image:
             return False
-        return (
-            folder in self.landings
-            or len(folder.parts) < 3
-            or str(folder) in COMMON_FOLDERS
-            or (str(folder) in trees.image and folder not in self.author.paths and folder.name not in self.author.names)
+        if len(folder.parts) < 3 or str(folder) in COMMON_FOLDERS:
+            return True
+        is_named = folder in self.author.paths or folder.name in self.author.names
+        return not is_named and (str(folder) in trees.image or self._is_landing(folder, trees))
+
+    def _is_landing(self, folder: PurePosixPath, trees: _Trees) -> bool:
+        """Return whether the tests copy their files to a folder, by its own path or through a link."""
+        return folder in self.landings or any(
+            within(landing, link) and folder == goal / landing.relative_to(link)
+            for link, goal in trees.links.items()
+            for landing in self.landings
         )
 
     def _may_remove(self, path: PurePosixPath) -> bool:

@@ -30,7 +30,8 @@ def landings_of(task: Task, workdir: PurePosixPath) -> frozenset[PurePosixPath]:
         workdir: the folder in which the tests begin.
     """
     found: set[PurePosixPath] = set()
-    for text in (task.tests.command, *(text for _, text in scripts_of(task))):
+    shells = (text for path, text in scripts_of(task) if path.suffix in ("", ".sh"))
+    for text in (task.tests.command, *shells):
         joined = text.replace("\\\n", " ")
         folders = [workdir, *(workdir / name for name in map(_plain, _CHANGES_FOLDER.findall(joined)) if name)]
         for words in map(str.split, _COPIES.findall(joined)):
