@@ -29,18 +29,11 @@ from gem_eval.statistics import (
     t_quantile,
 )
 from gem_eval.statistics.comparison import difference_bounds
-from gem_eval.statistics.estimates import Floats, standard_errors
+from gem_eval.statistics.estimates import Floats, standard_errors, wilson_bounds
 from gem_eval.statistics.simulation import SimulatedCell, error_under_null, simulation_grid
 
 Bounds = tuple[Any, Any]
 SHARES = (0.03, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3, 0.5, 0.7, 0.9, 0.97)
-
-
-def wilson(p: Floats, n: Floats | float, t: float) -> Bounds:
-    """Return Wilson's interval for n independent episodes."""
-    centre = (p + t * t / (2 * n)) / (1 + t * t / n)
-    half = t * np.sqrt(p * (1 - p) / n + t * t / (4 * n * n)) / (1 + t * t / n)
-    return centre - half, centre + half
 
 
 def episodes_wald(means: Floats, episodes: int) -> Bounds:
@@ -52,7 +45,7 @@ def episodes_wald(means: Floats, episodes: int) -> Bounds:
 
 def episodes_wilson(means: Floats, episodes: int) -> Bounds:
     """Wilson's interval as if all episodes were independent."""
-    return wilson(means.mean(axis=-1), float(episodes), 1.96)
+    return wilson_bounds(means.mean(axis=-1), float(episodes), 1.96)
 
 
 def clustered_normal(means: Floats, episodes: int) -> Bounds:
@@ -72,7 +65,7 @@ def wilson_t(means: Floats, episodes: int) -> Bounds:
     """Wilson's interval with the effective number of episodes and Student's t."""
     p, error = means.mean(axis=-1), standard_errors(means)
     n = np.where(error > 0, p * (1 - p) / np.where(error > 0, error, 1) ** 2, means.shape[-1])
-    return wilson(p, n, t_quantile(0.975, means.shape[-1] - 1))
+    return wilson_bounds(p, n, t_quantile(0.975, means.shape[-1] - 1))
 
 
 def pseudo_groups(means: Floats, episodes: int) -> Bounds:

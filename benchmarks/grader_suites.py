@@ -25,7 +25,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import math
 import random
 import re
 import statistics
@@ -37,7 +36,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from math_grader import processor_seconds
+
+from gem_eval.statistics.estimates import wilson_bounds
 
 CORPUS = Path(__file__).parent.parent / "packages" / "gem-envs-math" / "tests" / "grader_corpus"
 sys.path.insert(0, str(CORPUS))
@@ -111,10 +113,9 @@ def rate(wrong: int, count: int) -> str:
     """Return a share in per cent with its interval of 95 per cent by Wilson (1927)."""
     if not count:
         return ""
-    z, share = statistics.NormalDist().inv_cdf(0.975), wrong / count
-    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
-    half = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count)) / (1 + z * z / count)
-    return f"{100 * share:.2f} % ({100 * max(0.0, middle - half):.2f} … {100 * (middle + half):.2f})"
+    share = wrong / count
+    low, high = map(float, wilson_bounds(np.array(share), count, statistics.NormalDist().inv_cdf(0.975)))
+    return f"{100 * share:.2f} % ({100 * max(0.0, low):.2f} … {100 * high:.2f})"
 
 
 def print_errors(graders: dict[str, Correct], each: int) -> None:

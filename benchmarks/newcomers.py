@@ -19,7 +19,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from devtools.newcomer import Newcomer, Spent, served_registry
 from devtools.shell import ROOT
 
-PACKAGES = ("gem-hub-client", "gem-core", "gem-envs-games", "gem-eval", "gem-testing")
+PACKAGES = sorted(path.parent for path in (ROOT / "packages").glob("*/pyproject.toml"))
+"""All of them: what they type says which are installed, and these bring what they need."""
 
 
 def main() -> None:
@@ -27,9 +28,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         wheels = folder / "wheels"
-        for name in PACKAGES:
+        for package in PACKAGES:
             build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", wheels]
-            subprocess.run(build, cwd=ROOT / "packages" / name, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(build, cwd=package, check=True, stdout=subprocess.DEVNULL)
         users = {name: Newcomer(folder / name, wheels) for name in ("trainer", "evaluator", "author")}
         users["trainer"].score()
         users["evaluator"].score()

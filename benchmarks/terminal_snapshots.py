@@ -1,7 +1,8 @@
 """What snapshots of terminal episodes cost: ``python benchmarks/terminal_snapshots.py [--rounds 5] [--before FOLDER]``.
 
-A snapshot of a container of the namespace engine with the first container that begins from it; each further container;
-and a chain of 50, in which a container changes a file, is saved, and the next begins from that. Removals are counted.
+A container without a snapshot; a snapshot of a container of the namespace engine with the first container that begins
+from it; each further container; and a chain of 50, in which a container changes a file, is saved, and the next begins
+from that. Removals are counted.
 CPU is that of the process, of the engine's spawner, and of the processes that the spawner started and that have ended.
 The kernel shows the latter's sum in ticks of 10 ms, so a round repeats a step until that is little for each.
 
@@ -34,7 +35,7 @@ CHANGES = {
     "200 MB in 2,000 files": _WRITE.format(size=100_000),
 }
 CHAIN_ON = "2,000 small files"
-SNAPSHOTS, BRANCHES, CHAIN, PART = 2, 6, 50, 10
+SNAPSHOTS, BRANCHES, CHAIN, PART = 2, 20, 50, 10
 MEMORY, DISK = 4 << 30, 1 << 30
 
 
@@ -46,7 +47,7 @@ def measure(image: str) -> None:
     engine = NamespaceEngine()
     reference, limits = engine.prepare(Image(name=image)), ResourceLimits(memory=MEMORY, disk=DISK)
     for _ in sys.stdin:
-        found: dict[str, float] = {}
+        found = {"no snapshot: a container": starts(engine, reference)}
         for name, script in CHANGES.items():
             with engine.start(reference, limits) as container:
                 container.run(("sh", "-c", script), seconds=120.0)
@@ -56,6 +57,18 @@ def measure(image: str) -> None:
             found |= chain(engine, container)
         print(json.dumps(found), flush=True)
     engine.close()
+
+
+def starts(engine: NamespaceEngine, reference: str) -> float:
+    """Return the cost of a container without a snapshot."""
+    from gem_terminal.task import ResourceLimits
+
+    limits = ResourceLimits(memory=MEMORY, disk=DISK)
+    engine.start(reference, limits).remove()
+    begin = used(engine)
+    for _ in range(BRANCHES):
+        engine.start(reference, limits).remove()
+    return (used(engine) - begin) / BRANCHES
 
 
 def branches(engine: NamespaceEngine, container: Container) -> dict[str, float]:

@@ -12,15 +12,16 @@ the warm start and the updates, without the evaluations here.
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
+from gem_eval.statistics.estimates import wilson_bounds
 from gem_rl.training.recipe import Recipe, recipes
 from gem_rl.training.trainer import Trainer
 from gem_rollout.trajectory import Trajectory
@@ -38,11 +39,9 @@ LAST = 6
 def wilson(episodes: list[Trajectory]) -> str:
     """Return the share of won episodes with its 95 % interval (Wilson 1927)."""
     known = [one.success for one in episodes if one.success is not None]
-    number, won, z = len(known), sum(known), 1.96
-    share, spread = won / number, z * z / number
-    middle = (share + spread / 2) / (1 + spread)
-    half = z / (1 + spread) * math.sqrt(share * (1 - share) / number + spread / (4 * number))
-    return f"{share:.3f} ({max(0.0, middle - half):.3f}-{min(1.0, middle + half):.3f})"
+    share = sum(known) / len(known)
+    low, high = map(float, wilson_bounds(np.array(share), len(known), 1.96))
+    return f"{share:.3f} ({max(0.0, low):.3f}-{min(1.0, high):.3f})"
 
 
 def greedy(episodes: list[Trajectory]) -> str:

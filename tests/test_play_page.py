@@ -159,6 +159,34 @@ def test_an_episode_is_played_by_hand(played: tuple[ChromiumPage, str]) -> None:
 
 
 @pytest.mark.slow(reason="starts a browser and a server")
+def test_the_page_forgives_as_gem_play_does(played: tuple[ChromiumPage, str]) -> None:
+    """A box may be left out, what is not understood is not counted, unless it is asked for; costs are red."""
+    page, url = played
+
+    def send(text: str, articles: int) -> None:
+        page.click("#action")
+        page.press(*text, "Enter")
+        page.wait_for(f"document.querySelectorAll('article').length == {articles}")
+
+    log_in(page, url)
+    choose(page, "game:Sudoku-v0-easy", 1)
+    page.wait_for("document.querySelectorAll('article').length == 1 && !document.querySelector('#send').disabled")
+    send("what now", 3)
+    assert page.texts("article")[1] == "you\\boxed{what now}"
+    assert page.texts("h2")[-1] == "not counted"
+    assert page.texts("article > pre")[-1].startswith("Not understood: ")
+    page.wait_for("!document.querySelector('#send').disabled")
+    send("1 1 1", 5)
+    assert page.texts("article > pre")[-2] == "\\boxed{1 1 1}"
+    assert page.texts("h2")[-1].startswith("turn 1, reward ")
+    page.wait_for("!document.querySelector('#send').disabled")
+    page.click("#strict")
+    send("what now", 7)
+    assert page.texts("h2")[-1] == "turn 2, reward -0.1, the end, return -0.1"
+    assert page.texts("h2 .cost")[-2:] == ["reward -0.1", "return -0.1"]
+
+
+@pytest.mark.slow(reason="starts a browser and a server")
 def test_a_wrong_token_and_a_lost_server_are_said(played: tuple[ChromiumPage, str]) -> None:
     """The page tells what is wrong, and its files come with a policy that admits nothing foreign."""
     page, url = played

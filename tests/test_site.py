@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from dataclasses import asdict
 from html import unescape
@@ -14,10 +15,12 @@ import click
 import pytest
 from devtools.site import check, documents, environment_pages, llms, named_pages, navigation, play, played, python_pages
 from devtools.site.command_pages import command_pages, commands
+from devtools.site.environment_arguments import Argument, arguments_of
 from devtools.site.public_api import LEFT_OUT, PublicApi, load_api, source_packages
 from devtools.site.restructured import section_id
 
 from gem import built_in, errors
+from gem.entry_points import load
 from gem.plugins import Hooks
 from gem_hub.site.environment import environment_body
 from gem_hub.site.views import BaseEnvironment, RewardRange
@@ -330,10 +333,33 @@ def test_the_index_has_no_empty_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment_pages, "package_views", lambda: views)
     monkeypatch.setattr(environment_pages, "what_was_played", lambda *_, **__: {"game:Some-v0": {"error": "none"}})
     game.rewards.append(RewardRange("game:Some-v0", 0.0, 1.0, 0.0, 1.0, "", {}))
-    index = dict(environment_pages.environment_pages(Path(), play=False))["environments/index"]
+    monkeypatch.setattr(environment_pages, "arguments_of", lambda *_: ("some.Some", []))
+    pages = environment_pages.environment_pages(Path(), PublicApi({}), play=False)
+    index = dict(pages)["environments/index"]
     assert "1 environments in 1 packages" in index
     assert index.count("| environment |") == 1
     assert "It lists none of its own: [some-bridges](/packages/some-bridges.md)" in index
+
+
+@pytest.mark.slow
+def test_a_page_has_the_arguments_of_its_environment() -> None:
+    """Each that the class describes, with its default; a class that describes none has those of its base."""
+    folders = source_packages(ROOT)
+    api = load_api(folders[name] for name in ("gem_envs_games", "gem_envs_visual"))
+    path, arguments = arguments_of(api, "game:Sudoku-v0")
+    assert path == "gem_envs_games.sudoku.SudokuEnv"
+    signature = inspect.signature(load("gem_envs_games.sudoku:SudokuEnv")).parameters
+    assert {one.name: one.default for one in arguments} == {
+        name: repr(parameter.default) for name, parameter in signature.items()
+    }
+    assert arguments_of(api, "visual:Charts-v0")[1]
+    environment = BaseEnvironment("game:Sudoku-v0", "A game.", "multi", ["text"], [], [])
+    environment.rewards.append(RewardRange("game:Sudoku-v0", 0.0, 1.0, 0.0, 1.0, "", {}))
+    view: Any = SimpleNamespace(name="some-envs", release=SimpleNamespace(licence="MIT"))
+    page = environment_pages.environment_page(view, environment, {}, path, [*arguments, Argument("odd", "", "a | b")])
+    assert "| `scale` | `9` | rows, columns and numbers: 4, 9, 16 or 25. |" in page
+    assert "| `odd` | none | a \\| b |" in page
+    assert ":class:" not in page
 
 
 def test_an_environment_that_cannot_be_played_says_why() -> None:

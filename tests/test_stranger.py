@@ -189,15 +189,16 @@ def ordinary(tmp_path: Path, wheels: dict[str, Path]) -> Iterator[Newcomer]:
 
 
 @pytest.mark.nightly(reason="the conformance kit and the hack audit run in the hub's sandbox")
-def test_six_commands_lead_from_an_empty_folder_to_a_result_on_its_page(ordinary: Newcomer) -> None:
+def test_seven_commands_lead_from_an_empty_folder_to_a_checked_result(ordinary: Newcomer) -> None:
     """From nothing but Python, without root's rights: the package is found, installed, and its result is checked."""
     author = ordinary
     needed = "pip install gem-core gem-testing gem-eval gem-hub"
     author.types("install", *commands("python3 -m venv", START)[:1], ENTER, needed)
     steps = commands("gem new my-envs --yes", HUB_GUIDE)
-    assert len(steps) == 6
+    assert len(steps) == 7
     shown = author.types("publish", ENTER, *steps)
     assert "admitted, as you own the package" in shown
+    assert "same. 12 episodes the same" in shown
     page = (author.home / "hub" / "p" / "my-envs" / "index.html").read_text(encoding="utf-8")
     (board,) = re.findall(r'<section class="board".*?</section>', page, re.DOTALL)
     assert "my:Treasure-v0" in board

@@ -6,6 +6,7 @@ python -m devtools.site.build [--out .site] [--play]
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shutil
 import sys
@@ -15,11 +16,14 @@ from pathlib import Path
 from devtools.shell import ROOT, say
 from devtools.site import check, command_pages, documents, environment_pages, llms, named_pages, python_pages, search
 from devtools.site.navigation import page_of, sections
+from devtools.site.progress import ProgressLines
 from devtools.site.public_api import PublicApi, load_api, source_packages
 
 __all__ = ["main", "write_settings", "write_sources"]
 
 HERE = Path(__file__).parent
+_PROCESSES = 2
+"""Each has the whole site in memory, about 1 GB."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -31,13 +35,18 @@ def main(arguments: list[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     sources, pages = options.out / "sources", options.out / "html"
+    say("reading the sources of all packages")
     write_sources(sources, options.out / "played", play=options.play)
     from sphinx.cmd.build import main as sphinx
 
-    code = sphinx(["-W", "--keep-going", "-q", "-d", str(options.out / "doctrees"), str(sources), str(pages)])
+    say("writing the pages")
+    folders = ["-d", str(options.out / "doctrees"), str(sources), str(pages)]
+    with contextlib.redirect_stdout(ProgressLines(say)):
+        code = sphinx(["-W", "--keep-going", "-N", "-j", str(_PROCESSES), *folders])
     if code != 0:
         return int(code)
     (pages / llms.FILE).write_text(llms.llms_text(pages, sections(ROOT)), encoding="utf-8")
+    say("checking links and files")
     faults = check.faults(pages)
     for fault in faults:
         say(fault)
@@ -69,7 +78,7 @@ def write_sources(target: Path, cache: Path, *, play: bool) -> None:
     ]
     for page, text in generated:
         _put(fresh / f"{page}.rst", text)
-    for page, text in environment_pages.environment_pages(cache, play=play):
+    for page, text in environment_pages.environment_pages(cache, api, play=play):
         _put(fresh / f"{page}.md", text)
     write_settings(fresh, aliases(api))
     _replace(target, fresh)

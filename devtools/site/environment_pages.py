@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from devtools.shell import ROOT
+from devtools.site.environment_arguments import Argument, arguments_of
 from devtools.site.played import Played, what_was_played
+from devtools.site.public_api import PublicApi
 from gem_hub.site.build import details_of
 from gem_hub.site.environment import ShownTurn, environment_body, scored_agents
 from gem_hub.site.text import readable
@@ -19,6 +21,8 @@ from gem_hub.site.views import BaseEnvironment, PackageView, example_parts, view
 __all__ = ["FOLDER", "environment_page", "environment_pages", "package_views", "page_of_environment", "turns_of"]
 
 FOLDER = "environments"
+_ROLE = re.compile(r":\w+:`~?([^`]+)`")
+"""A reference in a docstring."""
 
 
 def package_views() -> list[PackageView]:
@@ -40,10 +44,11 @@ def page_of_environment(env_id: str) -> str:
     return f"{FOLDER}/{re.sub(r'[^a-z0-9._-]+', '-', env_id.lower())}"
 
 
-def environment_pages(cache: Path, *, play: bool) -> Iterator[tuple[str, str]]:
+def environment_pages(cache: Path, api: PublicApi, *, play: bool) -> Iterator[tuple[str, str]]:
     """Yield each page and its text, and the index.
 
     Args:
+        api: where the classes of the environments are.
         cache: the folder of what was played, by package. It counts as long as the sources of the package are the same.
         play: whether to play what is not there; otherwise pages show the scores and first observations that the
             conformance records hold, if there are any.
@@ -52,13 +57,42 @@ def environment_pages(cache: Path, *, play: bool) -> Iterator[tuple[str, str]]:
     for view in views:
         found = what_was_played(view, cache, play=play)
         for environment in view.environments:
-            yield page_of_environment(environment.id), environment_page(view, environment, found)
+            known = arguments_of(api, environment.id)
+            yield page_of_environment(environment.id), environment_page(view, environment, found, *known)
     yield f"{FOLDER}/index", "\n".join(_index(views)) + "\n"
 
 
-def environment_page(view: PackageView, environment: BaseEnvironment, found: Played) -> str:
-    """Return the text of the page of an environment."""
-    return "\n".join(_page(view, environment, found)) + "\n"
+def environment_page(
+    view: PackageView, environment: BaseEnvironment, found: Played, path: str = "", arguments: Sequence[Argument] = ()
+) -> str:
+    """Return the text of the page of an environment.
+
+    Args:
+        view: its package.
+        environment: the environment.
+        found: what was played of it.
+        path: of its class, where that is known.
+        arguments: of the class.
+    """
+    return "\n".join([*_page(view, environment, found), *_arguments(environment, path, arguments)]) + "\n"
+
+
+def _arguments(environment: BaseEnvironment, path: str, arguments: Sequence[Argument]) -> Iterator[str]:
+    if not path:
+        return
+    yield from ("", "## Arguments", "")
+    yield f"Of the class {{py:obj}}`{path}`, for `gem.make` and the option `--arg` of `gem eval` and `gem rollout`."
+    if not arguments:
+        yield "It describes none."
+        return
+    yield from ("", "| argument | default | meaning |", "|---|---|---|")
+    for one in arguments:
+        default, meaning = f"`{one.default}`" if one.default else "none", _ROLE.sub(r"`\1`", one.meaning)
+        yield f"| `{one.name}` | {_cell(default)} | {_cell(meaning)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _page(view: PackageView, environment: BaseEnvironment, found: Played) -> Iterator[str]:
@@ -85,7 +119,7 @@ def _page(view: PackageView, environment: BaseEnvironment, found: Played) -> Ite
     if speed is not None:
         yield f"| speed | {speed:,.0f} steps a CPU second, on the machine that built this page |"
     yield ""
-    yield f"`gem info {environment.id}` shows its arguments and its first observation, `gem play` lets you play."
+    yield f"`gem info {environment.id}` shows its first observation, `gem play {environment.id}` lets you play."
     yield ""
     turns = [] if episode is None else turns_of(episode["episode"])
     failed = next((line["error"] for line in lines if line.get("error")), None)

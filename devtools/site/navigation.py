@@ -27,6 +27,7 @@ SECTIONS = (
             "docs/README.md",
             "docs/commands.md",
             "docs/compared.md",
+            "docs/new-users.md",
         ),
     ),
     Section(

@@ -38,6 +38,7 @@ class PublicApi:
 
     modules: dict[str, PublicModule]
     """Path → module, each package before its modules."""
+    _aliases: dict[str, str] = field(default_factory=dict)
 
     def objects(self) -> Iterator[tuple[str, griffe.Object]]:
         """Yield the path and the object of every public name, in the order of the modules."""
@@ -47,6 +48,8 @@ class PublicApi:
 
     def aliases(self) -> dict[str, str]:
         """Return every other path of a public name → its home, those by way of the front doors of ``gem`` included."""
+        if self._aliases:
+            return self._aliases
         found = {
             f"{path}.{name}": home for path, module in self.modules.items() for name, home in module.offered.items()
         }
@@ -57,6 +60,7 @@ class PublicApi:
                 for path, home in known.items()
                 if path.startswith(f"{package}.")
             }
+        self._aliases = found
         return found
 
     def find(self, path: str) -> griffe.Object:

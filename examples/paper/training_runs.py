@@ -31,6 +31,7 @@ LATER = (
     "normalize_tasks",
     "keep_groups",
     "keep_share",
+    "keep_turns",
     "gamma",
     "lam",
     "updates",

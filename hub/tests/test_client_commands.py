@@ -74,6 +74,28 @@ def test_a_sound_hub_is_verified(hub: Path) -> None:
     assert json.loads(run("verify", hub, "--json").stdout)["problems"] == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (("search", "toy"), "toy-envs"),
+        (("list",), "toy-envs"),
+        (("info", "toy-envs"), "needs gem-core"),
+        (("info", "toy:Thing-v0"), "toy-envs"),
+        (("results", "list", "toy-envs"), "No result is published"),
+        (("results", "check", "toy-envs"), "toy-envs has no result"),
+    ],
+)
+def test_a_named_hub_is_asked_in_place_of_those_in_use(
+    arguments: tuple[str, ...], shown: str, hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command that reads finds in ``--hub`` what the hub in use lacks."""
+    monkeypatch.setenv("GEM_HUB", str(tmp_path / "elsewhere"))
+    assert "toy-envs" not in run(*arguments).stdout
+    named = run(*arguments, "--hub", hub)
+    assert shown in named.output
+    assert "elsewhere" not in named.output
+
+
 def test_verify_names_the_first_problem(hub: Path) -> None:
     """It names the first, counts the rest, lists all as JSON, and exits with 1."""
     for page in (hub / "simple" / "toy-envs").iterdir():

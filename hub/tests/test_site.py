@@ -379,7 +379,7 @@ def test_the_command_writes_what_differs(command: Callable[..., Any], store: Sto
     assert contents(store.folder) == before
     assert "written: p/toy-envs/index.html" in command().output
     whole = contents(store.folder)
-    assert command().output == "1 packages; every page is up to date\n"
+    assert command().output == "1 package; every page is up to date\n"
     assert command("--check").exit_code == 0
     assert {path: whole[path] for path in before} == before
     assert store.rebuild(check=True) == []

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 import warnings
 import weakref
@@ -568,3 +569,54 @@ def test_the_help_lists_each_command_where_its_users_look() -> None:
     places = [shown.index(f"\n{title}:\n") for title in SECTIONS]
     assert places == sorted(places)
     assert all(f"\n  {name} " in shown for name in COMMANDS)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals between processes")
+def test_ctrl_c_twice_shows_no_traceback() -> None:
+    """The second one, while the process ends, ends it at once."""
+    program = """
+import atexit, os, signal
+import click
+from gem_cli import main
+
+def interrupted(**options):
+    raise click.Abort
+
+main.cli.main = interrupted
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+main.run()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr.strip() == "Interrupted."
+    assert done.returncode == -signal.SIGINT
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_a_progress_bar_on_a_terminal_needs_no_note() -> None:
+    """A task has a note beside its bar, or none, and what a note holds is no markup."""
+    import pty
+
+    program = """
+from gem_cli.progress import progress
+
+with progress() as bar:
+    bar.add_task("bare", total=2)
+    bar.add_task("noted", total=2, note="[/bold]")
+    bar.refresh()
+"""
+    pytest.importorskip("rich")
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb") as terminal, os.fdopen(theirs, "wb") as stderr:
+        environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env=environment,
+            timeout=60,
+            check=False,
+        )
+        shown = os.read(terminal.fileno(), 1 << 16).decode()
+    assert done.returncode == 0, shown
+    assert "bare" in shown
+    assert "[/bold]" in shown

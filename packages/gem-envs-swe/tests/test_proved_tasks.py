@@ -58,6 +58,11 @@ def test_leaves_a_file():
     Path("left").write_text("x")
 
 
+@pytest.mark.parametrize("text", ["a" * 900, "b" * 10_000_000, "c" * 10_000_000])
+def test_names(text):
+    assert text
+
+
 def test_writes_to_everything():
     for descriptor in range(3, 30):
         try:
@@ -243,7 +248,7 @@ def test_candidates_depend_on_the_seed_alone(package: Package) -> None:
 
 @pytest.mark.nightly
 def test_unsteady_tests_are_left_out(tmp_path: Path) -> None:
-    """Tests that fail at one hash seed, are skipped, leave a file or cannot be imported change nothing for others.
+    """Tests that fail at one hash seed, are skipped, have endless names, leave a file or cannot be imported are alone.
 
     Neither do the package's options of pytest, and warnings, of which it makes errors.
     """
@@ -257,7 +262,12 @@ def test_unsteady_tests_are_left_out(tmp_path: Path) -> None:
         "tests/test_unsteady.py::test_of_a_hash_seed": "flaky",
         "tests/test_unsteady.py::test_never": "skipped",
         "tests/test_lacking.py": "cannot be collected",
+        **{
+            f"{'tests/test_unsteady.py::test_names[':{letter}<1000}… (10,000,036 characters)": "too long a name"
+            for letter in "bc"
+        },
     }
+    assert f"tests/test_unsteady.py::test_names[{'a' * 900}]" in baseline.stable
     assert {f"tests/test_unsteady.py::test_{name}" for name in ("leaves_a_file", "warns")} < baseline.stable
 
 

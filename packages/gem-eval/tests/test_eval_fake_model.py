@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -51,6 +53,49 @@ def test_a_reference_policy_plays_from_the_conversation_alone() -> None:
     later = [FIRST, {"role": "assistant", "content": "x"}, {"role": "user", "content": "The number is higher than 10."}]
     answers = chatting(FakeModel(GUESSING), {"messages": later}, {"messages": [FIRST]}, {"messages": later})
     assert [text(answer) for answer in answers] == ["\\boxed{15}", "\\boxed{10}", "\\boxed{15}"]
+
+
+def acting(name: str, last: str) -> dict[str, Any]:
+    """A request of an agent program that offers the tool of its episode, after two messages."""
+    messages = [FIRST, {"role": "assistant", "content": "x"}, {"role": "tool", "tool_call_id": "1", "content": last}]
+    return {"messages": messages, "tools": [{"type": "function", "function": {"name": name, "parameters": {}}}]}
+
+
+@pytest.mark.parametrize("name", ["act", "mcp__gem__act", "gem_act"])
+def test_a_reference_policy_plays_by_the_tool_of_an_agent_program(name: str) -> None:
+    """Under whatever prefix the program gives it, until a result says that the episode is over."""
+    model = FakeModel(GUESSING)
+    other, going, over = (
+        acting("react", "The number is higher than 10."),
+        acting(name, "The number is higher than 10."),
+        acting(name, "The episode is over. Nothing more can be done in it: stop here."),
+    )
+    answers = chatting(model, going, over, other)
+    (call,) = answers[0]["choices"][0]["message"]["tool_calls"]
+    assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == (name, {"action": "\\boxed{15}"})
+    assert text(answers[1]) == "Done."
+    assert text(answers[2]) == "\\boxed{15}"
+
+
+def test_several_reference_policies_answer_each_their_own_conversations() -> None:
+    """The first that can read one."""
+    import gem
+
+    towers, _ = gem.make("game:TowerofHanoi-v0-easy").reset(seed=0)
+    hanoi = {"messages": [{"role": "user", "content": towers}]}
+    answers = chatting(FakeModel(f"{GUESSING},game:TowerofHanoi-v0-easy"), {"messages": [FIRST]}, hanoi)
+    assert text(answers[0]) == "\\boxed{10}"
+    assert re.fullmatch(r"\\boxed\{[ABC]\W*[ABC]\}", text(answers[1]))
+
+
+def test_a_conversation_that_no_policy_can_read_is_refused_in_a_line() -> None:
+    """It names the environment and how to name more, and does not repeat the whole conversation."""
+    sea = {"messages": [{"role": "user", "content": "Tell me of the sea.\n" * 50}]}
+    (answer,) = chatting(FakeModel(GUESSING), sea)
+    message = answer["error"]["message"]
+    assert f"cannot play {GUESSING} (AssertionError: Tell me of the sea. Tell" in message
+    assert message.endswith("several environments are named as in --policy ID,ID")
+    assert len(message) < 400
 
 
 def test_latencies_overlap() -> None:

@@ -117,8 +117,19 @@ def test_a_training_run_has_a_learning_curve_and_others_a_course_of_time(make_tr
     assert "Left out, without a value" in figure.caption
     assert "5 episodes" in figure.caption
     course = by_kind(RunRows("one", rows_of(make_trajectory, 30), started_at=1_750_000_000.0))["over-time"]
-    assert course.x_label == "seconds since the run began"
+    assert course.x_label == "seconds from the start of the run to the end of the episode"
     assert sum(point.count for point in course.series[0].points) == 30
+
+
+def test_the_course_of_time_goes_by_the_ends_of_episodes(make_trajectory: MakeTrajectory) -> None:
+    """Episodes that are played at the same time begin at once, and each counts where it ended."""
+    began = 1_750_000_000.0
+    rows = [
+        replace(row, started_at=began + 0.5, seconds=10.0 * number)
+        for number, row in enumerate(rows_of(make_trajectory, 4), 1)
+    ]
+    course = by_kind(RunRows("one", rows, started_at=began))["over-time"]
+    assert [point.x for point in course.series[0].points] == [10.5, 20.5, 30.5, 40.5]
 
 
 def test_confidence_is_the_geometric_mean_of_the_probabilities(make_trajectory: MakeTrajectory) -> None:

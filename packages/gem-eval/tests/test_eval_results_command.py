@@ -220,6 +220,17 @@ def test_an_unfinished_run_says_so(make_run: MakeRun, make_config: Callable[...,
     assert "not finished: 15 of 20 episodes have not been played" in gem("results", run.path).output
 
 
+def test_a_run_of_a_trainer_has_the_episodes_that_it_recorded(
+    make_run: MakeRun, make_config: Callable[..., RunConfig]
+) -> None:
+    """It plans none, so that nothing is counted out of nothing."""
+    run = make_run("demo", episodes=5)
+    run.replace_config(make_config(episodes=0))
+    assert "5 episodes" in (output := gem("results", run.path).output)
+    assert "of 0" not in output
+    assert "/0" not in output
+
+
 def test_a_terminal_of_80_columns_shows_ids_whole(make_run: MakeRun) -> None:
     """Drawn on a real terminal, no line is longer than it is wide, and an id of 27 characters stands on one line."""
     if not hasattr(os, "openpty"):

@@ -68,7 +68,7 @@ def _too_narrow(means: Any, confidence: float = 0.95) -> Any:
 def _of_episodes(means: Any, confidence: float = 0.95) -> Any:
     """Wilson's interval as if the episodes of a seed were independent, four to a seed."""
     p = means.mean(axis=-1)
-    low, high = estimates._wilson(p, np.full_like(p, 4 * means.shape[-1]), 1.96)
+    low, high = estimates.wilson_bounds(p, np.full_like(p, 4 * means.shape[-1]), 1.96)
     return low, high, np.zeros_like(p, dtype=bool)
 
 

@@ -26,11 +26,12 @@ from gem_eval.clients import ModelError, ScriptedClient
 from gem_eval.fake_model import FakeModel, FakeModelThread, ModelRequest
 from gem_eval.runs import RunFolder
 from gem_gateway.harnesses import Harness, harness_policy
-from gem_gateway.harnesses.box_layer import BOX_PYTHON
+from gem_gateway.harnesses.box_layer import BOX, BOX_PYTHON, BOX_SITE, box_layer
 from gem_gateway.harnesses.harness import Dialect
 from gem_gateway.harnesses.own_box import obstacle_to_own_box
 from gem_gateway.harnesses.policies import HarnessPolicyMaker
 from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
+from gem_gateway.harnesses.table import harness_of
 from gem_rollout import EpisodeLimits, RolloutEngine, plan_episodes
 from gem_rollout.lineages.certificate import certify
 from gem_rollout.lineages.tree import lineages_of
@@ -277,6 +278,18 @@ def test_a_program_plays_the_same_in_a_box(
     assert [record.transitions[0].metadata["harness_box"] for record in (outside, inside)] == ["none", "own"]
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+def test_the_python_of_a_box_is_a_virtual_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debian's Python looks into site-packages, where a program's packages are shown, in virtual environments alone."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    layer = box_layer(harness_of("command:true"), tmp_path)
+    asked = f"import sys, ssl; print(sys.prefix != sys.base_prefix, {BOX_SITE!r} in sys.path)"
+    box = ["bwrap", "--ro-bind", "/", "/", "--tmpfs", "/opt", "--ro-bind", layer, BOX]
+    done = subprocess.run([*box, BOX_PYTHON, "-I", "-c", asked], capture_output=True, text=True, check=False)
+    assert done.stdout == "True True\n"
+
+
 @pytest.mark.nightly
 def test_a_limit_of_turns_ends_the_program(play: Play) -> None:
     """A limit of the engine tells the program that the episode is over, and the program ends by itself."""
@@ -382,3 +395,18 @@ def test_the_cost_of_an_episode_is_limited_on_the_command_line(tmp_path: Path, m
     refused = CliRunner().invoke(eval_command, [GAME, *options, "--max-cost", "0.5", "--out", "other"])
     assert refused.exit_code == 2
     assert "--max-cost needs --price-input or --price-output" in refused.output
+
+
+@pytest.mark.nightly
+def test_served_reference_policies_stand_in_for_a_programs_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two games, by the tool that the program has for its episode, through gem eval."""
+    monkeypatch.chdir(tmp_path)
+    games = [GAME, "game:TowerofHanoi-v0-easy"]
+    program = f"command:'{sys.executable}' -I -S '{PROGRAM}' plays -"
+    with FakeModelThread(FakeModel(",".join(games))) as model:
+        options = ("--harness", program, "-u", model.url, "-n", "2", "--out", "run")
+        done = CliRunner().invoke(eval_command, [*games, *options], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert [row.outcome for row in RunFolder("run").rows()] == ["succeeded"] * 4

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +19,7 @@ torch = pytest.importorskip("torch", reason="gem-rl[train] is not installed")
 pytest.importorskip("transformers", reason="gem-rl[models] is not installed")
 pytest.importorskip("gem_gateway", reason="gem-gateway is not installed")
 
+from stopped_run import Asked, end_of  # noqa: E402
 from trainer_drivers.letter_hunt import LetterHunt  # noqa: E402
 from trainer_drivers.tiny_chat import save_model, tiny_tokenizer  # noqa: E402
 
@@ -25,6 +29,7 @@ from gem_rl import token_rows  # noqa: E402
 from gem_rl.training.episode_rows import sampled_counts  # noqa: E402
 from gem_rl.training.recipe import Recipe  # noqa: E402
 from gem_rl.training.trainer import Trainer  # noqa: E402
+from gem_rollout.trajectory import read_trajectories  # noqa: E402
 
 PROGRAM = Path(__file__).parent / "trainer_drivers" / "letter_program.py"
 
@@ -93,6 +98,65 @@ def test_a_model_learns_behind_a_program(
     returns = [line["mean_return"] for line in trainer.folder.metrics]
     assert returns[0] < 0.2
     assert (sum(returns[-5:]) / 5 > 0.35) is learns
+
+
+RUN = """
+import json
+import sys
+from pathlib import Path
+
+import torch
+
+import gem
+from gem_rl.training.recipe import Recipe
+from gem_rl.training.trainer import Trainer
+from trainer_drivers.letter_hunt import LetterHunt
+
+torch.set_num_threads(1)
+gem.register("test:LetterHunt-v0", LetterHunt)
+Trainer(Recipe.from_dict(json.loads(sys.argv[1])), 0, Path(sys.argv[2])).train()
+"""
+
+
+@pytest.mark.nightly
+def test_a_trainer_that_was_killed_asks_for_no_finished_episode_again(recipe: Recipe, tmp_path: Path) -> None:
+    """It is killed in each update, with some episodes finished and programs running; programs of unfinished episodes
+    begin again, and are answered as before. Weights, generators, curve and rows are those of an undisturbed run.
+    """
+    recipe = replace(recipe, updates=2, episodes=12, programs=3, keep_turns=True)
+    whole = Trainer(recipe, 0, tmp_path / "whole")
+    whole.train()
+    folder = tmp_path / "killed"
+
+    def played(update: int) -> int:
+        """Return how many episodes of an update are on disk; their seeds go on from those of the update before."""
+        path = folder / "played.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        return sum(json.loads(line)["seed"] // 12 == update for line in lines if line.endswith(b"}\n"))
+
+    for update, finished in enumerate((4, 7)):
+        command = [sys.executable, "-c", RUN, json.dumps(recipe.to_dict()), str(folder)]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+        with subprocess.Popen(command, env=environment) as process:
+            while process.poll() is None:
+                if played(update) >= finished:
+                    process.kill()
+                os.sched_yield()
+        assert process.returncode == -signal.SIGKILL
+    kept = played(1)
+    assert 7 <= kept < 12
+    with Asked() as asked:
+        Trainer(recipe, 0, folder).train()
+    assert asked.turns == 3 * (12 - kept)
+    ends = [end_of(one) for one in (folder, tmp_path / "whole")]
+    assert ends[0]["bytes"] == ends[1]["bytes"]
+    assert ends[0]["metrics"] == ends[1]["metrics"]
+    episodes = [list(read_trajectories(one / "episodes.jsonl")) for one in (folder, tmp_path / "whole")]
+    assert len(episodes[0]) == len(episodes[1]) > 0
+    for one, other in zip(*episodes, strict=True):
+        for row, expected in zip(token_rows(one), token_rows(other), strict=True):
+            assert row.token_ids.tobytes() == expected.token_ids.tobytes()
+            assert row.logprobs.tobytes() == expected.logprobs.tobytes()
 
 
 def test_a_recipe_says_what_a_program_needs() -> None:

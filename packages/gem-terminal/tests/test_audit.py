@@ -48,6 +48,7 @@ CASES: dict[str, tuple[str, dict[str, str | None]]] = {
     "import": ("runs-agent-files", {"tests/test_x.py": "sys.path.insert(0, '/app')\nimport answer\n"}),
     "elsewhere": ("undeclared-paths", {"tests/test_x.py": "open('/var/lib/thing/x')\n"}),
     "syntax": ("tests-do-not-parse", {"tests/test_x.py": "def test_x(:\n"}),
+    "syntax around": ("tests-do-not-parse", {"tests/conftest.py": "import (\n"}),
     "open": ("writable-reward", {"tests/test.sh": "chmod -R 777 /logs/verifier; true\n"}),
     "open to all": ("writable-reward", {"tests/test.sh": "chmod a+w /logs/verifier/reward.txt\n"}),
     "no solution": ("no-solution", {"solution/solve.sh": None}),

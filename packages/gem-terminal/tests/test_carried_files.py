@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from gem_terminal import load_task
 from gem_terminal.engines.base import FileChanges
-from gem_terminal.verdicts.carried_files import CarriedFiles, CarryRules, Declarations, declarations_of
+from gem_terminal.verdicts.carried_files import CarriedFiles, CarryRules
+from gem_terminal.verdicts.declarations import Declarations, declarations_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -42,6 +43,8 @@ RULES = CarryRules(
 )
 OWN_NAMES: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("own_names.toml").read_text())
 """Programs → names of files that they read on their own accord."""
+
+ELF = b"\x7fELF\2\1\1"
 
 Member = tuple[str, Mapping[str, object], bytes]
 
@@ -127,7 +130,8 @@ def test_nothing_that_a_program_reads_on_its_own_accord_is_carried(program: str)
     paths = [f"{place}/{name}" for place in ("/app", "/home/agent/project") for name in OWN_NAMES[program]]
     own = files("/app/0.txt")
     hard = {"type": tarfile.LNKTYPE, "linkname": "app/0.txt"}
-    assert names_of(*own, *files(*paths)) == ["/app/0.txt"]
+    for content in (b"x", b"#\0\nx\n", b"x\n#\0", b"[\0]", b"MZ = 1\n", b"\x7fELF = 1\n"):
+        assert names_of(*own, *files(*paths, content=content)) == ["/app/0.txt"]
     assert names_of(*own, *(link(path, "/app/0.txt") for path in paths)) == ["/app/0.txt"]
     assert names_of(*own, *((path, hard, b"") for path in paths)) == ["/app/0.txt"]
 
@@ -167,10 +171,9 @@ def test_a_link_has_the_kind_of_its_name_or_leads_to_a_folder() -> None:
 
 def test_the_scripts_and_programs_of_the_image_stay() -> None:
     """The tests may call them; new ones come, and those that the author names."""
-    elf = b"\x7fELF\2\1"
     members = [
         *files("/app/check.sh", "/app/deploy.sh", "/app/new.sh"),
-        *files("/app/tool", "/app/made", content=elf),
+        *files("/app/tool", "/app/made", content=ELF),
         link("/app/other.sh", "new.sh"),
     ]
     image = {"/app/check.sh": False, "/app/deploy.sh": False, "/app/tool": False, "/app/other.sh": False}
@@ -178,8 +181,22 @@ def test_the_scripts_and_programs_of_the_image_stay() -> None:
 
 
 def test_a_file_without_suffix_is_carried_if_it_is_no_text() -> None:
-    """No program is configured by a file with null bytes."""
-    assert names_of(("/app/database", {}, b"SQLite format 3\0"), ("/app/words", {}, b"words")) == ["/app/database"]
+    """From its beginning on: a zero byte may stand in a comment of a configuration, which may begin as programs do."""
+    binary = [b"SQLite format 3\0", ELF, b"MZ\x90\0\3", b"\xca\xfe\xba\xbe\0", b"\0asm"]
+    text = [
+        b"words",
+        b"#\0\n",
+        b"[a]\n#\0",
+        b"a\n\0",
+        b"#" * 16 + b"\0",
+        b"MZ = 1\n",
+        b"\x7fELF = 1\n",
+        b"\xca\xfe\xba\xbe = 1\n",
+        b"",
+    ]
+    members: list[Member] = [(f"/app/{number}", {}, content) for number, content in enumerate([*binary, *text])]
+    assert names_of(*members) == [f"/app/{number}" for number in range(len(binary))]
+    assert names_of(*files("/app/GNUmakefile", "/app/BUILD", "/app/dune", "/app/local.mk", content=b"a\0\n")) == []
 
 
 def test_modules_that_python_would_import_in_place_of_its_own() -> None:
@@ -193,9 +210,32 @@ def test_modules_that_python_would_import_in_place_of_its_own() -> None:
         folder("/app/away"),
     ]
     assert [name for name in names_of(*members, image=image) if name.endswith(".py")] == [
-        "/app/old/json.py", "/app/plain/__init__.py", "/app/own.py", "/app/new/__init__.py", "/app/new/json.py",
-        "/app/away/__init__.py",
+        "/app/old/json.py", "/app/own.py", "/app/new/__init__.py", "/app/new/json.py", "/app/away/__init__.py",
     ]  # fmt: skip
+
+
+def test_a_folder_around_the_tests_does_not_become_a_package() -> None:
+    """Pytest would import it: one that the tests are copied to, one at the root, one of the image that nobody names."""
+    image = {
+        "/app/named": True,
+        "/app/plain": True,
+        "/app/spoken": True,
+        "/app/old": True,
+        "/app/old/__init__.py": False,
+    }
+    around = ("", "/checks", "/new", "/plain", "/named", "/spoken", "/old")
+    author = Declarations(paths=(PurePosixPath("/app/named"),), names=frozenset(("spoken", "app")))
+    rules = replace(
+        RULES,
+        author=author,
+        landings=frozenset(map(PurePosixPath, ("/app/checks", "/app/checks/a/in", "/app/checks/a"))),
+    )
+    for name in ("__init__.py", "__init__.pyc", "__init__.cpython-311-x86_64-linux-gnu.so"):
+        members = files(*(f"/app{place}/{name}" for place in (*around, "/evil", "/evil/in")), content=ELF)
+        kept = ["new", "named", "spoken", *(["old"] if f"/app/old/{name}" in image else [])]
+        links = [folder("/app/evil"), link("/app/checks/a", "../evil")]
+        carried = names_of(*members, *links, image=image, rules=rules)
+        assert [path for path in carried if path.endswith(name)] == [f"/app/{place}/{name}" for place in kept]
 
 
 REPOSITORY = (
@@ -269,8 +309,7 @@ def test_tests_are_not_removed() -> None:
 def test_a_program_has_no_name_of_a_command_of_the_image() -> None:
     """It would be found first where tests search a folder of the agent; a program that runs tests stays as it is."""
     image = {"/usr/bin/grep": False, "/app/manage.py": False}
-    elf = b"\x7fELF"
-    paths = files("/app/bin/grep", "/app/bin/mine", content=elf)
+    paths = files("/app/bin/grep", "/app/bin/mine", content=ELF)
     assert names_of(*paths, *files("/app/manage.py", "/app/site/manage.py"), image=image) == [
         "/app/bin/mine", "/app/site/manage.py",
     ]  # fmt: skip
@@ -278,7 +317,7 @@ def test_a_program_has_no_name_of_a_command_of_the_image() -> None:
 
 def test_no_file_is_newer_than_the_tests() -> None:
     """Make would not build again from the tests' sources what an agent dated into the future."""
-    result = carried(("/app/answer", {"mtime": 1 << 33}, b"\x7fELF"), ("/app/x.txt", {"mtime": 7}, b"x"))
+    result = carried(("/app/answer", {"mtime": 1 << 33}, ELF), ("/app/x.txt", {"mtime": 7}, b"x"))
     with tarfile.open(fileobj=io.BytesIO(result.archive)) as made:
         future, past = (member.mtime for member in made)
     assert future < time.time()

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from gem_terminal.engines import Container, Engine
 from gem_terminal.task import Image, ResourceLimits
-from gem_terminal.verdicts.carried_files import CarryRules, Declarations
+from gem_terminal.verdicts.carried_files import CarryRules
+from gem_terminal.verdicts.declarations import Declarations
 from gem_terminal.verdicts.pristine import existing_paths, lay_over
 
 DOCKERFILE = r"""FROM debian:bookworm-slim

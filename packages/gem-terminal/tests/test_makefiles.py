@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from gem_terminal.engines.base import FileChanges
-from gem_terminal.verdicts.carried_files import CarryRules, Declarations
+from gem_terminal.verdicts.carried_files import CarryRules
+from gem_terminal.verdicts.declarations import Declarations
 from gem_terminal.verdicts.makefiles import FIND_RULES, targets_of
 
 MAKEFILE = r"""# note: no rule
@@ -32,14 +33,26 @@ clean:
 	rm -f tool
 verify: # nothing
 export NAME
+SUITES = unit \
+  end-to-end  # both
+ALL := $(SUITES) docs
+$(ALL) $(call x,y) ${SUITES:%=a-%}:
+$(LEVEL)-tests: unit
+LEVEL ?= deep
+slow: export LEVEL = 3
+slow:
+a:b
 """
 
 
 def test_the_targets_of_makefiles_are_read(tmp_path: Path) -> None:
-    """By the commands that look at an image, in any folder; patterns, variables and phony targets are left out."""
+    """By the commands that look at an image, in any folder, with the values of variables and the rules of what may be
+    included; patterns, unknown variables and phony targets are left out.
+    """
     (tmp_path / "Makefile").write_text(MAKEFILE)
     (tmp_path / "a b").mkdir()
     (tmp_path / "a b" / "GNUmakefile").write_text("deep:\n\ttrue\nbuild/x: y\n")
+    (tmp_path / "a b" / "rules.mk").write_text("shared:\n\ttrue\nhere:\n.PHONY: here check\n")
     (tmp_path / "notes.txt").write_text("other:\n")
     done = subprocess.run(["sh", "-c", FIND_RULES, "sh", tmp_path], capture_output=True, text=True, check=False)
     root = PurePosixPath(tmp_path)
@@ -48,6 +61,14 @@ def test_the_targets_of_makefiles_are_read(tmp_path: Path) -> None:
         root / "check": False,
         root / "check-all": True,
         root / "lint": True,
+        root / "unit": False,
+        root / "end-to-end": False,
+        root / "docs": False,
+        root / "deep-tests": True,
+        root / "slow": False,
+        root / "a": True,
+        root / "shared": False,
+        root / "a b/shared": False,
         root / "tool": True,
         root / "report.txt": True,
         root / "verify": False,
@@ -81,7 +102,7 @@ def carried(path: str, kind: bytes, content: bytes = b"", *, image: tuple[str, .
         ("/app/check/inside.txt", tarfile.REGTYPE, b"text"),
         ("/app/check", tarfile.REGTYPE, b"text"),
         ("/app/check", tarfile.REGTYPE, b"\0"),
-        ("/app/check", tarfile.REGTYPE, b"\x7fELF"),
+        ("/app/check", tarfile.REGTYPE, b"\x7fELF\2\1\1"),
         ("/app/check", tarfile.SYMTYPE, b""),
         ("/app/out", tarfile.DIRTYPE, b""),
         ("/app/out/inside.txt", tarfile.REGTYPE, b"text"),
@@ -95,7 +116,7 @@ def test_nothing_new_takes_the_place_of_a_target(path: str, kind: bytes, content
 
 def test_what_was_built_is_older_than_all_that_it_is_made_of() -> None:
     """So make makes it anew, and tests that execute it find it."""
-    assert carried("/app/tool", tarfile.REGTYPE, b"\x7fELF") == (["/app/tool"], 0)
+    assert carried("/app/tool", tarfile.REGTYPE, b"\x7fELF\2\1\1") == (["/app/tool"], 0)
 
 
 def test_what_the_author_names_by_its_path_and_what_the_image_has_are_carried() -> None:

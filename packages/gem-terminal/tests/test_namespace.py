@@ -17,7 +17,7 @@ from typing import NoReturn
 
 import pytest
 
-from gem_terminal.engines import Container, Engine
+from gem_terminal.engines import Container, Engine, engine_by_name
 from gem_terminal.engines.namespace import NamespaceEngine
 from gem_terminal.engines.namespace.seccomp import container_filter
 from gem_terminal.engines.namespace.snapshots import NamespaceSnapshot, SharedFolders
@@ -429,25 +429,39 @@ def test_a_failed_build_is_told_without_control_characters(engine: Engine, small
     assert "3" in str(caught.value)
 
 
-def loop_devices() -> set[str]:
-    """The loop devices that disks of containers use."""
+def loop_devices(size: int) -> set[str]:
+    """The loop devices of disks of containers, with a size in bytes that no others have."""
     found = set()
     for path in Path("/sys/block").glob("loop*/loop/backing_file"):
         with suppress(OSError):  # it has just ended
-            if "/disks/" in path.read_text():
+            if "/disks/" in path.read_text() and int((path.parents[1] / "size").read_text()) * 512 == size:
                 found.add(path.parent.parent.name)
     return found
 
 
+def test_the_shared_engine_follows_the_folder_of_images(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A variable that is set after the first container counts for those after it, and only for them."""
+    monkeypatch.setenv("GEM_TERMINAL_IMAGES", str(tmp_path / "one"))
+    first = engine_by_name("namespace")
+    monkeypatch.setenv("GEM_TERMINAL_IMAGES", str(tmp_path / "other"))
+    second = engine_by_name("namespace")
+    assert second is not first
+    monkeypatch.setenv("GEM_TERMINAL_IMAGES", str(tmp_path / "one"))
+    assert engine_by_name("namespace") is first
+
+
 @pytest.mark.slow(reason="writes hundreds of megabytes")
 @pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/loop-control").exists(), reason="needs root and loop devices")
-def test_a_disk_larger_than_memory_is_as_large_as_the_task_says(engine: Engine, small: Image) -> None:
+def test_a_disk_larger_than_memory_is_as_large_as_the_task_says(engine: Engine, small: Image, cache: Path) -> None:
     """Files beyond half of the memory fit, the limit holds with a notice, and a snapshot begins another disk."""
-    limits = ResourceLimits(memory=128 << 20, disk=200 << 20)
+    size = (200 << 20) + 4096 * (1 + os.getpid() % 1024)
+    limits = ResourceLimits(memory=128 << 20, disk=size)
     fill = "head -c {}M /dev/zero > /file; echo $?; df -m / | tail -1"
     with engine.start(engine.prepare(small), limits) as container:
         assert container.run(("sh", "-c", fill.format(150)), seconds=60).output.startswith(b"0\n")
-        assert loop_devices()
+        assert loop_devices(size)
         assert not container.reached_limits()
         with container.snapshot() as snapshot, engine.restore(snapshot, limits) as second:
             done = second.run(("sh", "-c", "stat -c %s /file; touch /new"), seconds=60)
@@ -456,7 +470,9 @@ def test_a_disk_larger_than_memory_is_as_large_as_the_task_says(engine: Engine, 
         (notice,) = container.reached_limits()
         assert notice.startswith("the disk of")
     deadline = time.monotonic() + 30
-    while loop_devices():  # the kernel ends them after the last mount, not at once
+    for template in (cache / "disks").glob(f"{size}-*"):
+        template.unlink()
+    while loop_devices(size):  # the kernel ends them after the last mount, not at once
         assert time.monotonic() < deadline
         time.sleep(0.02)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import io
 import shutil
 import sys
 import sysconfig
 import tarfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -21,6 +23,7 @@ from gem_terminal.verdicts.carried_files import CarriedFiles
 from gem_terminal.verdicts.carried_kinds import known_modules
 from gem_terminal.verdicts.pristine import carry_rules, lay_over
 from gem_terminal.verdicts.verdict_worth import verdict_worth
+from gem_terminal.verdicts.verifier_scripts import landings_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -176,6 +179,64 @@ def test_modules_of_the_image_s_own_python_are_known(engine: Engine, small: Imag
     assert "inner" not in modules
 
 
+INSTALLED = {
+    "venv/pyvenv.cfg": "venv",
+    "conda/conda-meta/history": "conda",
+    "py/lib/python3.11/os.py": "py",
+    "sdk/go1.22/src/runtime/proc.go": "sdk/go1.22",
+    "ruby/lib/ruby/3.1.0/set.rb": "ruby",
+    "perl/lib/perl5/5.36.0/strict.pm": "perl",
+    "julia/share/julia/base/Base.jl": "julia",
+    "R/lib/R/library/base/R/base": "R",
+}
+"""A file of an installation → its folder."""
+
+
+def test_what_is_installed_where_the_agent_works_stays_the_images_own(
+    engine: Engine, small: Image, tmp_path: Path
+) -> None:
+    """Whole installations; the folder of the task itself is none, whatever lies in it."""
+    task = replace(load_task(write_task(tmp_path)), image=small)
+    with engine.start(engine.prepare(small), task.limits) as fresh:
+        paths = " ".join(f"/app/{path}" for path in (*INSTALLED, "lib/python3.11/os.py"))
+        made = f'for path in {paths}; do mkdir -p "${{path%/*}}"; : > $path; done'
+        assert fresh.run(("sh", "-c", made), seconds=60.0).exit_code == 0
+        tools = carry_rules(task, fresh).tools
+    assert {str(place) for place in tools if PurePosixPath("/app") in place.parents} == {
+        f"/app/{folder}" for folder in INSTALLED.values()
+    }
+    assert PurePosixPath("/app") not in tools
+
+
+@pytest.mark.parametrize(
+    ("script", "landings"),
+    [
+        ("mkdir -p checks && cp /tests/test_a.py checks/", ["/app/checks"]),
+        ("cp -r '/tests/suite' \"/srv/x\"; pytest", ["/srv/x"]),
+        ("cp /tests/a.py checks/test_a.py", ["/app/checks"]),
+        ("cd sub && cp \\\n  /tests/a.py . || exit", ["/app", "/app/sub"]),
+        ("cp /tests/a.py $PLACE; mv /tests/*.py\ninstall -m 644 /tests/b.py deep/er", ["/app/deep/er"]),
+        ("pytest /tests/test_a.py", []),
+    ],
+)
+def test_where_tests_copy_their_files(tmp_path: Path, script: str, landings: list[str]) -> None:
+    """As their scripts say it, from any folder that they change to."""
+    task = load_task(write_task(tmp_path, **{"tests/test.sh": f"#!/bin/bash\n{script}\n"}))
+    assert sorted(map(str, landings_of(task, PurePosixPath("/app")))) == landings
+
+
+def imported_by(paths: Iterable[Path]) -> dict[str, str]:
+    """The modules that some code imports, also in functions → the name of a file that does."""
+    found = {}
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                names.append(str(node.module))
+            found.update({name.partition(".")[0]: path.name for name in names})
+    return found
+
+
 @pytest.mark.nightly
 def test_no_module_that_the_library_looks_for_is_free() -> None:
     """Everything that the code of this Python's library imports is its own, or in the table."""
@@ -191,17 +252,21 @@ def test_no_module_that_the_library_looks_for_is_free() -> None:
         "site-packages",
         "dist-packages",
     }
-    free = {}
-    for path in library.rglob("*.py"):
-        if apart.isdisjoint(path.relative_to(library).parts):
-            for node in ast.walk(ast.parse(path.read_bytes())):
-                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-                if isinstance(node, ast.ImportFrom) and node.level == 0:
-                    names.append(str(node.module))
-                free.update({name.partition(".")[0]: path.name for name in names})
+    free = imported_by(path for path in library.rglob("*.py") if apart.isdisjoint(path.relative_to(library).parts))
     for name in (*known_modules(), "__main__", "sitecustomize", "test", "usercustomize"):
         free.pop(name, None)
     assert free == {}
+
+
+@pytest.mark.parametrize("package", ["_pytest", "pluggy", "iniconfig", "packaging"])
+def test_no_module_that_pytest_looks_for_is_free(package: str) -> None:
+    """Whatever its code imports is a library's, or in the table; annotationlib came with Python 3.14."""
+    found = importlib.util.find_spec(package)
+    assert found is not None
+    assert found.origin is not None
+    imported = imported_by(Path(found.origin).parent.rglob("*.py"))
+    assert "__future__" in imported
+    assert imported.keys() - {"annotationlib"} <= known_modules()
 
 
 @pytest.mark.only_engine("namespace")

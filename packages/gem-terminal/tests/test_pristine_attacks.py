@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,23 +29,32 @@ else:
 ATTACKS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("pristine_attacks.toml").read_text())
 
 # The first command is that of the bundled tasks, so that its layer is theirs.
-DOCKERFILE = r"""FROM debian:bookworm-slim
+PROGRAMS = r"""FROM debian:bookworm-slim
 RUN apt-get update \
  && apt-get install -y --no-install-recommends \
       bzip2 ca-certificates curl file gcc git less libc6-dev make procps python3 sqlite3 unzip vim-tiny xz-utils zip \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --create-home --shell /bin/bash agent
+"""
+LANGUAGES = r"""RUN apt-get update && apt-get install -y --no-install-recommends golang-go nodejs npm \
+ && rm -rf /var/lib/apt/lists/*
+"""
+FILES = r"""COPY opt /opt
 COPY pytest /usr/local/lib/python3.11/dist-packages
 COPY app /app
 WORKDIR /app
 ENV PATH=/app/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin NODE_PATH=/opt/node GIT_PAGER=cat
-RUN chmod 755 check.sh && mkdir bin && git init -q -b main && git config user.name A && git config user.email a@b.c \
+RUN mkdir -p python/lib/python3.11 && cd python/lib/python3.11 && ln -s /usr/lib/python3.11/* . \
+ && cp --remove-destination /usr/lib/python3.11/os.py /usr/lib/python3.11/colorsys.py . && cd /app \
+ && chmod 755 check.sh && mkdir bin && git init -q -b main && git config user.name A && git config user.email a@b.c \
  && git remote add origin /srv/origin && git add . && git commit -q -m Begin && git clone -q --bare . /srv/origin \
  && git rev-parse HEAD > /srv/begin
 """
-LANGUAGES = r"""RUN apt-get update && apt-get install -y --no-install-recommends golang-go nodejs npm \
- && rm -rf /var/lib/apt/lists/*
-COPY opt /opt
+# Each verdict begins with what the image has already compiled: otherwise Go would check its library again in each.
+COMPILED = r"""RUN python3 -m compileall -q /usr/local/lib/python3.11/dist-packages; cp -a /app /warm && cd /warm/lib \
+ && printf 'package lib\nimport ("os"; "testing"; "example.org/check")\n' > x_test.go \
+ && printf 'func TestX(t *testing.T) { os.Getenv("x"); check.Same("", "") }\n' >> x_test.go \
+ && GOPROXY=off GOCACHE=/opt/go-cache go test . && rm -r /warm
 """
 PYTHON_TEST = """import colorsys, unittest
 from helper import ANSWER
@@ -98,7 +107,9 @@ func TestAnswer(t *testing.T) {
 IMAGE = {
     "app/readme.txt": "Read me.\n",
     "app/Makefile": "-include local.mk answer.d\ncheck:\n\tgrep -qx 42 answer.txt\n"
-    "check-program: answer\n\t./answer\nanswer: /tests/answer.c\n\tgcc -o $@ $<\n",
+    "check-program: answer\n\t./answer\nanswer: /tests/answer.c\n\tgcc -o $@ $<\n"
+    "RULES = verify \\\n  other\n$(RULES):\n\tgrep -qx 42 answer.txt\ninclude mk/rules.mk\n",
+    "app/mk/rules.mk": "lint: export WORD = 42\nlint:\n\tgrep -qx $$WORD answer.txt\n",
     "app/check.sh": "#!/bin/bash\n[ -f ~/.bashrc ] && . ~/.bashrc\ngrep -qx 42 /app/answer.txt\n",
     "app/tests/helper.py": "ANSWER = '42'\n",
     "app/tests/conftest.py": "def pytest_configure(config): config.is_strict = True\n",
@@ -123,6 +134,7 @@ TESTS = {
     "test_data.py": DATA_TEST,
     "test_library.py": LIBRARY_TEST,
     "answer.c": C_TEST,
+    "answer.py": "import colorsys, sys\nsys.exit(open('/app/answer.txt').read() != '42\\n')\n",
     "answer.t": PERL_TEST,
     "answer_test.go": GO_TEST,
     "answer.test.js": "require('check')(require('fs').readFileSync('/app/answer.txt', 'utf8'), '42\\n')\n",
@@ -134,32 +146,46 @@ COMMANDS = {
     "unittest": f"{COPY} && PYTHONPATH=/app/tests python3 -m unittest discover -s checks",
     "unittest elsewhere": "PYTHONPATH=/app/tests python3 -m unittest discover -s /tests -p test_answer.py",
     "git": "git status --porcelain; git diff; git fetch -q origin; git log -1; grep -qx 42 answer.txt",
+    "git status": 'test -z "$(git status --porcelain readme.txt)" && grep -qsx -e 42 -e x answer.txt readme.txt',
     "pytest data": "mkdir -p tests && cp /tests/test_data.py tests/ && python3 -m pytest -q tests/test_data.py",
     "pytest library": "PYTHONPATH=/app python3 -m pytest -q /tests/test_library.py",
     "own runner": "python3 runtests.py && python3 manage.py test",
     "git checkout": "git checkout -q $(cat /srv/begin) -- check.sh && sh check.sh",
     "make": "make -s check",
     "make program": "make -s check-program",
+    "make rules": "make -s lint",
+    "make variable": "make -s verify",
+    "own python": "PYTHONHOME=/app/python python3 /tests/answer.py",
     "search path": "PATH=/app/tools:$PATH; grep -qx 42 answer.txt",
     "shell": "./check.sh",
     "cc": "gcc -I/app -I/app/lib -o /tmp/answer /tests/answer.c && /tmp/answer",
     "perl": "perl -I/app/lib /tests/answer.t",
-    "go": "cp /tests/answer_test.go lib/ && GOPROXY=off GOCACHE=/tmp/go go test ./lib/",
+    "go": "cp /tests/answer_test.go lib/ && GOPROXY=off GOCACHE=/opt/go-cache go test ./lib/",
     "node": "cp /tests/answer.test.js . && node --test answer.test.js",
     "npm": "npm test",
     "go elsewhere": "mkdir -p /tmp/o/lib && cp go.mod /tmp/o && cp lib/*.go /tests/answer_test.go /tmp/o/lib"
-    " && cd /tmp/o && GOPROXY=off GOCACHE=/tmp/go go test ./lib/",
+    " && cd /tmp/o && GOPROXY=off GOCACHE=/opt/go-cache go test ./lib/",
 }
 """Task → the command of its tests, which stand for the ways in which published tasks run theirs."""
-LANGUAGE_TASKS = ("go", "go elsewhere", "node", "npm")
-"""What needs an image with these languages, which is large: Docker walks through all of it for each verdict."""
+PARTS = 12
+"""Of the attacks, so that each test takes a minute or two."""
+# $TASKS names verifiers, one a line. Each finds the files as they were laid over the image: what another has changed is
+# replaced. The reward is the share of those that pass.
 SCRIPT = """#!/bin/bash
-cd /app
-reward=0
-{
-%s
-} && reward=1
-echo $reward > /logs/verifier/reward.txt
+tests_of() {
+  case "$1" in
+%s  esac
+}
+/bin/mkdir /laid && /bin/cp -a /app /root /laid && /bin/sleep 0.02 && /usr/bin/touch /laid/since || exit
+/bin/sleep 0.02
+passed=0 all=0
+while read -r name; do
+  /usr/bin/find /app /root -cnewer /laid/since ! -type d -delete
+  /bin/cp -an /laid/app /laid/root / || exit
+  all=$((all + 1))
+  if (cd /app && tests_of "$name") < /dev/null; then passed=$((passed + 1)); echo "passed: $name"; fi
+done <<< "$TASKS"
+/usr/bin/python3 -ISc "print($passed / $all)" > /logs/verifier/reward.txt
 """
 BEGIN = r"""set -e; cp -a /app /app.as.it.was
 cat > /tmp/pay <<'END'
@@ -178,13 +204,19 @@ class Arena:
         self._task, self._container, self._engine = task, container, engine
         self.log = ""
 
-    def reward(self, name: str, plant: str, *, everything_counts: bool = False) -> float:
-        """Plant something in the image's files and return the reward of a task's tests."""
+    def reward(self, names: str | Iterable[str], plant: str, *, everything_counts: bool = False) -> float:
+        """Plant something in the image's files and return the share of verifiers that pass.
+
+        Args:
+            names: the name of a verifier, or of several, which judge the same fresh container in turn.
+            plant: the agent's commands.
+            everything_counts: whether the task's author declares whatever the agent plants.
+        """
         done = self._container.run(("bash", "-c", f"{RESET}; cd /app; {plant}"), seconds=60.0, user="root")
         assert done.exit_code == 0, done.output
         metadata = {"pristine_paths": ["/app/**", "/root/**"]} if everything_counts else {}
-        command = f"export TASK='{name}'; {self._task.tests.command}"
-        task = replace(self._task, metadata=metadata, tests=replace(self._task.tests, command=command))
+        environment = {**self._task.tests.environment, "TASKS": names if isinstance(names, str) else "\n".join(names)}
+        task = replace(self._task, metadata=metadata, tests=replace(self._task.tests, environment=environment))
         result = verify(task, self._container, self._engine)
         self.log = result.error or result.log
         return result.reward
@@ -192,12 +224,12 @@ class Arena:
 
 def write_task(folder: Path, *, languages: bool) -> Path:
     """Write the task whose tests run one of the commands."""
-    cases = "".join(f"  '{name}') {command};;\n" for name, command in COMMANDS.items())
+    cases = "".join(f"    '{name}') {command};;\n" for name, command in COMMANDS.items())
     files = {
         "task.toml": "[environment]\nnetwork_mode = 'no-network'\nmemory_mb = 2048\n",
         "instruction.md": "Write the answer into a file.",
-        "environment/Dockerfile": DOCKERFILE + (LANGUAGES if languages else ""),
-        "tests/test.sh": SCRIPT % f'case "$TASK" in\n{cases}esac',
+        "environment/Dockerfile": PROGRAMS + (LANGUAGES + FILES + COMPILED if languages else FILES),
+        "tests/test.sh": SCRIPT % cases,
         **{f"environment/{name}": content for name, content in IMAGE.items()},
         **{f"tests/{name}": content for name, content in TESTS.items()},
     }
@@ -228,12 +260,6 @@ def arena(engine: Engine, folder: Path, *, languages: bool) -> Iterator[Arena]:
         yield Arena(task, container, engine)
 
 
-def possible_attacks(task: str) -> list[str]:
-    """The attacks on verifiers for which the image of a task has the programs."""
-    languages = task in LANGUAGE_TASKS
-    return [name for name, each in ATTACKS.items() if languages or each["task"] not in LANGUAGE_TASKS]
-
-
 @pytest.mark.slow(reason="the first task of a run builds the packages that the images of all share")
 @pytest.mark.only_engine("namespace")
 def test_attacks_of_all_kinds_at_once(engine: Engine, tmp_path: Path) -> None:
@@ -249,38 +275,16 @@ def test_attacks_of_all_kinds_at_once(engine: Engine, tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.only_engine("docker", "namespace")
-@pytest.mark.parametrize("task", COMMANDS)
-def test_no_attack_pays(engine: Engine, tmp_path: Path, task: str) -> None:
-    """Whatever the verifier; and the solution does. Attacks through a language are those on images that have it.
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_attack_pays(engine: Engine, tmp_path: Path, part: int) -> None:
+    """Each attack by itself, whatever the verifier; and the solution pays for all of them.
 
-    Docker takes seconds for a verdict, so there the attacks on verifiers of other kinds are tried several at once, and
-    each by itself in the test below.
+    The verifiers judge one fresh container in turn, since Docker takes seconds for each.
     """
-    languages = task in LANGUAGE_TASKS
-    possible = possible_attacks(task)
-    assert len(possible) >= 40
-    own = [name for name in possible if ATTACKS[name]["task"] in task or engine.name == "namespace"]
-    others = [name for name in possible if name not in own]
-    with arena(engine, tmp_path, languages=languages) as tried:
-        assert tried.reward(task, SOLUTION) == 1.0, tried.log
-        for names in (*([name] for name in own), *(others[first::8] for first in range(8))):
-            plants = "\n".join(f"({ATTACKS[name]['plant']}) 2>/dev/null" for name in names)
-            assert tried.reward(task, f"{plants}\ntrue") == 0.0, names
-
-
-@pytest.mark.nightly
-@pytest.mark.only_engine("docker")
-@pytest.mark.parametrize("part", range(4))
-@pytest.mark.parametrize("task", COMMANDS)
-def test_no_attack_on_another_verifier_pays_alone_on_docker(
-    engine: Engine, tmp_path: Path, task: str, part: int
-) -> None:
-    """In four parts of a minute or two each."""
-    names = [name for name in possible_attacks(task) if ATTACKS[name]["task"] not in task][part::4]
-    with arena(engine, tmp_path, languages=task in LANGUAGE_TASKS) as tried:
-        for name in names:
-            assert tried.reward(task, f"({ATTACKS[name]['plant']}) 2>/dev/null\ntrue") == 0.0, name
-        assert tried.reward(task, SOLUTION) == 1.0, tried.log
+    with arena(engine, tmp_path, languages=True) as tried:
+        assert tried.reward(COMMANDS, SOLUTION) == 1.0, tried.log
+        for name in list(ATTACKS)[part::PARTS]:
+            assert tried.reward(COMMANDS, f"({ATTACKS[name]['plant']}) 2>/dev/null\ntrue") == 0.0, (name, tried.log)
 
 
 @pytest.mark.nightly

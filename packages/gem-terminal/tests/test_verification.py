@@ -437,6 +437,11 @@ DOUBTFUL: dict[str, tuple[Mapping[str, bytes], tuple[str, ...]]] = {
         {"reward.txt": b"1", "ctrf.json": b'{"results": {"tests": [{"name": "a", "status": "skipped"}]}}'},
         ("all-skipped",),
     ),
+    "none has ended": (
+        {"reward.txt": b"1", "ctrf.json": b'{"results": {"tests": [{"name": "a", "status": "pending"}]}}'},
+        ("all-skipped",),
+    ),
+    "no tests": ({"reward.txt": b"1", "ctrf.json": b'{"results": {"tests": []}}'}, ()),
     "one passed": (
         {
             "reward.txt": b"1",
@@ -464,6 +469,8 @@ def test_a_reward_that_is_accepted_may_be_doubted(case: str) -> None:
         ("SKIPPED [1] a.py:3: why\nPASSED a.py::b", ()),
         ("==== 1 passed, 1 skipped in 0.01s ====", ()),
         ("==== 3 skipped in 0.01s ====", ("all-skipped",)),
+        ("XFAIL a.py::b\nSKIPPED [1] a.py:3: why\n==== 1 skipped, 1 xfailed in 0.01s ====", ("all-skipped",)),
+        ("==== 1 passed, 3 xfailed in 0.01s ====", ()),
     ],
 )
 def test_a_summary_of_skipped_tests_is_doubted(summary: str, doubts: tuple[str, ...]) -> None:

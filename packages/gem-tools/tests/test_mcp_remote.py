@@ -7,6 +7,7 @@ import contextlib
 import gc
 import json
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -17,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 
 from gem.errors import ToolError
-from gem_tools.mcp import MCPServerError, MCPTool, host
+from gem_tools.mcp import MCPServerError, MCPTool, host, http
 
 NAMES = ["add", "echo_header", "hang", "unauthorized", "broken", "cut", "garbage", "endless", "empty", "html", "moved"]
 
@@ -38,6 +40,7 @@ class Remote(ThreadingHTTPServer):
         self.issuer: str | None = None
         self.token_requests: list[tuple[str, str]] = []
         self.forgotten = (404, b"")
+        self.resets_rested = False
         self.released = threading.Event()
         self.cancelled = threading.Event()
         self._sockets: list[socket.socket] = []
@@ -70,6 +73,7 @@ class Remote(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Remote
+    has_answered = False
 
     def log_message(self, *_: Any) -> None:
         """Print nothing."""
@@ -106,6 +110,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.answer(200, b"")
 
     def do_POST(self) -> None:
+        if self.server.resets_rested and self.has_answered:  # as servers do at the end of their patience, unread
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            return
+        self.has_answered = True
         if self.path == "/token":
             self.grant()
             return
@@ -375,6 +384,20 @@ def test_nobody_there_is_an_error_that_is_not_remembered(reserve_port: Callable[
         tool.close()
     finally:
         server.stop()
+
+
+def test_a_connection_that_rested_is_not_used_again(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its server may be closing it, and a call that meets the end is lost."""
+    monkeypatch.setattr("gem_tools.mcp.http._IDLE_SECONDS", 0.0)
+    remote.resets_rested = True
+    add = tools_of(remote)["add"]
+    assert [add.execute({"a": number, "b": 1}).text for number in range(20)] == [str(n + 1) for n in range(20)]
+
+
+def test_connections_rest_much_shorter_than_servers_let_them() -> None:
+    """By seconds, which a loop that serves 64 callers on a busy machine is late."""
+    patience = uvicorn.Config(None).timeout_keep_alive  # type: ignore[arg-type]
+    assert patience - 4 >= http._IDLE_SECONDS
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from gem.counts import counted
 from gem_hub.cli.options import HubPlace, open_store
 from gem_hub.errors import HubRefusal
 from gem_hub.hosting import Settings
@@ -65,7 +66,7 @@ def rebuild_command(
     else:
         for path in differing:
             click.echo(f"{'differs' if check else 'written'}: {path}")
-        click.echo(f"{len(store.packages())} packages; {_verdict(len(differing), check)}", err=True)
+        click.echo(f"{counted(len(store.packages()), 'package')}; {_verdict(len(differing), check)}", err=True)
     if check and differing:
         click.get_current_context().exit(1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from gem.counts import counted
 from gem_hub.cli.options import hub_option
 from gem_hub.store import Store
 from gem_hub_client.cli.output import ProgressLine, json_option, print_json
@@ -36,8 +37,8 @@ def site_command(check: bool, store: Store, as_json: bool) -> None:
     else:
         for path in differing:
             click.echo(f"{'differs' if check else 'written'}: {path}")
-        changed = f"{len(differing)} files {'differ' if check else 'written'}"
+        changed = f"{counted(len(differing), 'file')} {'differ' if check else 'written'}"
         verdict = changed if differing else "every page is up to date"
-        click.echo(f"{len(store.packages())} packages; {verdict}", err=True)
+        click.echo(f"{counted(len(store.packages()), 'package')}; {verdict}", err=True)
     if check and differing:
         click.get_current_context().exit(1)

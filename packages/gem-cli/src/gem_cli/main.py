@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from io import TextIOWrapper
 from typing import Any
@@ -102,6 +103,8 @@ def run() -> None:
         error.show()
         code = error.exit_code
     except click.Abort:
+        # A second Ctrl-C ends the process at once, and not in the traceback of what it is closing.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         click.echo("Interrupted.", err=True)
         code = 130
     except BrokenPipeError:

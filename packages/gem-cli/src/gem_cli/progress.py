@@ -15,13 +15,25 @@ __all__ = ["progress"]
 def progress() -> Progress:
     """Return a progress bar on stderr that is silent unless stderr is a terminal.
 
-    Tasks have a ``note`` beside the bar, and may have a field ``below``, a text on lines of its own.
+    Tasks may have a field ``note``, a text beside the bar, and a field ``below``, a text on lines of its own.
 
     A package that uses it requires ``gem-cli[progress]``, which brings rich.
     """
     from rich.console import Console, RenderableType
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
     from rich.text import Text
+
+    class NoteColumn(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(task.fields.get("note", ""))
 
     class TwoLineProgress(Progress):
         def get_renderables(self) -> Iterable[RenderableType]:
@@ -34,7 +46,7 @@ def progress() -> Progress:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[note]}"),
+        NoteColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         disable=not sys.stderr.isatty(),

@@ -76,12 +76,17 @@ class Hub:
         return cache_root() / hashlib.sha256(key).hexdigest()[:32]
 
 
-def hubs() -> tuple[Hub, ...]:
+def hubs(only: str | None = None) -> tuple[Hub, ...]:
     """Return the hubs to search, first come first.
 
+    Args:
+        only: the address of the one hub to search, in place of those in use.
+
     Raises:
-        HubError: if ``GEM_HUB`` or the configuration file names something that is no hub's address.
+        HubError: if ``only``, ``GEM_HUB`` or the configuration file names something that is no hub's address.
     """
+    if only is not None:
+        return (hub_at(only),)
     addresses = os.environ.get(VARIABLE, "").split() or _configured() or [OFFICIAL]
     return tuple(dict.fromkeys(hub_at(address) for address in addresses))
 

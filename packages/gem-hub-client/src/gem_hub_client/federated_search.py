@@ -64,6 +64,7 @@ def search_hubs(
     *,
     filters: Filters = NO_FILTERS,
     offline: bool = False,
+    only: str | None = None,
     progress: Progress | None = None,
 ) -> SearchResults:
     """Search the configured hubs. The first hub with a package provides it.
@@ -73,12 +74,13 @@ def search_hubs(
         limit: hits at most.
         filters: what environments must meet.
         offline: never ask a server.
+        only: the address of the one hub to search, in place of the configured ones.
         progress: receives reports on the first loading of a catalogue.
 
     Raises:
         HubError: if no hub can be searched.
     """
-    chosen = hubs()
+    chosen = hubs(only)
     results = _search(chosen, query, limit, filters, FRESH, offline, progress)
     if not results.hits and not offline and any(hub.remote for hub in chosen):
         results = _search(chosen, query, limit, filters, _AGAIN, offline, progress)

@@ -78,6 +78,11 @@ class TurnJournal:
         earlier = self._earlier
         return {key: len(earlier[number].turns) for key, number in self._numbers.items() if number in earlier}
 
+    def played(self, key: EpisodeKey) -> Trajectory | None:
+        """Return what an earlier process played of an episode; None if there is nothing to continue."""
+        attempt = self._earlier.get(self._numbers.get(key, 0))
+        return None if attempt is None else attempt.trajectory()
+
     def open(self, key: EpisodeKey) -> EpisodeJournal:
         """Return the journal of the coming attempt at an episode, which takes the place of one of this process."""
         number = self._numbers.get(key)

@@ -29,6 +29,8 @@ import pytest
 
 _MOST_TEXT = 4000
 """Characters of a message that are kept."""
+_LONGEST_NAME = 1000
+"""Characters of a test's name; pytest writes whole arguments into it, and one of 10 MB is in use."""
 _OF_PYTEST = tuple(f"{each.__path__[0]}/" for each in (_pytest, pluggy))
 _CLOCK = 1_000_000_000
 """The first time of change of a file that is written: each write has its own second, so that no byte code is stale."""
@@ -54,7 +56,11 @@ class _Reporter:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         wanted = self.request["tests"]
-        if wanted is not None:
+        if wanted is None:
+            long = [item.nodeid for item in items if len(item.nodeid) > _LONGEST_NAME]
+            self.outcomes |= {f"{name[:_LONGEST_NAME]}… ({len(name):,} characters)": "too long a name" for name in long}
+            items[:] = [item for item in items if len(item.nodeid) <= _LONGEST_NAME]
+        else:
             chosen = set(wanted)
             items[:] = [item for item in items if item.nodeid in chosen]
         if self.request["order"] is not None:

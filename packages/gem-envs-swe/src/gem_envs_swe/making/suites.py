@@ -57,7 +57,7 @@ class SuiteRun(BaseModel):
     exit: int = 0
     """That of pytest, after which 2 and more are no verdict on tests."""
     outcomes: dict[str, str] = Field(default_factory=dict)
-    """Test → passed, failed, skipped."""
+    """Test → passed, failed, skipped, or that its name is too long to run it."""
     failures: dict[str, FailedTest] = Field(default_factory=dict)
     places: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
     """Test → file, first line and dotted name of its function; empty where it has none."""

@@ -12,8 +12,10 @@ from gem_envs_swe.task_set import REPOSITORY
 from gem_envs_swe.workplace.tasks import SweTask
 from gem_terminal.engines.base import Engine, FileChanges
 from gem_terminal.task import Image, Task, Tests
-from gem_terminal.verdicts.carried_files import CarriedFiles, CarryRules, Declarations, entries_of
+from gem_terminal.verdicts.carried_files import CarriedFiles, CarryRules
 from gem_terminal.verdicts.carried_kinds import is_reserved, is_test_source
+from gem_terminal.verdicts.changed_entries import entries_of
+from gem_terminal.verdicts.declarations import Declarations
 from gem_terminal.verdicts.pristine import carry_rules
 
 __all__ = ["MOST_DIFF", "countable_changes", "diff_of_agent"]

@@ -1,6 +1,6 @@
 """Runs of listed tests in a fresh container: :func:`run_tests`.
 
-The host judges. It takes the outcomes from lines that :mod:`gem_envs_swe.verdicts.test_program` signs, and believes a
+The host judges. It takes the outcomes from lines that ``gem_envs_swe.verdicts.test_program`` signs, and believes a
 run only if the last line is there and every control failed.
 """
 

@@ -92,7 +92,7 @@ def fake_model_command(
       tool[:NAME]        calls a tool of the request
       script:FILE        the k-th line of FILE to the k-th turn
       module:function    a function of yours
-      ID                 the reference policy of an environment, if it plays from observations
+      ID[,ID]...         the reference policies of environments, if they play from observations
 
     \b
     Faults, such as --fault reset-in-body:0.1:
@@ -104,6 +104,7 @@ def fake_model_command(
     \b
     Examples:
       gem fake-model --policy game:GuessTheNumber-v0-easy
+      gem fake-model --policy game:GuessTheNumber-v0-easy,game:TowerofHanoi-v0-easy
       gem fake-model --policy constant:42 --latency 1 --stragglers 0.1
       gem fake-model --dialect vllm --policy game:Wordle-v0-easy --tokens 20 --port 0 --json
       gem fake-model --fault rate-limit-seconds:0.1 --fault silence@100

@@ -311,7 +311,8 @@ def _counts(counts: Counter[str]) -> str:
 
 
 def _progress(done: int, planned: int | None) -> str:
-    return str(done) if planned is None or planned == done else f"{done}/{planned}"
+    # A run of a trainer, which records some of its episodes, has planned none.
+    return f"{done}/{planned}" if planned and planned != done else str(done)
 
 
 def _success(item: EnvironmentSummary) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from gem.core import Action
 from gem.errors import ArgumentError, GemError, NotSupportedError
-from gem_eval.fake_model.conversation import observations, text_of
+from gem_eval.fake_model.conversation import text_of
 from gem_eval.fake_model.json_instances import instance
 from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest, SampledCall, UnusableRequest
+from gem_eval.fake_model.reference_policies import reference_answers
 
 __all__ = ["AnswerMaker", "answer_maker", "as_answer", "call_tool"]
 
@@ -37,7 +37,7 @@ def answer_maker(policy: str | AnswerMaker) -> AnswerMaker:
     ``tool[:NAME]``       calls a tool of the request with random arguments that fit its schema
     ``script:FILE``       the k-th line of FILE to the k-th turn: text, or an assistant message in JSON
     ``module:function``   a function that takes a request and returns text or an assistant message
-    an environment's id   its reference policy, if that plays from observations alone
+    an environment's id   its reference policy, if that plays from observations alone; also several, with commas
     ====================  ==============================================================================
 
     Where the request sets a JSON schema, all but the last four answer by it.
@@ -63,7 +63,7 @@ def answer_maker(policy: str | AnswerMaker) -> AnswerMaker:
     from gem.registry import spec
 
     try:
-        return _game(spec(policy))
+        return reference_answers([spec(name) for name in policy.split(",")])
     except (GemError, ValueError) as error:
         if isinstance(error, NotSupportedError) or not rest:
             raise
@@ -185,30 +185,6 @@ def _function(target: str, not_found: Exception) -> AnswerMaker:
         raise ArgumentError(f"the policy {target!r} is {type(function).__name__}, which cannot be called")
     made: AnswerMaker = function
     return made
-
-
-def _game(spec: Any) -> AnswerMaker:
-    from gem.entry_points import load
-
-    if spec.reference_policy is None or spec.reference_sees != "observation":
-        lack = "has no reference policy" if spec.reference_policy is None else "plays from the state, not from messages"
-        raise NotSupportedError(f"the reference policy of {spec.id} cannot answer as a model: it {lack}")
-    make = load(spec.reference_policy)
-
-    def answer(request: ModelRequest) -> Action:
-        seen = observations(request.messages)
-        if not seen:
-            raise UnusableRequest("the conversation holds no message of the user")
-        policy = make()
-        try:
-            policy.reset(seen[0], {})
-            for observation in seen:
-                action = policy.act(observation, {})
-        except Exception as error:
-            raise UnusableRequest(f"{spec.id} cannot be played from this conversation: {error!r}") from error
-        return action  # type: ignore[no-any-return]
-
-    return answer
 
 
 _WORDS = ("the", "a", "move", "left", "right", "up", "down", "answer", "number", "\\boxed{1}", "yes", "no")

@@ -65,7 +65,7 @@ def _figures_of_environment(env: str, runs: Sequence[RunRows]) -> Iterator[RunFi
         yield _pooled(env, runs, "learning-curve", "over training", "training step", lambda run, row: row.update, knows)
     elif any(run.started_at is not None for run in runs):
         name, seconds = _unit_of_time(runs)
-        label = f"{name} since the run began"
+        label = f"{name} from the start of the run to the end of the episode"
         yield _pooled(env, runs, "over-time", "over time", label, _since_start(seconds), knows)
     quantities: dict[str, tuple[str, Callable[[EpisodeRow], float | None]]] = {
         "turns": ("turns of the episode", lambda row: row.turns),
@@ -112,9 +112,13 @@ def _of_row(quantity: Callable[[EpisodeRow], float | None]) -> Callable[[RunRows
 
 
 def _since_start(unit: float) -> Callable[[RunRows, EpisodeRow], float | None]:
-    return lambda run, row: (
-        None if run.started_at is None or row.started_at is None else (row.started_at - run.started_at) / unit
-    )
+    def ended(run: RunRows, row: EpisodeRow) -> float | None:
+        # Of many episodes at a time most begin at once.
+        if run.started_at is None or row.started_at is None or row.seconds is None:
+            return None
+        return (row.started_at + row.seconds - run.started_at) / unit
+
+    return ended
 
 
 def _unit_of_time(runs: Sequence[RunRows]) -> tuple[str, float]:

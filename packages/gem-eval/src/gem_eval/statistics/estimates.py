@@ -23,6 +23,7 @@ __all__ = [
     "mean_bounds",
     "share_bounds",
     "standard_errors",
+    "wilson_bounds",
 ]
 
 CONFIDENCE = 0.95
@@ -161,7 +162,9 @@ def share_bounds(means: Floats, confidence: float = CONFIDENCE) -> tuple[Floats,
     """
     p = means.mean(axis=-1)
     few: NDArray[np.bool_] = means.shape[-1] * np.minimum(p, 1 - p) < FEW - 1e-9
-    low, high = _wilson(p, _effective_count(means, p), t_quantile((1 + confidence) / 2, max(means.shape[-1] - 1, 1)))
+    low, high = wilson_bounds(
+        p, _effective_count(means, p), t_quantile((1 + confidence) / 2, max(means.shape[-1] - 1, 1))
+    )
     ends = np.broadcast_to(np.array([0.0, 1.0]), (*means.shape[:-1], 2))
     pseudo_low, pseudo_high = mean_bounds(np.concatenate([means, ends], axis=-1), confidence)
     return (
@@ -208,7 +211,14 @@ def _effective_count(means: Floats, p: Floats) -> Floats:
     return count
 
 
-def _wilson(p: Floats, n: Floats, t: float) -> tuple[Floats, Floats]:
+def wilson_bounds(p: Floats, n: Floats | float, t: float) -> tuple[Floats, Floats]:
+    """Return the ends of Wilson's score interval (1927) of shares ``p`` of ``n`` independent trials.
+
+    Args:
+        p: shares, of any shape.
+        n: trials, more than 0; of that shape, or one number.
+        t: the quantile, 1.96 for a probability of 95 %.
+    """
     centre = (p + t * t / (2 * n)) / (1 + t * t / n)
     half = t * np.sqrt(p * (1 - p) / n + t * t / (4 * n * n)) / (1 + t * t / n)
     return centre - half, centre + half

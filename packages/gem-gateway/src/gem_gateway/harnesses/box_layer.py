@@ -36,6 +36,8 @@ BOX_PROGRAM = f"{BOX}/program"
 _LIBRARY = f"lib/python{sys.version_info.major}.{sys.version_info.minor}"
 BOX_SITE = f"{BOX}/python/{_LIBRARY}/site-packages"
 """Where the packages of an installation of pip are shown."""
+_LAYOUT = 2
+"""Counts the changes to where the files of a layer lie; a layer of another layout is made anew."""
 
 _UNUSED = (
     "site-packages",
@@ -70,7 +72,7 @@ def box_layer(harness: Harness, install: Path) -> Path:
     if sys.platform != "linux":
         raise HarnessError("agent programs run in a box on Linux alone")
     folder = folder_of(harness).with_name(f"{folder_of(harness).name}.box")
-    made_of = [sys.version, *harness.requirements, platform.machine()]
+    made_of = [_LAYOUT, sys.version, *harness.requirements, platform.machine()]
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):
         try:
@@ -93,13 +95,15 @@ def box_layer(harness: Harness, install: Path) -> Path:
 
 
 def _copy_python(folder: Path, install: Path | None) -> None:
-    """Copy this process's Python without the packages that are installed in it."""
-    library = Path(sysconfig.get_path("stdlib"))
-    shutil.copytree(library, folder / _LIBRARY, ignore=shutil.ignore_patterns(*_UNUSED), ignore_dangling_symlinks=True)
-    (folder / _LIBRARY / "site-packages").mkdir()
-    # As a virtual environment, every distribution's Python looks into site-packages.
-    (folder / "pyvenv.cfg").write_text(f"home = {BOX}/python/bin\ninclude-system-site-packages = false\n")
-    extensions = [*(folder / _LIBRARY).rglob("*.so"), *(() if install is None else install.rglob("*.so*"))]
+    """Copy this process's Python, without the packages that are installed in it, as a virtual environment and its base.
+
+    Debian's Python looks into ``site-packages`` where ``sys.prefix`` and ``sys.base_prefix`` differ, and nowhere else.
+    """
+    library, copied = Path(sysconfig.get_path("stdlib")), folder / "base" / _LIBRARY
+    shutil.copytree(library, copied, ignore=shutil.ignore_patterns(*_UNUSED), ignore_dangling_symlinks=True)
+    (folder / _LIBRARY / "site-packages").mkdir(parents=True)
+    (folder / "pyvenv.cfg").write_text(f"home = {BOX}/python/base/bin\ninclude-system-site-packages = false\n")
+    extensions = [*copied.rglob("*.so"), *(() if install is None else install.rglob("*.so*"))]
     _copy_program(folder, "python", Path(sys._base_executable).resolve(), extensions)  # type: ignore[attr-defined]
 
 

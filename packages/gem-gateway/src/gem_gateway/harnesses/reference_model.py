@@ -12,12 +12,12 @@ from gem.core import Env, Info
 from gem.policies import Policy, make_policy
 from gem_eval.clients import Completion, ModelError, Sampling
 from gem_eval.clients.base import Message
+from gem_eval.fake_model.reference_policies import EPISODE_OVER, offered_tool
 
 __all__ = ["ReferenceModel", "with_reference_model"]
 
 _TEXT_CALL = re.compile(r"<tool_call>(.*)</tool_call>", re.DOTALL)
 _SHELLS = ("bash", "shell", "exec_command", "run_shell_command")
-_OVER = "The episode is over."
 _EPISODE_COMMAND = re.compile(r"(\S*/episode) (?:act|call) ")
 """How the task names the command that plays the episode."""
 _SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
@@ -68,7 +68,7 @@ class ReferenceModel:
         if named := next(filter(None, map(_EPISODE_COMMAND.search, map(_text, messages))), None):
             self._command = named[1]
         last = _text(messages[-1])
-        if _OVER in last:
+        if EPISODE_OVER in last:
             if len(names) == 1 and names[0] in _SHELLS:
                 return _completion("", [_call(names[0], {"command": _SUBMIT})])
             if "final_answer" in names:
@@ -107,8 +107,7 @@ class ReferenceModel:
         """Return the program's name of a tool of the episode, with a prefix if one has it; None if it offers none."""
         if self._plays_by_command:
             return None
-        prefixed = [name for name in names if re.fullmatch(rf"(mcp_+)?gem_+{re.escape(wanted)}", name)]
-        return next(iter(prefixed), wanted if wanted in names else None)
+        return offered_tool(wanted, names)
 
     def _through(self, call: tuple[str, dict[str, Any]], names: Sequence[str]) -> dict[str, Any]:
         """Return a call in the words of the program: of its tool for the episode's, or of its shell."""

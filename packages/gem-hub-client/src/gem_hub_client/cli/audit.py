@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from gem_hub_client.cli.output import json_option, note, print_json, several, show_table
-from gem_hub_client.config import hub_at, hubs
+from gem_hub_client.config import hubs
 from gem_hub_client.errors import HubError
 
 __all__ = ["audit_command"]
@@ -62,7 +62,7 @@ def audit_command(
 
     if allowed and lock_path is None:
         raise click.UsageError("--allow-licence goes with --lock FILE", ctx)
-    chosen = (hub_at(address),) if address is not None else hubs()
+    chosen = hubs(address)
     if lock_path is None:
         report = audit(chosen, offline=offline)
     else:

@@ -8,7 +8,7 @@ from typing import TextIO
 import click
 
 from gem_hub_client.cli.output import json_option
-from gem_hub_client.config import hub_at, hubs
+from gem_hub_client.config import hubs
 from gem_hub_client.errors import HubError
 
 __all__ = ["checkpoint_command"]
@@ -34,7 +34,7 @@ def checkpoint_command(address: str | None, other: TextIO | None, as_json: bool)
     from gem_hub_client.trust.access import trusted_hub
     from gem_hub_client.trust.checkpoints import compare_logs, log_of, parse_log
 
-    hub = hub_at(address) if address is not None else hubs()[0]
+    hub = hubs(address)[0]
     trusted = trusted_hub(hub, hub.source, time.time())
     if trusted is None:
         raise HubError(f"{hub.name}: is not signed, so it has no log that could be compared")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gem_hub_client.cli.output import ProgressLine, json_option, note, print_json, show_table
-from gem_hub_client.config import hub_at, hubs
+from gem_hub_client.config import hubs
 from gem_hub_client.errors import HubError
 from gem_hub_client.pages import find_page
 from gem_hub_client.release_diff import change_kind, compare_files, compare_releases, told
@@ -50,7 +50,7 @@ def diff_command(
     from gem_hub_client.trust.records import check_recorded
     from gem_hub_client.wheel_files import file_digests
 
-    found = find_page(name, (hub_at(address),) if address is not None else hubs(), offline=offline)
+    found = find_page(name, hubs(address), offline=offline)
     note(found.note)
     old, new = _pair(releases_of(found.hub, found.page), before, after)
     versions = str(old.version), str(new.version)

@@ -26,10 +26,11 @@ __all__ = ["info_command", "provider"]
 
 @click.command("info")
 @click.argument("name")
+@click.option("--hub", "address", metavar="URL", help="Look in this hub alone.")
 @click.option("--offline", is_flag=True, help="Ask no server; use what was read before.")
 @click.option("--results", is_flag=True, help="Show the results of agents instead, compared seed by seed.")
 @json_option
-def info_command(name: str, offline: bool, results: bool, as_json: bool) -> None:
+def info_command(name: str, address: str | None, offline: bool, results: bool, as_json: bool) -> None:
     """Show everything about a package.
 
     NAME is a package, or the id of an environment.
@@ -40,7 +41,8 @@ def info_command(name: str, offline: bool, results: bool, as_json: bool) -> None
       gem hub info game:Sudoku-v0
       gem hub info game:Sudoku-v0-easy --results
     """
-    found = find_page(provider(name, offline) if ":" in name else name, hubs(), offline=offline)
+    chosen = hubs(address)
+    found = find_page(provider(name, chosen, offline) if ":" in name else name, chosen, offline=offline)
     note(found.note)
     if results:
         from gem_hub_client.cli.results_table import show_results
@@ -55,13 +57,13 @@ def info_command(name: str, offline: bool, results: bool, as_json: bool) -> None
         _show(found.hub, record, page)
 
 
-def provider(identity: str, offline: bool) -> str:
-    """Return the package that offers an environment."""
+def provider(identity: str, chosen: tuple[Hub, ...], offline: bool) -> str:
+    """Return the package that offers an environment; the first hub that has one decides."""
     from gem_hub_client.federated_search import query_catalogue
     from gem_hub_client.ids import base_id
 
     base = base_id(identity)
-    for hub in hubs():
+    for hub in chosen:
         found = query_catalogue(hub, lambda opened: opened.catalogue.providers(base), offline=offline)
         if found:
             return found[0]

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import click
 
 from gem_hub_client.cli.output import json_option, note, print_json, several, show_table
-from gem_hub_client.config import hub_at, hubs
+from gem_hub_client.config import hubs
 from gem_hub_client.errors import HubError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def install_command(names: tuple[str, ...], address: str | None, dry_run: bool, 
     from gem_hub_client.install import missing_environments, plan
     from gem_hub_client.installer import find_installer
 
-    chosen = (hub_at(address),) if address is not None else hubs()
+    chosen = hubs(address)
     installation = plan(names, chosen)
     installer = find_installer() if installation.pending else None
     for text in (*installation.notes, *(text for item in installation.items for text in item.warnings)):

@@ -19,9 +19,10 @@ __all__ = ["list_command"]
 
 @click.command("list")
 @click.option("--tag", "tags", multiple=True, help="Only packages with this tag; may be repeated.")
+@click.option("--hub", "address", metavar="URL", help="List this hub alone.")
 @click.option("--offline", is_flag=True, help="Ask no server; list what was loaded before.")
 @json_option
-def list_command(tags: tuple[str, ...], offline: bool, as_json: bool) -> None:
+def list_command(tags: tuple[str, ...], address: str | None, offline: bool, as_json: bool) -> None:
     """List the packages of the hubs.
 
     \b
@@ -39,7 +40,7 @@ def list_command(tags: tuple[str, ...], offline: bool, as_json: bool) -> None:
                 # The first hub that has a package is the one that it is installed from.
                 listed.setdefault(record["name"], {"hub": opened.hub.name, **sanitize_values(record)})
 
-    chosen = hubs()
+    chosen = hubs(address)
     for hub in chosen:
         try:
             query_catalogue(hub, collect, offline=offline, progress=first_load())

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from gem_hub_client.cli.output import json_option, note, print_json
-from gem_hub_client.config import hub_at, hubs
+from gem_hub_client.config import hubs
 
 __all__ = ["lock_command"]
 
@@ -40,7 +40,7 @@ def lock_command(names: tuple[str, ...], output: Path, address: str | None, as_j
     from gem_hub_client.lock import check_name, lock, lockable
 
     check_name(output)
-    resolution = lockable(names, (hub_at(address),) if address is not None else hubs())
+    resolution = lockable(names, hubs(address))
     for text in (text for choice in resolution.choices for text in choice.warnings):
         note(text)
     locked = lock(resolution, find_locker(), output)

@@ -30,6 +30,7 @@ _MOST_PACKED = 4 * 2**20
 _hub_option = click.option(
     "--hub", "address", metavar="HUB", help="Address or folder.  [default: the first hub in use, or the only login]"
 )
+_read_option = click.option("--hub", "address", metavar="HUB", help="Look in this hub alone.")
 _by_option = click.option("--by", metavar="WHO", help="Who asks for it, in a folder.  [default: your account there]")
 
 
@@ -114,9 +115,18 @@ def _push(
 @click.option("--harness", help="Only results of this harness.")
 @click.option("--model", help="Only results whose model or agent has this in its name.")
 @click.option("--reviewed", is_flag=True, help="Only results that an owner of the package has admitted.")
+@_read_option
 @click.option("--offline", is_flag=True, help="Ask no server; use what was read before.")
 @json_option
-def _list(target: str, harness: str | None, model: str | None, reviewed: bool, offline: bool, as_json: bool) -> None:
+def _list(
+    target: str,
+    harness: str | None,
+    model: str | None,
+    reviewed: bool,
+    address: str | None,
+    offline: bool,
+    as_json: bool,
+) -> None:
     """Compare the results on an environment, seed by seed.
 
     Each table holds results on one wheel and one set of seeds; the differences are to its best reviewed result.
@@ -128,7 +138,7 @@ def _list(target: str, harness: str | None, model: str | None, reviewed: bool, o
     """
     from gem_hub_client.cli.results_table import show_results
 
-    found, environment = package_and_environment(target, offline)
+    found, environment = package_and_environment(target, hubs(address), offline=offline)
     results = [
         one
         for one in read_results(found, environment)
@@ -148,8 +158,16 @@ def _list(target: str, harness: str | None, model: str | None, reviewed: bool, o
 @click.option(
     "--trust-arguments", is_flag=True, help="Play RESULT with its run's arguments, which may name code and commands."
 )
+@_read_option
 @json_option
-def _check(target: str, wanted: str | None, episodes: Path | None, trust_arguments: bool, as_json: bool) -> None:
+def _check(
+    target: str,
+    wanted: str | None,
+    episodes: Path | None,
+    trust_arguments: bool,
+    address: str | None,
+    as_json: bool,
+) -> None:
     """Check results again: their signatures and figures, and every episode, by playing it again.
 
     Scripted agents (reference, random, null) are played anew; of others, the recorded actions are played again in the
@@ -161,13 +179,14 @@ def _check(target: str, wanted: str | None, episodes: Path | None, trust_argumen
     Examples:
       gem hub results check game:Sudoku-v0-easy
       gem hub results check gem-envs-games --result 0123456789abcdef
+      gem hub results check my-envs --hub /srv/hub
     """
     if episodes is not None and wanted is None:
         raise click.UsageError("--episodes are those of one result; name it with --result")
     if trust_arguments and wanted is None:
         raise click.UsageError("--trust-arguments is for one result that you have read; name it with --result")
     check = load_optional("gem_eval.hub_results:check_result", "gem-eval", "checking a result")
-    found, environment = package_and_environment(target, offline=False)
+    found, environment = package_and_environment(target, hubs(address), offline=False)
     chosen = [
         one
         for one in read_results(found, environment)
@@ -228,13 +247,13 @@ def _withdraw(package: str, result: str, reason: str, address: str | None, by: s
     _done(f"{result} is withdrawn.", {"id": result, "state": "withdrawn"}, as_json)
 
 
-def package_and_environment(target: str, offline: bool) -> tuple[VerifiedPage, str]:
+def package_and_environment(target: str, chosen: tuple[Hub, ...], *, offline: bool) -> tuple[VerifiedPage, str]:
     """Return the verified page of a package or of an environment's package, and the environment's id if it is one."""
     if ":" not in target:
-        return find_page(target, hubs(), offline=offline), ""
+        return find_page(target, chosen, offline=offline), ""
     from gem_hub_client.cli.info import provider
 
-    return find_page(provider(target, offline), hubs(), offline=offline), target
+    return find_page(provider(target, chosen, offline), chosen, offline=offline), target
 
 
 def _tell(one: HubResult, checked: Any) -> None:

@@ -40,7 +40,9 @@ def show_results(results: list[HubResult], as_json: bool) -> None:
                 for one in withdrawn]  # fmt: skip
         print_json(sanitize_values({"leaderboards": [board.to_dict() for board in boards], "withdrawn": gone}))
         return
-    for board in boards:
+    for number, board in enumerate(boards):
+        if number:
+            click.echo()
         _show(board)
     for one in withdrawn:
         reason = sanitize(f"{one.id} ({one.record.label}) was withdrawn by {one.by}: {one.reason}")
@@ -70,7 +72,6 @@ def _show(board: Any) -> None:
         click.secho(sanitize(text), dim=True)
     if any(entry.listed.status == "unreviewed" for entry in board.entries):
         click.secho("Unreviewed: signed by its publisher, and no owner of the package has looked at it.", fg="yellow")
-    click.echo()
 
 
 def _cells(board: Any, entry: Any) -> list[str]:

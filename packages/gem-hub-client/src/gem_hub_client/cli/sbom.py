@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from gem_hub_client.cli.output import note
-from gem_hub_client.config import Hub, hub_at, hubs
+from gem_hub_client.config import Hub, hubs
 from gem_hub_client.errors import HubError
 from gem_hub_client.pages import find_page
 from gem_hub_client.sanitize import sanitize_values
@@ -46,7 +46,7 @@ def sbom_command(
 
     if (name is None) == (lock_path is None):
         raise click.UsageError("name a package, or a lock file with --lock FILE")
-    chosen = (hub_at(address),) if address is not None else hubs()
+    chosen = hubs(address)
     if lock_path is not None:
         bill = lock_bill(lock_path, read_lock_file(lock_path), chosen, offline=offline)
     else:

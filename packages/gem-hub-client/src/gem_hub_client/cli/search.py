@@ -43,6 +43,7 @@ _ENVIRONMENTS = 4
 @click.option("--needs", metavar="NAME", multiple=True, help="Only what needs it, such as docker or gpu.")
 @click.option("--needs-no", metavar="NAME", multiple=True, help="Only what does without it.")
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Packages at most.")
+@click.option("--hub", "address", metavar="URL", help="Search this hub alone.")
 @click.option("--offline", is_flag=True, help="Ask no server; search what was loaded before.")
 @json_option
 @click.pass_context
@@ -57,6 +58,7 @@ def search_command(
     needs: tuple[str, ...],
     needs_no: tuple[str, ...],
     limit: int,
+    address: str | None,
     offline: bool,
     as_json: bool,
 ) -> None:
@@ -82,7 +84,7 @@ def search_command(
             "name what to search for, or a filter, for example: gem hub search sudoku; "
             "'gem hub list' shows all there is"
         )
-    results = search_hubs(text, limit, filters=filters, offline=offline, progress=first_load())
+    results = search_hubs(text, limit, filters=filters, offline=offline, only=address, progress=first_load())
     for status in results.statuses:
         note(status.note)
     if as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from gem_hub_client.cli.output import ProgressLine, json_option, note, print_json
-from gem_hub_client.config import hub_at, hubs
+from gem_hub_client.config import hubs
 
 __all__ = ["verify_command"]
 
@@ -29,7 +29,7 @@ def verify_command(ctx: click.Context, address: str | None, as_json: bool) -> No
     """
     from gem_hub_client.verify import verify
 
-    hub = hub_at(address) if address is not None else hubs()[0]
+    hub = hubs(address)[0]
     with ProgressLine(hub.name) as line:
         found = verify(hub, line.update)
     for text in found.notes:

@@ -128,6 +128,8 @@ def train_command(
         return
     table = Table(("figure", "value"), right=("value",), title=f"{name}, seed {seed}, in {folder}")
     for label, value in figures.items():
+        if value == "":
+            continue
         text = "unknown" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
         table.add_row(label.replace("_", " "), text)
     table.show()
@@ -149,10 +151,10 @@ def _train(
     _check_device(device)
     torch.set_num_threads(threads)
     with progress() as shown, UpdateTrackers(track, folder) as trackers:
-        task = shown.add_task("warm start", total=recipe.updates)
+        task = shown.add_task(_beginning(recipe), total=None)
         trainer = Trainer(recipe, seed, folder, device=device)
         if recipe.model and not trainer.update:
-            shown.update(task, description="evaluation")
+            shown.update(task, description=f"evaluation of {recipe.evaluated} tasks")
             trainer.assess()
 
         def report(figures: dict[str, Any]) -> None:
@@ -160,12 +162,19 @@ def _train(
             shown.update(task, completed=figures["update"], description=_progress_line(figures))
             if figures["constant"]:
                 click.echo(f"update {figures['update']}: every return was equal, so nothing was learnt", err=True)
+            if again := figures.get("begun_again"):
+                click.echo(
+                    f"update {figures['update']}: episodes that began again, since their environments answered "
+                    f"otherwise than before the run was killed: {again}",
+                    err=True,
+                )
 
-        shown.update(task, completed=trainer.update, description="training")
+        shown.update(task, total=recipe.updates, completed=trainer.update, description="training")
         stopped = trainer.train(report)
-    picture = trainer.folder.draw(f"gem train {name}, seed {seed}")
-    trainer.save_adapters()
-    greedy = trainer.assess()
+        picture = trainer.folder.draw(f"gem train {name}, seed {seed}")
+        trainer.save_adapters()
+        shown.update(task, total=None, description=f"evaluation of {recipe.evaluated} tasks")
+        greedy = trainer.assess()
     metrics = trainer.folder.metrics
     return {
         "updates": trainer.update,
@@ -199,6 +208,13 @@ def _success_figures(
         "greedy_episodes": len(greedy),
         "greedy_unknown": len(greedy) - len(solved),
     }
+
+
+def _beginning(recipe: Recipe) -> str:
+    """Return what a run does before its first update."""
+    if not recipe.model or recipe.warm_steps:
+        return f"warm start of {recipe.warm_steps} steps on random play"
+    return f"{recipe.sft_steps} steps on reference answers" if recipe.sft_steps else "loading the model"
 
 
 def _progress_line(figures: dict[str, Any]) -> str:

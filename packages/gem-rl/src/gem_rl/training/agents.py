@@ -8,8 +8,8 @@ however the event loop orders its tasks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,28 +19,10 @@ from gem.errors import EpisodeLimitError
 from gem.policies import Act, Policy
 from gem_rl.training.episode_rows import padded
 from gem_rl.training.language_model import ActionTokenizer, LanguageModel
+from gem_rl.training.rounds import EarlierRounds, EarlierRow, Rounds, RowKey, SampledRow
 from gem_rl.training.weights import Weights, using_weights
 
 __all__ = ["BatchSampler", "SampledAgent", "sample_tokens"]
-
-_PAUSE = 0.0005  # seconds between two looks while environments are being made
-
-
-class SampledRow(Protocol):
-    """What a :class:`BatchSampler` continues: an agent of an episode, or a single prompt."""
-
-    key: tuple[str, int, int]
-    """Decides its place in a batch."""
-    ids: list[int]
-    """The tokens that are continued."""
-    cached: int
-    """How many of them the cache has."""
-
-    def take(self, tokens: list[int], logprobs: list[float], value: float) -> None:
-        """Receive the sampled tokens."""
-
-    def fail(self, error: Exception) -> None:
-        """Receive an error in place of tokens."""
 
 
 class BatchSampler:
@@ -58,6 +40,9 @@ class BatchSampler:
             for one of them, so in each episode one agent acts at a time.
         weights: of the model, in place of its own.
         version: of these weights, for the record; the engine's unless given.
+        rereads: whether the model reads each prompt from its beginning, so that what is sampled depends on the prompts
+            of a round alone, and in no digit on what was computed before.
+        earlier: turns that were played before a kill; see :meth:`finish`.
     """
 
     def __init__(
@@ -73,6 +58,8 @@ class BatchSampler:
         beside: BatchSampler | None = None,
         weights: Weights | None = None,
         version: int | None = None,
+        rereads: bool = False,
+        earlier: EarlierRounds | None = None,
     ) -> None:
         self.model = model
         self.tokenizer = tokenizer
@@ -82,10 +69,12 @@ class BatchSampler:
         self.tokens = 0
         """Tokens read and sampled so far."""
         self._generator = generator
-        self._round: _Round = _Round(playing) if beside is None else beside._round
-        self._round.samplers.append(self)
+        self._rounds: Rounds = Rounds(playing) if beside is None else beside._rounds
+        self._rounds.samplers.append(self)
         self._max_new_tokens = max_new_tokens
         self._temperature = temperature
+        self.rereads = rereads
+        self._earlier = EarlierRounds({}) if earlier is None else earlier
         self._cache: Any = None
         self._cached: list[SampledRow] = []
         """The agents of the rows of the cache."""
@@ -96,20 +85,40 @@ class BatchSampler:
 
     def ask(self, agent: SampledRow) -> None:
         """Answer an agent together with all others that are playing."""
-        self._round.ask(self, agent)
+        self._rounds.ask(self, agent)
 
-    def answer(self, agents: list[SampledRow]) -> None:
-        """Answer agents in the order of their keys."""
-        agents.sort(key=lambda agent: agent.key)
+    def answer(self, agents: Sequence[SampledRow], generator: torch.Generator | None = None) -> None:
+        """Answer agents in the order of their keys, together with those that were answered in this round before a kill.
+
+        Args:
+            agents: at least one.
+            generator: of the samples; the sampler's by default.
+        """
+        for earlier in self._earlier.before(self._rounds.number):
+            self._draw_past(earlier)
+        asked = {agent.key for agent in agents}
+        known = [row for row in self._earlier.of(self._rounds.number) if row.key not in asked]
+        rows: list[SampledRow] = sorted([*agents, *known], key=lambda row: row.key)
         try:
             with using_weights(self.model, self.weights):
-                self._sample(agents)
+                self._sample(rows, generator or self._generator)
         except Exception as error:  # each episode then fails with it
             for agent in agents:
                 agent.fail(error)
 
+    def finish(self) -> None:
+        """Draw past the earlier rounds that are left, so that the generator is where it was after them."""
+        for rows in self._earlier.rest():
+            self._draw_past(rows)
+
+    def _draw_past(self, rows: Sequence[EarlierRow]) -> None:
+        """Draw as :meth:`_sample` did for these turns: for each row, until the longest of them had ended."""
+        for _ in range(max(row.sampled for row in rows)):
+            if self._temperature:
+                draw(len(rows), self._generator)
+
     @torch.inference_mode()
-    def _sample(self, agents: list[SampledRow]) -> None:
+    def _sample(self, agents: list[SampledRow], generator: torch.Generator) -> None:
         device = self.model.device
         lengths = torch.tensor([len(agent.ids) for agent in agents], device=device)
         longest = min(int(lengths.max()) + self._max_new_tokens, self.model.context)
@@ -119,7 +128,7 @@ class BatchSampler:
         logprobs: list[Tensor] = []
         over = torch.zeros(len(agents), dtype=torch.bool, device=device)
         for step in range(self._max_new_tokens):
-            token, logprob = sample_tokens(self.model.logits(hidden), self._temperature, self._generator)
+            token, logprob = sample_tokens(self.model.logits(hidden), self._temperature, generator)
             sampled.append(token)
             logprobs.append(logprob)
             over |= token == self.tokenizer.end
@@ -181,37 +190,6 @@ class BatchSampler:
         return any(kept)
 
 
-class _Round:
-    """The agents that wait for an answer of one of the samplers of an engine.
-
-    Args:
-        playing: returns the number of episodes that are being played.
-    """
-
-    def __init__(self, playing: Callable[[], int]) -> None:
-        self.samplers: list[BatchSampler] = []
-        """In the order in which they answer, which decides the samples."""
-        self._playing = playing
-        self._waiting: list[tuple[BatchSampler, SampledRow]] = []
-        self._due = False
-
-    def ask(self, sampler: BatchSampler, agent: SampledRow) -> None:
-        self._waiting.append((sampler, agent))
-        if not self._due:
-            self._due = True
-            asyncio.get_running_loop().call_soon(self._answer)
-
-    def _answer(self) -> None:
-        if len(self._waiting) < self._playing():
-            asyncio.get_running_loop().call_later(_PAUSE, self._answer)
-            return
-        self._due = False
-        waiting, self._waiting = self._waiting, []
-        for sampler in self.samplers:
-            if agents := [agent for asked, agent in waiting if asked is sampler]:
-                sampler.answer(agents)
-
-
 def sample_tokens(logits: Tensor, temperature: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Return the next token of each row and its natural-log probability at temperature 1, ``(rows,)`` each.
 
@@ -227,18 +205,25 @@ def sample_tokens(logits: Tensor, temperature: float, generator: torch.Generator
         scaled = logprobs if temperature == 1 else (logits / temperature).log_softmax(-1)
         # The inverse of the distribution function: a twentieth of the time of torch.multinomial.
         sums = scaled.exp().cumsum(-1)
-        drawn = torch.rand(len(sums), 1, generator=generator).to(sums.device) * sums[:, -1:]
+        drawn = draw(len(sums), generator).to(sums.device) * sums[:, -1:]
         token = torch.searchsorted(sums, drawn, right=True).squeeze(1).clamp_(max=logits.shape[1] - 1)
     return token, logprobs.gather(1, token[:, None]).squeeze(1)
+
+
+def draw(rows: int, generator: torch.Generator) -> Tensor:
+    """Return a number in [0, 1) for each row, ``(rows, 1)``."""
+    return torch.rand(rows, 1, generator=generator)
 
 
 class SampledAgent(Policy[Any, str]):
     """The model in one environment; see :meth:`BatchSampler.agent`."""
 
     def __init__(self, sampler: BatchSampler, env: str) -> None:
-        self.key = (env, 0, 0)
+        self.key: RowKey = (env, 0, 0)
         self.ids: list[int] = []
         """The tokens of the episode so far."""
+        self.round = 0
+        """How many turns were recalled, and thus the first round in which it has to be asked."""
         self.cached = 0
         """How many of them the cache has."""
         self._sampler = sampler
@@ -251,6 +236,13 @@ class SampledAgent(Policy[Any, str]):
 
     async def reset(self, observation: Any, info: Info) -> None:
         self._forget()
+        self.round = 0
+
+    def recall(self, observation: Any, info: Info, act: Act) -> None:
+        """Go on after a turn that was played before the trainer was killed."""
+        self._see(observation)
+        self._said(act.token_ids or [])
+        self.round += 1
 
     async def act(self, observation: Any, info: Info) -> Act:
         """Return the sampled action, with its tokens and the value of the state before it in the metadata.
@@ -258,9 +250,7 @@ class SampledAgent(Policy[Any, str]):
         Raises:
             EpisodeLimitError: if the episode no longer fits into the model's context.
         """
-        if not self._sampler.history:
-            self._forget()
-        self.ids = self._conversation.prompt(str(observation))
+        self._see(observation)
         if len(self.ids) >= self._sampler.model.context:
             raise EpisodeLimitError("context")
         self._answer = asyncio.get_running_loop().create_future()
@@ -270,9 +260,8 @@ class SampledAgent(Policy[Any, str]):
     def take(self, tokens: list[int], logprobs: list[float], value: float) -> None:
         """Receive the sampled tokens."""
         tokenizer, prompt = self._sampler.tokenizer, self.ids
-        self.ids = prompt + tokens
-        self._conversation.note(tokens)
-        self.cached = len(self.ids) - 1  # the last token has been sampled, not read
+        self._said(tokens)
+        self.cached = 0 if self._sampler.rereads else len(self.ids) - 1  # the last token has been sampled, not read
         ended = tokens[-1] == tokenizer.end
         act = Act(
             tokenizer.decode(tokens),
@@ -285,6 +274,17 @@ class SampledAgent(Policy[Any, str]):
         )
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(act)
+
+    def _see(self, observation: Any) -> None:
+        """Take in what the model reads before its next action."""
+        if not self._sampler.history:
+            self._forget()
+        self.ids = self._conversation.prompt(str(observation))
+
+    def _said(self, tokens: list[int]) -> None:
+        """Take in what the model has answered."""
+        self.ids = self.ids + tokens
+        self._conversation.note(tokens)
 
     def _forget(self) -> None:
         """Begin a conversation."""

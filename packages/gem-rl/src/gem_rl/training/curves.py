@@ -39,7 +39,7 @@ def curves(metrics: Sequence[Mapping[str, Any]], title: str) -> str:
     root.set("font-family", "sans-serif")
     root.set("font-size", "11")
     Xml.SubElement(root, "rect", width=str(width), height=str(height), fill="white")
-    _text(root, title, 12, 20, "start")
+    _text(root, f"{title}. Thin: each update. Thick: the mean of the last {_SMOOTHED}.", 12, 20, "start")
     for place, (name, text) in enumerate(panels.items()):
         corner = f"translate({place % _COLUMNS * _WIDTH} {place // _COLUMNS * _HEIGHT + 30})"
         panel = Xml.SubElement(root, "g", transform=corner)

@@ -15,7 +15,9 @@ from gem.policies import make_policy
 from gem_rl.training.agents import BatchSampler
 from gem_rl.training.program_model import ProgramModel
 from gem_rl.training.recipe import Recipe
+from gem_rl.training.rounds import EarlierRounds
 from gem_rl.training.self_play import OpponentPool, SeatedPolicy, agents_in_turn, views
+from gem_rl.training.update_journal import UpdateJournal
 from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine
 from gem_rollout.model_agents import harness_maker
 from gem_rollout.seating import seat_of
@@ -45,6 +47,11 @@ class EpisodePlayer:
                 f"opponents = {recipe.opponents} play in environments with several agents, and "
                 f"{', '.join(self.agents)} has one; set opponents to 0"
             )
+        if recipe.keep_turns and (several := [name for name, agents in self.agents.items() if agents]):
+            raise ArgumentError(
+                f"keep_turns goes on within episodes of one agent, and {several[0]} has several; leave it out: a "
+                "killed run then plays its update again, to the same weights"
+            )
         self.pool = OpponentPool(recipe.opponents, recipe.opponent_every, recipe.opponent_draw)
 
     def play(
@@ -58,6 +65,7 @@ class EpisodePlayer:
         temperature: float | None = None,
         limits: EpisodeLimits | None = None,
         against: Literal["past", "random"] = "past",
+        journal: UpdateJournal | None = None,
     ) -> list[Trajectory]:
         """Return the episodes of these requests, played by the model, in the order of the requests.
 
@@ -71,10 +79,13 @@ class EpisodePlayer:
             limits: of each episode.
             against: who plays the other agents: a past version, or the model itself if the recipe has no opponents; or
                 random moves.
+            journal: keeps the turns, and knows those that were played before a kill, which are not asked for again.
         """
         recipe = self.recipe
+        found = {} if journal is None else dict(journal.finished)
+        left = [request for request in requests if request.key not in found]
 
-        async def playing() -> list[Trajectory]:
+        async def playing() -> None:
             def sampler(**others: Any) -> BatchSampler:
                 return BatchSampler(
                     model,
@@ -85,10 +96,11 @@ class EpisodePlayer:
                     max_new_tokens=recipe.max_new_tokens,
                     temperature=recipe.temperature if temperature is None else temperature,
                     history=recipe.history,
+                    rereads=journal is not None,
                     **others,
                 )
 
-            current = sampler()
+            current = sampler(earlier=None if journal is None or recipe.harness else _earlier(requests, journal))
             past = [sampler(beside=current, weights=one.weights, version=one.update) for one in self.pool.versions]
 
             def policy(env: Env[Any, Any], agent: str | None = None) -> Any:
@@ -108,26 +120,38 @@ class EpisodePlayer:
                 return SeatedPolicy(seated)
 
             engine = RolloutEngine(
-                requests,
-                self._program(current) if recipe.harness else policy,
-                concurrency=min(recipe.programs, len(requests)) if recipe.harness else len(requests),
+                left,
+                self._program(current, draws) if recipe.harness else policy,
+                concurrency=max(1, min(recipe.programs, len(left)) if recipe.harness else len(left)),
                 mode="sync",
                 limits=limits,
                 version=version,
+                journal=None if journal is None else journal.turns,
             )
             async with engine:
-                return [episode async for episode in engine]
+                async for episode in engine:
+                    found[episode.key] = episode
+                    if journal is not None:
+                        journal.keep(episode)
+            current.finish()
 
-        found = {episode.key: episode for episode in asyncio.run(playing())}
+        # Drawn before anything else, so that a run that goes on draws the same.
+        draws = int(torch.randint(2**62, (), generator=samples)) if recipe.harness and journal is not None else None
+        asyncio.run(playing())
         return [found[request.key] for request in requests]
 
-    def _program(self, sampler: BatchSampler) -> Any:
-        """Return the maker of policies of the recipe's agent program, whose model is the sampler's."""
+    def _program(self, sampler: BatchSampler, draws: int | None) -> Any:
+        """Return the maker of policies of the recipe's agent program, whose model is the sampler's.
+
+        Args:
+            sampler: samples what the program is answered.
+            draws: see :class:`ProgramModel`.
+        """
         tokenizer: Any = sampler.tokenizer  # of a published model, which alone a recipe with a harness has
         options = {"tokenizer": tokenizer.codec}
         if self.recipe.server_tools:
             options["server_tools"] = self.recipe.server_tools
-        return harness_maker(self.recipe.harness, ProgramModel(sampler), None, options)
+        return harness_maker(self.recipe.harness, ProgramModel(sampler, draws), None, options)
 
     def played_by(self, maker: Callable[..., Any], requests: Sequence[EpisodeRequest]) -> list[Trajectory]:
         """Return the episodes of another policy than the model, as each of their agents lived them.
@@ -157,3 +181,15 @@ class EpisodePlayer:
             return agents if all_seats or not agents else [seat_of(agents, episode.seed or 0)]
 
         return views(episodes, chosen)
+
+
+def _earlier(requests: Sequence[EpisodeRequest], journal: UpdateJournal) -> EarlierRounds:
+    """Return the turns that were played before a kill, by the keys of the sampler's agents."""
+    played = {**journal.finished, **journal.unfinished()}
+    return EarlierRounds(
+        {
+            (request.spec.id, request.key.seed, request.key.repetition): played[request.key]
+            for request in requests
+            if request.key in played
+        }
+    )

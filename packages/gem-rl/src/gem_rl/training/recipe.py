@@ -126,6 +126,11 @@ class Recipe:
     ``"web_search=search:wiki.jsonl"``, ``"code_interpreter=python"``."""
     programs: int = 8
     """Episodes of agent programs at a time."""
+    keep_turns: bool = False
+    """Whether each turn is written down as it ends, so that a killed run goes on within its update, after the last turn
+    of each episode, and asks its model for no earlier turn again. It ends with the same weights either way. What a
+    model samples must then not depend on what it computed at earlier turns: it reads each episode from its beginning
+    at every turn, and answers each call of a program alone."""
     history: bool = True
     """Whether the model sees the whole episode, or the latest observation alone."""
     budgets: tuple[int, ...] = ()

@@ -4,7 +4,8 @@ A small model of its own begins with random play, a pretrained one, if wanted, w
 
 Copy this file to change what it does; everything that it imports stays as it is. A run is a function of its recipe, its
 seed and the number of torch's threads: a trainer that is killed at any moment resumes to the same weights, bit for bit.
-Where an agent program plays, its calls come as they come, and a resumed run goes on with other samples.
+It plays the update again in which it was killed, or, with ``keep_turns``, what is left of it. Where an agent program
+plays, its calls come as they come, and without ``keep_turns`` a resumed run goes on with other samples.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -35,6 +37,7 @@ from gem_rl.training.playing import EpisodePlayer
 from gem_rl.training.recipe import Recipe
 from gem_rl.training.self_play import PastVersion
 from gem_rl.training.update_advantages import OwnAdvantage, UpdateAdvantages, kept_episodes
+from gem_rl.training.update_journal import UpdateJournal
 from gem_rl.training.weights import Weights, copied_weights, learning_parameters, load_weights, using_weights
 from gem_rl.turn_batch import Floats, TurnBatch
 from gem_rollout import EpisodeLimits, EpisodeRequest, mixture
@@ -126,6 +129,7 @@ class Trainer:
             figures, sentence = self.step(monitor)
             self.save()
             report(figures)
+        UpdateJournal.remove(self.folder.path)
         return sentence
 
     def step(self, monitor: CollapseMonitor) -> tuple[dict[str, Any], str | None]:
@@ -133,7 +137,8 @@ class Trainer:
         began = time.process_time()
         number = self.recipe.episodes
         requests = self._requests(number, self.seed * _SEEDS, done=self.update * number)
-        episodes = self.play(requests, limits=self._limits())
+        with self._journal(requests) as journal:
+            episodes = self.play(requests, limits=self._limits(), journal=journal)
         played = time.process_time()
         lived = self.player.of_learner(episodes, all_seats=not self.recipe.opponents)
         diagnostics = diagnose(lived)
@@ -148,6 +153,8 @@ class Trainer:
             "rollout_cpu_seconds": played - began,
             "update_cpu_seconds": time.process_time() - played,
         }
+        if begun_again := sum("begun_again" in one.metadata for one in episodes):
+            figures["begun_again"] = begun_again
         for episode in episodes:
             episode.metadata["update"] = self.update
         self.folder.record(figures, episodes[:: max(1, len(episodes) // _RECORDED)])
@@ -181,9 +188,28 @@ class Trainer:
         self.folder.record_evaluation(self.update, [one.success for one in episodes])
         return episodes
 
-    def play(self, requests: Sequence[EpisodeRequest], *, limits: EpisodeLimits | None = None) -> list[Trajectory]:
+    def play(
+        self,
+        requests: Sequence[EpisodeRequest],
+        *,
+        limits: EpisodeLimits | None = None,
+        journal: UpdateJournal | None = None,
+    ) -> list[Trajectory]:
         """Return the episodes of these requests, played by the model as in training, in the order of the requests."""
-        return self.player.play(requests, self.model, self.tokenizer, self.sampling, version=self.update, limits=limits)
+        return self.player.play(
+            requests,
+            self.model,
+            self.tokenizer,
+            self.sampling,
+            version=self.update,
+            limits=limits,
+            journal=journal,
+        )
+
+    def _journal(self, requests: Sequence[EpisodeRequest]) -> AbstractContextManager[UpdateJournal | None]:
+        if not self.recipe.keep_turns:
+            return nullcontext()
+        return UpdateJournal(self.folder.path, {request.key for request in requests})
 
     def _learn(self, episodes: list[Trajectory]) -> dict[str, float]:
         """Change the weights by the episodes of an update; return the mean parts of the loss."""

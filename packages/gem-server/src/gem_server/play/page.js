@@ -6,7 +6,7 @@ const PICTURE = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+$/;
 
 let token = "";
 let socket = null;
-let session = null; // {channel, env, step, waiting, seed, sum}
+let session = null; // {channel, env, step, waiting, seed, sum, boxed, action, before}
 let channels = 0; // a new one for each session, so that no answer to the last one is taken for this one's
 let environments = new Map();
 
@@ -110,6 +110,7 @@ function reset() {
   const asked = find("seed").value.trim();
   session.seed = asked ? Number(asked) : crypto.getRandomValues(new Uint32Array(1))[0] >>> 1;
   session.sum = 0;
+  session.turn = 0;
   find("turns").replaceChildren();
   location.hash = encodeURIComponent(session.env);
   call("reset", { seed: session.seed });
@@ -119,7 +120,14 @@ function take([channel, step, ...result]) {
   if (!session || channel !== session.channel || !session.waiting.has(step)) return;
   const name = session.waiting.get(step);
   session.waiting.delete(step);
-  if (result[0] === "error" && result.length === 3) {
+  const failed = result[0] === "error" && result.length === 3;
+  if (name === "get_state") {
+    // Some environments have no state, and their malformed actions count.
+    session.before = failed ? null : result[0];
+    call("step", session.action);
+    return;
+  }
+  if (failed) {
     say(`${result[1]}: ${result[2]}`, true);
     if (name === "open") session = null;
     ready(name !== "open" && name !== "reset");
@@ -134,23 +142,49 @@ function take([channel, step, ...result]) {
     reset();
     return;
   }
+  if (name === "set_state") {
+    ready(true);
+    return;
+  }
   const [observation, reward, terminated, truncated, info] = result;
+  if (name === "step" && session.before !== null && info.action_status === "malformed") {
+    show("not counted", `Not understood: ${textOf(observation).trim().split("\n", 1)[0]}`, "own fault");
+    say("Your turn.");
+    call("set_state", session.before);
+    return;
+  }
+  if (name === "reset") session.boxed = textOf(observation).includes("\\boxed{");
   const over = terminated || truncated;
   session.sum += reward;
-  let title = name === "reset" ? `${session.env}, seed ${session.seed}` : `turn ${info.turn ?? step - 1}, reward ${reward}`;
-  if (info.error) title = `The environment failed: ${info.error}`;
-  else if (over) title += `, ${terminated ? "the end" : "out of turns"}, return ${Number(session.sum.toPrecision(12))}`;
+  if (name === "step") session.turn += 1;
+  let title = [name === "reset" ? `${session.env}, seed ${session.seed}` : `turn ${info.turn ?? session.turn}`];
+  if (name === "step") title.push(", ", amount("reward", reward));
+  if (info.error) title = [`The environment failed: ${info.error}`];
+  else if (over) title.push(`, ${terminated ? "the end" : "out of turns"}, `, amount("return", Number(session.sum.toPrecision(12))));
   show(title, observation, info.error ? "fault" : over ? "end" : "", info);
   say(over ? "The episode is over." : "Your turn.", Boolean(info.error));
   ready(!over);
   if (over) offerAnother();
 }
 
+function textOf(observation) {
+  const parts = Array.isArray(observation) ? observation : [{ type: "text", text: observation }];
+  return parts.map((part) => (part && part.type === "text" ? String(part.text) : "")).join("\n");
+}
+
+// What is paid and what is charged differ in colour, and in their sign.
+function amount(word, value) {
+  const text = document.createElement("span");
+  text.className = value > 0 ? "gain" : value < 0 ? "cost" : "";
+  text.textContent = `${word} ${value}`;
+  return text;
+}
+
 function show(title, observation, kind, info) {
   const turn = document.createElement("article");
   if (kind) turn.className = kind;
   const heading = document.createElement("h2");
-  heading.textContent = title;
+  heading.append(...[title].flat());
   turn.append(heading);
   const parts = Array.isArray(observation) ? observation : [{ type: "text", text: observation }];
   parts.forEach((part, index) => turn.append(shown(part, index)));
@@ -198,10 +232,15 @@ function ready(playing) {
 
 function send() {
   if (find("send").disabled) return;
-  const action = find("action").value;
+  const typed = find("action").value;
+  // As in gem play: a box may be left out, and what is not understood changes nothing.
+  const bare = session.boxed && typed.trim() && !typed.includes("\\boxed") && !typed.includes("```");
+  session.action = bare ? `\\boxed{${typed.trim()}}` : typed;
+  session.before = null;
   find("action").value = "";
-  show("you", action, "own");
-  call("step", action);
+  show("you", session.action, "own");
+  if (find("strict").checked) call("step", session.action);
+  else call("get_state", null);
 }
 
 find("login").addEventListener("submit", (event) => {

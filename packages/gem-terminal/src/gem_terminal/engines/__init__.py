@@ -8,6 +8,7 @@ from threading import RLock
 from gem.arguments import choice
 from gem.fork_hooks import after_fork_in_child
 from gem_terminal.engines.base import Channel, Container, Engine, ExecResult, Progress
+from gem_terminal.engines.contexts import IMAGES
 from gem_terminal.errors import EngineError
 
 __all__ = [
@@ -30,7 +31,8 @@ NAMES = ("docker", "namespace")
 CHOICE = "GEM_TERMINAL_ENGINE"
 """The environment variable that names the engine for ``"auto"``."""
 
-_ENGINES: dict[str, Engine] = {}
+_ENGINES: dict[tuple[str, str | None], Engine] = {}
+"""Name and folder of images, as the environment says at that moment, → the engine."""
 _LOCK = RLock()
 
 
@@ -82,11 +84,12 @@ def engine_by_name(name: str) -> Engine:
         if name == "auto":
             chosen = os.environ.get(CHOICE, "auto")
             return _first_that_works() if chosen == "auto" else engine_by_name(chosen)
-        if name not in _ENGINES:
+        key = name, os.environ.get(IMAGES)
+        if key not in _ENGINES:
             engine = new_engine(name)
             engine.check()
-            _ENGINES[name] = engine
-        return _ENGINES[name]
+            _ENGINES[key] = engine
+        return _ENGINES[key]
 
 
 def new_engine(name: str) -> Engine:

@@ -9,12 +9,15 @@ from pathlib import Path
 from gem_terminal.engines.mirrors import mirror_settings
 from gem_terminal.task import Image
 
-__all__ = ["beginning_of", "cache_folder", "digest_of"]
+__all__ = ["IMAGES", "beginning_of", "cache_folder", "digest_of"]
+
+IMAGES = "GEM_TERMINAL_IMAGES"
+"""The environment variable that names the folder of unpacked images."""
 
 
 def cache_folder() -> Path:
-    """Return the folder of this user's unpacked images, which the variable ``GEM_TERMINAL_IMAGES`` overrides."""
-    if folder := os.environ.get("GEM_TERMINAL_IMAGES"):
+    """Return the folder of this user's unpacked images, which the variable :data:`IMAGES` overrides."""
+    if folder := os.environ.get(IMAGES):
         return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gem" / "terminal"
 

@@ -16,7 +16,7 @@ from gem_terminal.errors import TaskError
 from gem_terminal.formats.fields import SEVERAL, UNSET
 from gem_terminal.task import Task
 from gem_terminal.task_set import TaskFolder
-from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, declarations_of
+from gem_terminal.verdicts.declarations import COMMON_FOLDERS, declarations_of
 from gem_terminal.verdicts.verdict_worth import verdict_worth
 from gem_terminal.verdicts.verifier_result import DOUBTS
 from gem_terminal.verdicts.verifier_scripts import scripts_of, unparsable_tests

@@ -41,15 +41,19 @@ __all__ = [
 
 _TEST = re.compile(r"(?i:test.*|(?:.*[._-])?(?:tests?|specs?)(?:[._-].*)?)|.*[a-z0-9](?:Tests?|Specs?|IT)")
 """The stems of source files that runners of tests collect: of pytest, unittest, go, node, jest, RSpec and JUnit."""
-_EXECUTABLE = (b"\x7fELF", b"MZ", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"\0asm")
-"""How compiled programs begin: of Linux, Windows, Java, macOS and WebAssembly."""
+_EXECUTABLE = re.compile(
+    rb"\x7fELF[\x01\x02][\x01\x02]\x01|MZ.{0,14}\0|\xca\xfe\xba\xbe\0|\xcf\xfa\xed\xfe.{2}\0|\0asm", re.DOTALL
+)
+"""How compiled programs begin: of Linux, Windows, Java, macOS and WebAssembly. No text does."""
 _IMPORTED = (".py", ".pyc", ".so")
 _IN_SUBMODULE = re.compile(r"^(?:modules/[^/]+/)+")
 _OBJECT = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38}|[0-9a-f]{62})")
 _INDEX = re.compile(r"objects/(?:pack/|info/commit-graph)")
 _PACK = re.compile(r"objects/pack/[\w-]+\.pack")
-_BEGIN = 8192
-"""Bytes at the beginning of a file that show whether it is text."""
+_BINARY = re.compile(rb"(?![#;/*%!\"'<\[{-])[^\0\r\n]{0,15}\0")
+"""How data that are no text begin: with a zero byte in the first line, which is neither a comment nor a heading. In a
+comment, or later in a configuration, programs may read over one."""
+_BEGIN = 16
 
 
 class FileKind(Enum):
@@ -64,10 +68,12 @@ class FileKind(Enum):
 
 class _Table(NamedTuple):
     kinds: dict[str, FileKind]
+    others: re.Pattern[str]
     names: re.Pattern[str]
     anywhere: re.Pattern[str]
     start_up: re.Pattern[str]
     tests: frozenset[str]
+    test_paths: re.Pattern[str]
     runners: frozenset[str]
     modules: frozenset[str]
     libraries: re.Pattern[str]
@@ -88,14 +94,21 @@ def _table() -> _Table:
     suffixes, reserved, repository = read["suffixes"], read["reserved"], read["repository"]
     return _Table(
         {suffix: FileKind(kind) for kind, listed in suffixes.items() for suffix in listed.split()},
+        _patterns(read["names"]["other"]),
         _patterns(reserved["names"]),
         _patterns(reserved["configurations"], reserved["folders"]),
         _patterns(reserved["start_up"]),
         frozenset(reserved["tests"].split()),
+        _endings(reserved["test_paths"]),
         frozenset(reserved["runners"].split()),
         frozenset([*reserved["modules"].split(), *reserved["absent_modules"].split()]),
-        re.compile(f"(?:.*/)?(?:{'|'.join(map(_ending, reserved['libraries'].split()))})"),
-        frozenset(part for path in reserved["libraries"].split() for part in path.split("/")[:-1]) - {"lib"},
+        _endings(reserved["libraries"]),
+        frozenset(
+            part
+            for path in [*reserved["libraries"].split(), *reserved["test_paths"].split()]
+            for part in path.split("/")[:-1]
+        )
+        - {"lib"},
         frozenset(repository["files"].split()),
         tuple(repository["folders"].split()),
         frozenset(repository["worktree"].split()),
@@ -103,16 +116,18 @@ def _table() -> _Table:
 
 
 def kind_of(name: str, content: bytes | memoryview) -> FileKind:
-    """Return the kind of a file, by its suffix, or if no kind lists that, by whether the content is text."""
+    """Return the kind of a file, by its suffix or name, or if no kind lists these, by how it begins."""
     suffix = PurePosixPath(name).suffix[1:].lower()
     if (found := _table().kinds.get(suffix)) is not None:
         return found
     if name in _table().worktree:
         return FileKind.DATA
+    if _table().others.fullmatch(name.lower()):
+        return FileKind.OTHER
     begin = bytes(content[:_BEGIN])
-    if begin.startswith(_EXECUTABLE):
+    if _EXECUTABLE.match(begin):
         return FileKind.PROGRAM
-    return FileKind.DATA if b"\0" in begin else FileKind.OTHER
+    return FileKind.DATA if _BINARY.match(begin) else FileKind.OTHER
 
 
 def is_reserved(parts: Sequence[str]) -> bool:
@@ -134,9 +149,14 @@ def _patterns(*listed: str) -> re.Pattern[str]:
     return re.compile("|".join(translate(pattern) for some in listed for pattern in some.split()))
 
 
-def _ending(pattern: str) -> str:
-    """Return an expression for the end of a path: ``*`` stands for a part of a name, ``**`` for any folders too."""
-    return "".join({"**": ".*", "*": "[^/]*"}.get(part, re.escape(part)) for part in re.split(r"(\*\*?)", pattern))
+def _endings(patterns: str) -> re.Pattern[str]:
+    """Return an expression for paths that end so: ``*`` and ``?`` stand for parts of a name, ``**`` for folders too."""
+    meanings = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+    ends = (
+        "".join(meanings.get(part, re.escape(part)) for part in re.split(r"(\*\*?|\?)", end))
+        for end in patterns.split()
+    )
+    return re.compile(f"(?:.*/)?(?:{'|'.join(ends)})")
 
 
 def is_library_source(path: PurePosixPath) -> bool:
@@ -156,7 +176,11 @@ def is_test_folder(name: str) -> bool:
 
 def is_test_source(path: PurePosixPath) -> bool:
     """Return whether a source file is one that runners of tests collect, by its name or folder."""
-    return _TEST.fullmatch(path.stem) is not None or any(is_test_folder(part) for part in path.parts[:-1])
+    return (
+        _TEST.fullmatch(path.stem) is not None
+        or any(is_test_folder(part) for part in path.parts[:-1])
+        or _table().test_paths.fullmatch(str(path)) is not None
+    )
 
 
 def is_runner(name: str) -> bool:
@@ -204,6 +228,11 @@ class RepositoryPath(NamedTuple):
     def is_index(self) -> bool:
         """Whether it repeats what objects say, for speed."""
         return _INDEX.match(_IN_SUBMODULE.sub("", self.inner)) is not None
+
+    @property
+    def is_work_tree_index(self) -> bool:
+        """Whether it lists the files of a work tree."""
+        return _IN_SUBMODULE.sub("", self.inner) == "index"
 
     @property
     def is_pack(self) -> bool:

@@ -29,10 +29,12 @@ from gem_terminal.engines.base import Container, Engine, ExecResult
 from gem_terminal.episodes.progress import showing
 from gem_terminal.errors import ContentError, EngineError
 from gem_terminal.task import Task
-from gem_terminal.verdicts.carried_files import COMMON_FOLDERS, CarriedFiles, CarryRules, declarations_of, home_of
+from gem_terminal.verdicts.carried_files import CarriedFiles, CarryRules
 from gem_terminal.verdicts.carried_kinds import known_modules, protected_names
+from gem_terminal.verdicts.declarations import COMMON_FOLDERS, declarations_of, home_of
 from gem_terminal.verdicts.makefiles import FIND_RULES, targets_of
 from gem_terminal.verdicts.verifier_result import VerifierResult
+from gem_terminal.verdicts.verifier_scripts import landings_of
 
 __all__ = ["ENVIRONMENT", "carry_rules", "existing_paths", "lay_over", "verify_pristine"]
 
@@ -55,6 +57,11 @@ _INSTALLS = {
     "pip": ("/usr/local/lib", "/usr/lib/python3", "/usr/local/bin"),
 }
 """Package manager → the folders in which its new files are kept."""
+_INSTALLATIONS = (
+    "pyvenv.cfg", "conda-meta", "lib/python[0-9]*/os.py", "src/runtime/proc.go", "lib/ruby/[0-9]*/set.rb",
+    "lib/perl5/[0-9]*/strict.pm", "share/julia/base", "lib/R/library",
+)  # fmt: skip
+"""What an interpreter, compiler or environment has below the folder in which it is installed."""
 _MOST_CARRIED = 512 << 20
 """Bytes of the changes."""
 _LOOKS_IN = 60.0
@@ -62,14 +69,14 @@ _UNSAFE = re.compile(r"[\\\udc80-\udcff]")
 _AT_ONCE = 64 << 10
 """Bytes of paths in one command."""
 
-# The default folder, the search paths of programs and libraries, the users, the rules of makefiles, the virtual
-# environments in the declared folders, the modules of each Python's library with those beside it, and those in folders
-# of tests, if these are no packages.
+# The default folder, the search paths of programs and libraries, the users, the rules of makefiles, a file of each
+# installation in the declared folders (virtual environments, Conda, Python, Go, Ruby, Perl, Julia, R), the modules of
+# each Python's library with those beside it, and those in folders of tests, if these are no packages.
 _LOOK = r"""
 pwd; echo "$PATH:$LD_LIBRARY_PATH"; cat /etc/passwd; echo :
 [ "$(pwd)" = / ] || set -- "$@" "$(pwd)"
 RULES; echo; echo :
-for folder; do find "$folder" -xdev -maxdepth 6 -name pyvenv.cfg -type f 2>/dev/null; done; echo; echo :
+find "$@" -xdev -maxdepth 6 \( INSTALLED \) -prune -print 2>/dev/null; echo; echo :
 find /usr/lib /usr/local/lib /opt /root "$@" -xdev -maxdepth 7 \( -path '*-packages/*' \
   -o -path '*/python[0-9]*/*' ! -name '*-packages' ! -name lib-dynload \) -prune -print 2>/dev/null
 find "$@" -xdev -maxdepth 6 -type d \( -name test -o -name tests -o -name testing \) \
@@ -77,7 +84,9 @@ find "$@" -xdev -maxdepth 6 -type d \( -name test -o -name tests -o -name testin
   for folder; do
     [ -e "$folder/__init__.py" ] && continue
     for found in "$folder"/*.py "$folder"/*/__init__.py; do [ -e "$found" ] && echo "${found%/__init__.py}"; done
-  done' sh {} + 2>/dev/null; :""".replace("RULES", FIND_RULES)
+  done' sh {} + 2>/dev/null; :""".replace("RULES", FIND_RULES).replace(
+    "INSTALLED", " -o ".join(f"-path '*/{path}'" for path in _INSTALLATIONS)
+)
 # $1: the number of the paths that came before. A path with a backslash is written with escapes, since engines take no
 # arguments that are not UTF-8.
 _EACH = r"""number="$1"; shift
@@ -116,6 +125,14 @@ if [ -d "/.sheltered/$number" ]; then
     done' sh {} + || exit
 fi"""
 _INDEX = 'git index-pack -- "$path" > /dev/null || rm -f -- "$path"'
+# Marks by which git does not look at a file of the work tree. An index that git cannot read shows tests nothing either.
+_UNMARK = """
+if git --git-dir="${path%/index}" --work-tree=/ ls-files -z > /.listed 2> /dev/null; then
+  for mark in assume-unchanged skip-worktree; do
+    git --git-dir="${path%/index}" --work-tree=/ update-index -z "--no-$mark" --stdin < /.listed
+  done
+fi
+rm -f /.listed"""
 _BRING_BACK = """
 if [ -e "/.kept/$number" ] || [ -L "/.kept/$number" ]; then
   mkdir -p -- "${path%/*}" && mv -- "/.kept/$number" "$path" || exit
@@ -187,12 +204,19 @@ def carry_rules(task: Task, fresh: Container) -> CarryRules:
         author=author,
         tools=tuple(
             [PurePosixPath(folder) for folder in search_path.split(":") if folder.startswith("/")]
-            + [PurePosixPath(found).parent for found in environments.split("\n") if found]
+            + [place for place in map(_installed_at, filter(None, environments.split("\n"))) if place not in folders]
         ),
         added=tuple(map(PurePosixPath, added)),
         modules=known_modules() | modules - {""},
         targets=targets_of(rules),
+        landings=landings_of(task, PurePosixPath(workdir)),
     )
+
+
+def _installed_at(found: str) -> PurePosixPath:
+    """Return the folder of an installation, given the path by which it was found."""
+    path = PurePosixPath(found)
+    return next(path.parents[pattern.count("/")] for pattern in _INSTALLATIONS if path.match(pattern))
 
 
 def existing_paths(fresh: Container, paths: Sequence[str]) -> Mapping[str, bool]:
@@ -227,7 +251,12 @@ def lay_over(fresh: Container, carried: CarriedFiles) -> str | None:
         except EngineError as error:
             failure = str(error)
         else:
-            after = ((_INDEX, carried.packs), (_BRING_HOME, carried.sheltered), (_BRING_BACK, carried.kept))
+            after = (
+                (_INDEX, carried.packs),
+                (_UNMARK, carried.indexes),
+                (_BRING_HOME, carried.sheltered),
+                (_BRING_BACK, carried.kept),
+            )
             failure = next(filter(None, (_failure(fresh, script, paths) for script, paths in after)), None)
     return failure and f"the agent's files cannot be copied: {failure}"
 

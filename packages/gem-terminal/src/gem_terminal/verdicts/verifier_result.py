@@ -26,7 +26,7 @@ FILES = {**dict.fromkeys(REWARDS, 1 << 20), _CTRF: 8 << 20, OUTPUT: 16 << 20}
 """Each file in ``/logs/verifier`` that is read → its size limit in bytes."""
 
 DOUBTS = {
-    "all-skipped": "every test was skipped, so none has shown anything",
+    "all-skipped": "every test was skipped, or expected to fail, so none has shown anything",
     "out-of-range": "a reward is outside 0.0 to 1.0, and was clipped",
     "no-number": "a reward is true or false in place of a number",
     "tests-do-not-parse": "a file of the tests is no valid program, so they cannot pass",
@@ -43,6 +43,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _HEADING = "short test summary info"
 _PASSED = frozenset(("passed", "xfailed", "skipped"))
 _FAILED = frozenset(("failed", "xpassed", "error", "errors"))
+_SHOW_NOTHING = frozenset(("SKIPPED", "XFAIL", "skipped", "xfailed"))
 _KINDS = {"PASSED": True, "XFAIL": True, "SKIPPED": True, "FAILED": False, "XPASS": False, "ERROR": False}
 
 
@@ -145,7 +146,7 @@ def result_of_summary(output: bytes) -> VerifierResult:
         name = rest.partition(" - ")[0].strip()
         if name and kind in _KINDS:
             ok = _KINDS[kind]
-            listed = _Count(listed.passed + ok, listed.failed + (not ok), listed.skipped + (kind == "SKIPPED"))
+            listed = _Count(listed.passed + ok, listed.failed + (not ok), listed.skipped + (kind in _SHOW_NOTHING))
             if len(tests) < _MOST_TESTS:
                 tests[name] = ok and tests.get(name, True)
         else:
@@ -165,6 +166,7 @@ class _Count(NamedTuple):
     """Including the skipped ones, which are no failures."""
     failed: int = 0
     skipped: int = 0
+    """Including those that were expected to fail."""
 
     def __bool__(self) -> bool:
         return bool(self.passed or self.failed)
@@ -195,11 +197,10 @@ def _report(content: bytes | ValueError | None) -> dict[str, Any]:
     try:
         listed = json.loads(content)["results"]["tests"]
         results = [(str(test["name"]), test["status"]) for test in listed if test["status"] in ("passed", "failed")]
-        are_skipped = any(test["status"] == "skipped" for test in listed)
     except (ValueError, TypeError, LookupError, RecursionError):
         return {}
     if not results:
-        return {"doubts": ("all-skipped",)} if are_skipped else {}
+        return {"doubts": ("all-skipped",)} if listed else {}
     passed = sum(status == "passed" for _, status in results)
     tests: dict[str, bool] = {}
     for name, status in results[:_MOST_TESTS]:
@@ -216,7 +217,7 @@ def _counts(line: str) -> _Count | None:
             return None
         passed += int(number) * (word in _PASSED)
         failed += int(number) * (word in _FAILED)
-        skipped += int(number) * (word == "skipped")
+        skipped += int(number) * (word in _SHOW_NOTHING)
     return _Count(passed, failed, skipped)
 
 

@@ -30,6 +30,11 @@ _WRITE_SECONDS = 60.0
 _ASIDE_SECONDS = 2.0
 """The time limit of requests without a result: notifications, and the end of a session."""
 
+_IDLE_SECONDS = 1.0
+"""The longest rest of a connection before another request uses it. Servers close resting connections (uvicorn and Node
+after five seconds); a request that arrives at that moment is lost, and must not be sent twice. The difference covers
+the delays of a busy machine."""
+
 _NOTIFICATION = b'"method":"notifications/'
 
 _SHOWN = 300
@@ -49,7 +54,7 @@ async def open_http(server: ServerConfig) -> AsyncIterator[TransportStreams]:
     assert server.url is not None
     # Each call has its own time limit for the response.
     timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS, write=_WRITE_SECONDS)
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=_IDLE_SECONDS)
     client_class = _client_class()
     auth = None if server.oauth is None else authorization(server.url, server.oauth)
     async with (

@@ -1,0 +1,35 @@
+"""Paths of a container as text: what lies within what, fits a pattern, or is the goal of a link."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+__all__ = ["LONGEST_PATH", "fits", "link_goal", "within"]
+
+LONGEST_PATH = 4096
+"""Characters of a path, as Linux allows them."""
+
+
+def link_goal(folder: PurePosixPath, target: str) -> PurePosixPath | None:
+    """Return where a link in a folder leads, if that does not depend on other links; None otherwise."""
+    if not target or len(target) > LONGEST_PATH:
+        return None
+    parts = PurePosixPath(target).parts
+    while parts and parts[0] == "..":
+        folder, parts = folder.parent, parts[1:]
+    return None if ".." in parts else folder.joinpath(*parts)
+
+
+def fits(path: PurePosixPath, pattern: str) -> bool:
+    """Return whether a path fits a pattern with ``*`` and ``?``, which no ``/`` fits, and ``**``, which it does."""
+    pieces = re.split(r"(\*\*|\*|\?)", pattern)
+    meanings = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+    expression = "".join(meanings.get(piece) or re.escape(piece) for piece in pieces)
+    return re.fullmatch(expression, str(path), re.DOTALL) is not None
+
+
+def within(path: PurePosixPath, place: PurePosixPath) -> bool:
+    """Return whether a path is a place or lies in it."""
+    # A path is text with its separators here: to list its parents costs the square of its depth.
+    return path == place or str(path).startswith("/" if str(place) == "/" else f"{place}/")
