@@ -97,8 +97,9 @@ def _drawn(folder: Path, part: str, pairs: int | None) -> list[dict[str, Any]]:
 def _measure(given: argparse.Namespace) -> None:
     """Print the counts of each part, or of some pairs of all of them, one JSON object a line."""
     address = str(given.base_url)
-    own = Path(address).name if address.startswith("transformers:") else address
-    name = "the longer answer" if given.longer else given.model or own
+    served = not address.startswith("transformers:")
+    named = given.model or (address if served else Path(address).name)
+    name = "the longer answer" if given.longer else f"{named}, served" if served else named
     sets = {part: _drawn(given.folder, part, given.pairs) for part in PARTS}
     if given.pairs is not None:
         sets = {f"{given.pairs} pairs of each": [entry for entries in sets.values() for entry in entries]}

@@ -13,7 +13,7 @@ import pytest
 
 import gem
 from gem.errors import ArgumentError
-from gem_eval.clients import ContextOverflow, ModelError, ScriptedClient
+from gem_eval.clients import Completion, ContextOverflow, ModelError, ScriptedClient
 from gem_eval.rewards.evolving_rubric import EvolvingRubricReward
 from gem_eval.rewards.judged import JudgedReward
 from gem_eval.rewards.pairwise import PairwiseReward
@@ -506,6 +506,27 @@ def test_a_comparison_without_an_answer_is_unreadable(tmp_path: Path) -> None:
     reward = make_reward("pairwise", baseline=str(baseline(tmp_path, "poem")), judge=judge)
     assert isinstance(reward, PairwiseReward)
     assert not score_episode(reward, episode("a longer poem")).readable
+
+
+def test_a_comparison_without_an_answer_leaves_no_question_behind(tmp_path: Path) -> None:
+    """It waits for the question in the other order, which was asked at the same time."""
+    begun: list[bool] = []
+    ended: list[bool] = []
+
+    class OneIsMute(ScriptedClient):
+        async def chat(self, messages: Any, **more: Any) -> Completion:
+            begun.append(True)
+            if len(begun) == 1:
+                raise ModelError("timeout", "no answer", retryable=False)
+            for _ in range(50):  # the error is long known
+                await asyncio.sleep(0)
+            ended.append(True)
+            return await super().chat(messages, **more)
+
+    judge = OneIsMute(lambda messages: '{"better": "first"}')
+    reward = make_reward("pairwise", baseline=str(baseline(tmp_path, "poem")), judge=judge)
+    assert not score_episode(reward, episode("a longer poem")).readable
+    assert (len(begun), len(ended)) == (2, 1)
 
 
 # An agent that imitates.

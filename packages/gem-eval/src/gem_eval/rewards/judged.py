@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from gem.arguments import integer
@@ -11,7 +12,7 @@ from gem_eval.rewards.judge import Judge, JudgeAnswer, JudgeError
 from gem_questions.rewards import Reward, RewardContext, Score
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["JUDGE_CACHE", "JudgedReward", "judged_by", "unreadable"]
+__all__ = ["JUDGE_CACHE", "JudgedReward", "all_answers", "judged_by", "unreadable"]
 
 T = TypeVar("T")
 
@@ -19,6 +20,20 @@ JUDGE_CACHE = "judge-cache"
 """The folder of answers within a run folder."""
 _SHRINK = (1, 2, 4)
 """By what the text of an episode is divided where a judge's context is too short for it."""
+
+
+async def all_answers(*questions: Awaitable[T]) -> list[T]:
+    """Return the answers to questions that are asked at once, when all have ended.
+
+    Only then is the first error raised: a score without an answer leaves no request behind that a judge goes on with.
+    """
+    ended = await asyncio.gather(*questions, return_exceptions=True)
+    answers: list[T] = []
+    for answer in ended:
+        if isinstance(answer, BaseException):
+            raise answer
+        answers.append(answer)
+    return answers
 
 
 class JudgedReward(Reward):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from gem_eval.rewards.episode_source import EpisodeSource, open_episodes
 from gem_eval.rewards.episode_text import episode_text
 from gem_eval.rewards.judge import JudgeError
 from gem_eval.rewards.judge_answers import MalformedAnswerError, reason_of, value_of
-from gem_eval.rewards.judged import JudgedReward, unreadable
+from gem_eval.rewards.judged import JudgedReward, all_answers, unreadable
 from gem_eval.runs.episode_row import EpisodeRow
 from gem_questions.rewards import RewardContext, Score
 from gem_rollout.trajectory import Trajectory
@@ -114,7 +113,7 @@ class PairwiseReward(JudgedReward):
         Raises:
             JudgeError: if the judge gives no answer in one of them.
         """
-        (there, why_there, model), (back, why_back, _) = await asyncio.gather(
+        (there, why_there, model), (back, why_back, _) = await all_answers(
             self._ask_for(one, other), self._ask_for(other, one)
         )
         return Comparison(there, 1.0 - back, (why_there, why_back), model)

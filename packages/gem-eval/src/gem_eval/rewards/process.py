@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ from gem.errors import ArgumentError
 from gem_eval.rewards.criteria import Criterion, read_scores, rubric_schema, rubric_task, weighted_mean
 from gem_eval.rewards.episode_text import episode_text
 from gem_eval.rewards.judge import JudgeError
-from gem_eval.rewards.judged import JudgedReward, unreadable
+from gem_eval.rewards.judged import JudgedReward, all_answers, unreadable
 from gem_eval.rewards.predicates import Predicate, check_item, predicate_of
 from gem_questions.rewards import Score
 from gem_rollout.trajectory import Trajectory
@@ -111,7 +110,7 @@ class ProcessReward(JudgedReward):
             JudgeError: if one of them has no answer.
         """
         turns = range(start, len(trajectory))
-        return list(await asyncio.gather(*(self._judge_turn(trajectory, turn) for turn in turns)))
+        return await all_answers(*(self._judge_turn(trajectory, turn) for turn in turns))
 
     async def _judge_turn(self, trajectory: Trajectory, turn: int) -> tuple[float, str]:
         task = (
