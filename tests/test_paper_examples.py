@@ -91,7 +91,7 @@ def test_every_experiment_names_settings_and_columns_that_exist(examples: Simple
         known = {*examples.report.COLUMNS, "target", "stopped", "by_environment"}
         assert set(entry["columns"]) <= known
         assert set(entry.get("paired", ())) <= set(examples.report.COLUMNS)
-        assert len(entry["seeds"]) >= 5
+        assert len(entry["seeds"]) >= 3, "an interval over two seeds says nothing"
         assert not set(entry["seeds"]) & set(entry.get("tuning", {}).get("seeds", ())), "tuned on what is counted"
 
 
@@ -210,7 +210,7 @@ def test_the_page_agrees_with_the_figures_that_are_kept(examples: SimpleNamespac
             assert examples.run_experiment.changed_settings(wanted) == run["recipe"], "the settings have changed since"
 
 
-@pytest.mark.parametrize("name", ["filtered-groups"])
+@pytest.mark.parametrize("name", ["filtered-groups", "normalized-tasks"])
 def test_numbers_in_the_prose_stand_in_the_tables(examples: SimpleNamespace, name: str) -> None:
     """Prose above the tables of an experiment, from its heading on, has no figure that the kept runs do not give."""
     before, _, rest = examples.report.PAGE.read_text(encoding="utf-8").partition(f"<!-- begin {name} -->")
