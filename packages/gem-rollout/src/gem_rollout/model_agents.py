@@ -10,7 +10,7 @@ from gem.arguments import string
 from gem.errors import ArgumentTypeError, GemError
 from gem.plugins import lookup
 
-__all__ = ["harness_maker", "model_client", "model_scheme", "reached_model"]
+__all__ = ["harness_maker", "known_harness", "model_client", "model_scheme", "reached_model"]
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d{1,5}(?:/|$))", re.IGNORECASE)
 """A scheme, but not the host of ``localhost:8000``."""
@@ -89,6 +89,16 @@ async def reached_model(base_url: str, model: str | None = None, **options: Any)
     return found, found if found in names else next(iter(names), None)
 
 
+def known_harness(harness: str) -> tuple[Any, str]:
+    """Return what makes a harness, from the hook ``gem_harnesses``, and what stands behind the colon of its name.
+
+    Raises:
+        MissingPluginError: if nothing installed has such a harness.
+    """
+    name, _, argument = harness.partition(":")
+    return lookup("gem_harnesses", name, "harness", dict.fromkeys(_HARNESSES, "gem-gateway")), argument
+
+
 def harness_maker(harness: str, client: Any, sampling: Any = None, options: Mapping[str, Any] | None = None) -> Any:
     """Return a maker of the policies of an agent program, from the hook ``gem_harnesses``.
 
@@ -102,8 +112,7 @@ def harness_maker(harness: str, client: Any, sampling: Any = None, options: Mapp
         MissingPluginError: if nothing installed has such a harness.
         ArgumentTypeError: for options that it does not have.
     """
-    name, _, argument = harness.partition(":")
-    factory = lookup("gem_harnesses", name, "harness", dict.fromkeys(_HARNESSES, "gem-gateway"))
+    factory, argument = known_harness(harness)
     try:
         return factory(client, sampling, argument or None, **(options or {}))
     except TypeError as error:

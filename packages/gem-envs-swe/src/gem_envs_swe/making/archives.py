@@ -83,6 +83,10 @@ def find_archive(wanted: str, folder: Path) -> SourceArchive:
         if not path.is_file():
             raise SweError(f"there is no source archive {wanted}")
         return SourceArchive.of(path)
+    if Path(wanted).is_file():
+        raise SweError(
+            f"{wanted} is no source archive (.tar.gz); name one, or a package such as more-itertools==10.8.0"
+        )
     try:
         requirement = Requirement(wanted)
     except InvalidRequirement as error:

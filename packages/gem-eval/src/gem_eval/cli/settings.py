@@ -194,7 +194,20 @@ def build_config(base: EvaluationConfig, env_ids: Iterable[str], given: Mapping[
     if "arguments" in options:
         arguments = _pairs("--arg", options["arguments"])
         environments = tuple(replace(item, kwargs={**item.kwargs, **arguments}) for item in environments)
-    return base.with_settings(environments=environments, **values)
+    config = base.with_settings(environments=environments, **values)
+    _check_use(config, options)
+    return config
+
+
+def _check_use(config: EvaluationConfig, options: Mapping[str, Any]) -> None:
+    """Raise UsageError for options of a model where none plays or judges, which would be left out silently."""
+    asked = config.base_url or config.model or config.players or config.opponents or config.rewards
+    if config.agent is None or asked:
+        return
+    of_model = ("system", "tools", "extra", *_TABLES["sampling"], *_TABLES["client"])
+    if unused := [name for name in of_model if name in options]:
+        named = {"extra": "sampling"}.get(unused[0], unused[0]).replace("_", "-")
+        raise click.UsageError(f"--{named} is for a model, and {config.agent!r} plays without one; leave it out")
 
 
 _PLAIN = (

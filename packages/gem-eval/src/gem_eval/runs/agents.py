@@ -21,7 +21,7 @@ from gem_eval.runs.evaluation_config import EvaluationConfig
 from gem_eval.runs.run_config import RunEnvironment
 from gem_rollout import Seating
 from gem_rollout.asking import PolicyMaker
-from gem_rollout.model_agents import harness_maker, model_scheme, reached_model
+from gem_rollout.model_agents import harness_maker, known_harness, model_scheme, reached_model
 from gem_rollout.seating import make_agent_policy
 
 if TYPE_CHECKING:
@@ -117,6 +117,10 @@ def completed(config: EvaluationConfig, *, has_client: bool = False) -> Evaluati
     base_url = os.environ.get("OPENAI_BASE_URL")
     if base_url:
         return config.with_settings(base_url=base_url)
+    if config.model is None and config.harness is not None:
+        raise EvaluationConfigError(
+            f"the harness {config.harness!r} plays with a model; name its server: --base-url http://localhost:8000/v1"
+        )
     if config.model is None:
         raise EvaluationConfigError(
             "name what plays: a model by its server, --base-url http://localhost:8000/v1, or a policy, "
@@ -194,6 +198,8 @@ async def _open_one(config: EvaluationConfig, client: ModelClient | None = None)
         sampling = Sampling(**{"session": session_name(config.name), **config.sampling})
     except (ArgumentError, ArgumentTypeError, TypeError) as error:
         raise EvaluationConfigError(f"sampling: {error}") from error
+    if config.harness is not None:
+        known_harness(config.harness)  # before a server is asked that may not be there
     own = client is None
     if client is None:
         assert config.base_url is not None  # completed() sees to it

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from gem_rollout.model_agents import harness_maker, model_client, model_scheme, reached_model
+from gem_rollout.model_agents import harness_maker, known_harness, model_client, model_scheme, reached_model
 from gem_rollout.seating import make_agent_policy
 
 __all__ = ["RolloutPlayer", "open_player"]
@@ -52,6 +52,7 @@ def open_player(
         return RolloutPlayer(chosen, partial(make_agent_policy, chosen))
     if agent is not None:
         raise click.UsageError("--agent and --harness exclude each other; leave out one of them")
+    known_harness(harness)  # before a server is asked that may not be there
     address = base_url or os.environ.get("OPENAI_BASE_URL")
     if not address:
         raise click.UsageError(f"--harness {harness} needs its model's server: --base-url http://localhost:8000/v1")

@@ -56,6 +56,8 @@ def verify_command(run: str, as_json: bool) -> None:
     for number, trajectory in enumerate(read_trajectories(path)):
         episodes += 1
         total.add(certify(trajectory), f"episode {number}")
+    if not episodes:
+        raise ArgumentError(f"{path} holds no recorded episodes; record some with: gem rollout")
     if as_json:
         print_json(_as_json(total, episodes))
     else:
