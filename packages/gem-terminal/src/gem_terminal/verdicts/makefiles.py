@@ -27,6 +27,8 @@ _MOST_WORDS = 1000
 _RULE = re.compile(r"([^:=#]+?)\s*::?(?!=)\s*([^;#]*)")
 _VARIABLE = re.compile(r"(?:(?:export|override|private)\s+)*([\w.-]+)\s*[:?+]*=\s*([^#]*)")
 _REFERENCE = re.compile(r"\$(?:\(([\w.-]+)\)|\{([\w.-]+)\}|(\w))")
+_FUNCTION = re.compile(r"\$(?:\([^()]*[\s:,][^()]*\)|\{[^{}]*[\s:,][^{}]*\})")
+"""A call of a function or a substitution, which stand for any words."""
 
 
 def targets_of(told: str) -> Mapping[PurePosixPath, bool]:
@@ -76,7 +78,7 @@ class _Rules:
         """Names, and whether they have prerequisites."""
         self.phony: set[str] = set()
         for line in lines:
-            if _VARIABLE.match(line) or (rule := _RULE.match(line)) is None:
+            if _VARIABLE.match(line) or (rule := _RULE.match(_FUNCTION.sub("$*", line))) is None:
                 continue
             names = _words(rule[1], variables)
             if names == [".PHONY"]:
