@@ -291,7 +291,10 @@ def test_what_tests_expect_stays_the_images_own() -> None:
 
 
 def test_tests_are_not_removed() -> None:
-    """Nor is what they expect; a folder around them is, and leaves them behind unless the author names its path."""
+    """Nor is what they expect, or what says what to run; a folder around them is, and leaves the tests behind.
+
+    The author names the path of what may go.
+    """
     gone = [
         "/app/tests",
         "/app/pkg/tests/a.txt",
@@ -299,11 +302,14 @@ def test_tests_are_not_removed() -> None:
         "/app/a.spec.ts",
         "/app/conftest.py",
         "/app/mypy.ini",
+        "/app/phpunit.xml.dist",
+        "/app/web/.golangci.yml",
+        "/app/package.json",
     ]
-    kept = ["/app/pkg", "/app/x.py", "/app/tests.txt", "/root/.ssh", "/srv/all/tests"]
+    kept = ["/app/pkg", "/app/x.py", "/app/tests.txt", "/root/.ssh", "/srv/all/tests", "/app/a.json", "/app/.env"]
     result = RULES.carried(changes(removed=[*gone, *kept]), lambda paths: {})
     assert list(result.removed) == kept
-    assert list(result.sheltered) == kept[:3]
+    assert list(result.sheltered) == [path for path in kept if path not in ("/root/.ssh", "/srv/all/tests")]
 
 
 def test_a_program_has_no_name_of_a_command_of_the_image() -> None:

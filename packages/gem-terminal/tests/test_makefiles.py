@@ -39,6 +39,10 @@ ALL := $(SUITES) docs
 $(ALL) $(call x,y) ${SUITES:%=a-%}:
 $(LEVEL)-tests: unit
 LEVEL ?= deep
+ordered: | lint
+idle: $(NOTHING) ${NONE}
+NONE =
+built: $(SUITES:%=%.o)
 slow: export LEVEL = 3
 slow:
 a:b
@@ -65,6 +69,9 @@ def test_the_targets_of_makefiles_are_read(tmp_path: Path) -> None:
         root / "end-to-end": False,
         root / "docs": False,
         root / "deep-tests": True,
+        root / "ordered": False,
+        root / "idle": False,
+        root / "built": True,
         root / "slow": False,
         root / "a": True,
         root / "shared": False,

@@ -16,6 +16,7 @@ from gem_terminal.verdicts.carried_kinds import (
     is_library_source,
     is_reserved,
     is_runner,
+    is_setting,
     is_start_up,
     is_test_folder,
     is_test_source,
@@ -352,7 +353,8 @@ class CarryRules:
         if self._is_named(path):
             return True
         inside, inner = repository_of(path), self._inner(path)
-        if inside is None and _is_test(inner) and not self._is_meant(path):
+        is_meant = inside is not None or self._is_meant(path)
+        if not is_meant and (_is_test(inner) or (is_setting(path.name) and path.name not in self.author.names)):
             return False
         return (
             any(within(path, place) for place in self.declared)

@@ -29,6 +29,7 @@ __all__ = [
     "is_library_source",
     "is_reserved",
     "is_runner",
+    "is_setting",
     "is_start_up",
     "is_test_folder",
     "is_test_source",
@@ -72,6 +73,7 @@ class _Table(NamedTuple):
     names: re.Pattern[str]
     anywhere: re.Pattern[str]
     start_up: re.Pattern[str]
+    settings: re.Pattern[str]
     tests: frozenset[str]
     test_paths: re.Pattern[str]
     runners: frozenset[str]
@@ -98,6 +100,7 @@ def _table() -> _Table:
         _patterns(reserved["names"]),
         _patterns(reserved["configurations"], reserved["folders"]),
         _patterns(reserved["start_up"]),
+        _patterns(reserved["settings"]),
         frozenset(reserved["tests"].split()),
         _endings(reserved["test_paths"]),
         frozenset(reserved["runners"].split()),
@@ -133,6 +136,11 @@ def kind_of(name: str, content: bytes | memoryview) -> FileKind:
 def is_reserved(parts: Sequence[str]) -> bool:
     """Return whether a path has a part that programs look up on their own accord, whatever is in it."""
     return _fits(parts, _table().anywhere) or _fits(parts[-1:], _table().names)
+
+
+def is_setting(name: str) -> bool:
+    """Return whether a file of this name configures what runs or checks a project."""
+    return _fits([name], _table().settings)
 
 
 def is_start_up(parts: Sequence[str]) -> bool:

@@ -25,8 +25,10 @@ _MOST_FOLDERS = 100
 """Folders of makefiles in which the targets of an included one count."""
 _MOST_WORDS = 1000
 _RULE = re.compile(r"([^:=#]+?)\s*::?(?!=)\s*([^;#]*)")
-_VARIABLE = re.compile(r"(?:export\s+|override\s+)*([\w.-]+)\s*[:?+]*=\s*([^#]*)")
+_VARIABLE = re.compile(r"(?:(?:export|override|private)\s+)*([\w.-]+)\s*[:?+]*=\s*([^#]*)")
 _REFERENCE = re.compile(r"\$(?:\(([\w.-]+)\)|\{([\w.-]+)\}|(\w))")
+_FUNCTION = re.compile(r"\$(?:\([^()]*[\s:,][^()]*\)|\{[^{}]*[\s:,][^{}]*\})")
+"""A call of a function or a substitution, which stand for any words."""
 
 
 def targets_of(told: str) -> Mapping[PurePosixPath, bool]:
@@ -76,15 +78,24 @@ class _Rules:
         """Names, and whether they have prerequisites."""
         self.phony: set[str] = set()
         for line in lines:
-            if _VARIABLE.match(line) or (rule := _RULE.match(line)) is None:
+            if _VARIABLE.match(line) or (rule := _RULE.match(_FUNCTION.sub("$*", line))) is None:
                 continue
             names = _words(rule[1], variables)
             if names == [".PHONY"]:
                 self.phony.update(_words(rule[2], variables))
-            is_setting = "=" in rule[2]  # a variable of the target
+            has_prerequisites = _has_prerequisites(rule[2], variables)
             for name in names:
                 if not re.search(r"[%$*?\\()]", name) and not name.startswith("."):
-                    self.targets[name] = self.targets.get(name, False) or (bool(rule[2].strip()) and not is_setting)
+                    self.targets[name] = self.targets.get(name, False) or has_prerequisites
+
+
+def _has_prerequisites(text: str, variables: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether a rule has prerequisites whose age counts, given what stands behind its colon.
+
+    A variable of the target is none, nor is what only comes first (behind a bar), nor a variable without a value.
+    """
+    ages = text.partition("|")[0]
+    return _VARIABLE.match(text) is None and any(_REFERENCE.fullmatch(word) is None for word in _words(ages, variables))
 
 
 def _words(text: str, variables: Mapping[str, Sequence[str]]) -> list[str]:
