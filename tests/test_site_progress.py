@@ -10,7 +10,8 @@ from devtools.site.progress import ProgressLines
 
 
 @pytest.mark.slow
-def test_sphinx_tells_its_passes_in_quarters(tmp_path: Path) -> None:
+@pytest.mark.parametrize("terminal", [False, True])
+def test_sphinx_tells_its_passes_in_quarters(terminal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of twelve pages a pass has five lines at most, in their order, and nothing else of Sphinx's messages is told."""
     from sphinx.cmd.build import main
 
@@ -20,6 +21,7 @@ def test_sphinx_tells_its_passes_in_quarters(tmp_path: Path) -> None:
     (tmp_path / "index.rst").write_text(f"{index}\n", encoding="utf-8")
     for name in names:
         (tmp_path / f"{name}.rst").write_text(f"{name}\n{'=' * len(name)}\n", encoding="utf-8")
+    monkeypatch.setattr("sphinx.util.display.terminal_supports_colour", lambda: terminal)
     told: list[str] = []
     with contextlib.redirect_stdout(ProgressLines(told.append)):
         assert main(["-N", "-W", str(tmp_path), str(tmp_path / "out")]) == 0

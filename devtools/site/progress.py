@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 __all__ = ["ProgressLines"]
 
-_SHARE = re.compile(r"^(\w[\w ]*)\.\.\. \[ *(\d+)%\]")
+_SHARE = re.compile(r"^(?:\x1b\[2K)?(\w[\w ]*)\.\.\. \[ *(\d+)%\]")
+_ENDS = re.compile(r"[\r\n]")
+"""Of lines. Where Sphinx takes the output for a terminal, as it does in CI, it clears a line and writes over it."""
 _STEP = 25
 """Percent of the pages between two lines."""
 
@@ -27,7 +29,7 @@ class ProgressLines(io.TextIOBase):
         self._told: dict[str, int] = {}
 
     def write(self, text: str) -> int:
-        *lines, self._line = (self._line + text).split("\n")
+        *lines, self._line = _ENDS.split(self._line + text)
         for found in filter(None, map(_SHARE.match, lines)):
             doing, share = found[1], int(found[2]) // _STEP * _STEP
             if share > self._told.get(doing, -1):

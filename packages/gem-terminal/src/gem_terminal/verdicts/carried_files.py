@@ -324,6 +324,7 @@ class CarryRules:
             and str(folder) not in trees.image
             and folder not in self.author.paths
             and not any(within(folder, goal) for goal in trees.links.values())
+            and not self._encloses_tests(begin, trees)  # which would be left behind
         )
         return str(begin) not in trees.image and not is_new_package
 
