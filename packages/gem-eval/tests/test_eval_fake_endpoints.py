@@ -323,6 +323,16 @@ def test_malformed_requests_are_refused(body: bytes) -> None:
     assert answer["error"]["message"]
 
 
+@pytest.mark.parametrize("ids", [[], [[]], ["1"], [-1], [1.0], {}, "1", 3, True])
+def test_what_is_no_list_of_token_ids_is_refused(ids: object) -> None:
+    """As messages of SGLang's chat and as its prompt alike; the server goes on."""
+    told = json.dumps({"messages": [{"role": "user", "content": "hello"}], "input_ids": ids}).encode()
+    paths = ("/v1/chat/completions", *(["/generate"] if not isinstance(ids, str) else []))
+    (*refused, (after, _)) = posting(FakeModel(dialect="sglang"), *((path, told) for path in paths), chat())
+    assert {status for status, _ in refused} == {400}
+    assert after == 200
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gem_eval.fake_model.byte_tokens import piece, token_bytes
-from gem_eval.fake_model.conversation import prompt_ids
+from gem_eval.fake_model.conversation import is_token_ids, prompt_ids
 from gem_eval.fake_model.dialects import Dialect
 from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest, UnusableRequest
 from gem_eval.fake_model.sampling import alternatives
@@ -41,12 +41,14 @@ def read_chat(body: Mapping[str, Any], dialect: Dialect) -> ModelRequest:
     if body.get("tool_choice") == "none":
         tools = []
     given = body.get("input_ids") if dialect.name == "sglang" else None
+    if given is not None and not is_token_ids(given):
+        raise UnusableRequest("input_ids must be a list of token ids and hold at least one", param="input_ids")
     options = body.get("stream_options") or {}
     return ModelRequest(
         body,
         messages,
-        given if isinstance(given, list) else prompt_ids(messages, tools),
-        ids_given=isinstance(given, list),
+        prompt_ids(messages, tools) if given is None else given,
+        ids_given=given is not None,
         tools=tools,
         schema=_schema(body.get("response_format")) if dialect.structured else None,
         max_tokens=whole(body, "max_completion_tokens", "max_tokens"),

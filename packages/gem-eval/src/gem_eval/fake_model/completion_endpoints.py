@@ -16,7 +16,7 @@ from gem_eval.fake_model.chat_endpoint import (
     usage,
     whole,
 )
-from gem_eval.fake_model.conversation import messages_of
+from gem_eval.fake_model.conversation import is_token_ids, messages_of
 from gem_eval.fake_model.dialects import Dialect
 from gem_eval.fake_model.model_request import ModelAnswer, ModelRequest, UnusableRequest
 from gem_eval.fake_model.sampling import alternatives
@@ -216,7 +216,7 @@ def llamacpp_chunks(body: Mapping[str, Any], request: ModelRequest) -> Iterator[
 def _read(body: Mapping[str, Any], prompt: object, name: str) -> ModelRequest:
     if isinstance(prompt, str):
         ids = encode_special(prompt)
-    elif isinstance(prompt, list) and prompt and all(isinstance(item, int) and item >= 0 for item in prompt):
+    elif is_token_ids(prompt):
         ids = prompt
     else:
         raise UnusableRequest(f"{name} must be a text or a list of token ids", param=name)

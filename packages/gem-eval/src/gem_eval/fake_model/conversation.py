@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from gem_eval.fake_model.byte_tokens import ASSISTANT, END, IMAGE, ROLES, SPECIAL, decode, encode, encode_special
 from gem_eval.fake_model.model_request import SampledCall
 from gem_eval.fake_model.sampling import markup
 
-__all__ = ["Conversation", "messages_of", "observations", "prompt_ids", "raw_text", "text_of"]
+__all__ = ["Conversation", "is_token_ids", "messages_of", "observations", "prompt_ids", "raw_text", "text_of"]
 
 Conversation = Sequence[Mapping[str, Any]]
 """Chat messages."""
@@ -42,6 +42,11 @@ def raw_text(message: Mapping[str, Any]) -> str:
                 arguments = json.dumps(arguments)
             text += markup(SampledCall(str(function.get("name")), arguments))
     return text
+
+
+def is_token_ids(value: object) -> TypeGuard[list[int]]:
+    """Return whether a field of a request is a list of token ids that holds at least one."""
+    return isinstance(value, list) and bool(value) and all(isinstance(item, int) and item >= 0 for item in value)
 
 
 def prompt_ids(messages: Conversation, tools: Sequence[Any] = ()) -> list[int]:
