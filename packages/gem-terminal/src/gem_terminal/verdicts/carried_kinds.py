@@ -17,6 +17,8 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from gem_terminal.verdicts.paths import expression_of
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -158,13 +160,8 @@ def _patterns(*listed: str) -> re.Pattern[str]:
 
 
 def _endings(patterns: str) -> re.Pattern[str]:
-    """Return an expression for paths that end so: ``*`` and ``?`` stand for parts of a name, ``**`` for folders too."""
-    meanings = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
-    ends = (
-        "".join(meanings.get(part, re.escape(part)) for part in re.split(r"(\*\*?|\?)", end))
-        for end in patterns.split()
-    )
-    return re.compile(f"(?:.*/)?(?:{'|'.join(ends)})")
+    """Return an expression for paths whose ends fit one of some patterns."""
+    return re.compile(f"(?:.*/)?(?:{'|'.join(map(expression_of, patterns.split()))})")
 
 
 def is_library_source(path: PurePosixPath) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-__all__ = ["LONGEST_PATH", "fits", "link_goal", "within"]
+__all__ = ["LONGEST_PATH", "expression_of", "fits", "link_goal", "within"]
 
 LONGEST_PATH = 4096
 """Characters of a path, as Linux allows them."""
+_MEANINGS = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 def link_goal(folder: PurePosixPath, target: str) -> PurePosixPath | None:
@@ -21,12 +22,14 @@ def link_goal(folder: PurePosixPath, target: str) -> PurePosixPath | None:
     return None if ".." in parts else folder.joinpath(*parts)
 
 
+def expression_of(pattern: str) -> str:
+    """Return the regular expression of a pattern: no ``/`` fits ``*`` and ``?``, and any text ``**``."""
+    return "".join(_MEANINGS.get(piece, re.escape(piece)) for piece in re.split(r"(\*\*|\*|\?)", pattern))
+
+
 def fits(path: PurePosixPath, pattern: str) -> bool:
-    """Return whether a path fits a pattern with ``*`` and ``?``, which no ``/`` fits, and ``**``, which it does."""
-    pieces = re.split(r"(\*\*|\*|\?)", pattern)
-    meanings = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
-    expression = "".join(meanings.get(piece) or re.escape(piece) for piece in pieces)
-    return re.fullmatch(expression, str(path), re.DOTALL) is not None
+    """Return whether a path fits a pattern of :func:`expression_of`."""
+    return re.fullmatch(expression_of(pattern), str(path), re.DOTALL) is not None
 
 
 def within(path: PurePosixPath, place: PurePosixPath) -> bool:
