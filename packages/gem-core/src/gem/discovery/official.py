@@ -69,6 +69,7 @@ REWARDS = {
     "qa_em": "gem-envs-qa",
     "qa_f1": "gem-envs-qa",
     "code": "gem-envs-code",
+    "group_rubric": "gem-eval",
     **dict.fromkeys(
         ("checklist", "environment", "evolving_rubric", "exact", "numeric", "pairwise", "process", "rubric"), "gem-eval"
     ),
