@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gem_envs_desk.users.sentences import is_foreign, sentences_of
+from gem_rollout.simulated_people.sentences import is_foreign, sentences_of
 
 __all__ = ["FAULTS", "LONGEST_REPLY", "UserFault", "spoken_fault"]
 
