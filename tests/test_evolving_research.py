@@ -80,22 +80,41 @@ def test_an_item_that_all_samples_meet_retires() -> None:
 
 
 def test_a_run_goes_on_with_its_rubrics(tmp_path: Path) -> None:
-    """Those of another configuration are left aside; a damaged file is none."""
+    """A reward of another configuration begins anew, and so does one after it."""
     good, half = sample(FOUNDED, BORN), sample(FOUNDED)
     reward = made()
     reward.begin(RewardContext(tmp_path))
     for one in (good, half):
         score_episode(reward, one)
-    again, other = made(), made(most=2)
-    for each in (again, other):
-        each.begin(RewardContext(tmp_path))
+    again = made()
+    again.begin(RewardContext(tmp_path))
     assert again.rubric(good).active == reward.rubric(good).active != ()
-    assert other.rubric(good).active == ()
-    (path,) = (tmp_path / "scores").glob("*.rubrics.json")
+    for later in (made(most=2), made()):
+        later.begin(RewardContext(tmp_path))
+        assert later.rubric(good).active == ()
+
+
+@pytest.mark.parametrize("cut", [1, 40, 200])
+def test_a_record_that_was_cut_off_is_read_up_to_there(tmp_path: Path, cut: int) -> None:
+    """Each change of a rubric is a line; a task whose line is lost begins anew, and a damaged file is none."""
+    reward, samples = made(), [sample(*lines, seed=seed) for seed in (0, 1) for lines in ((FOUNDED, BORN), (FOUNDED,))]
+    reward.begin(RewardContext(tmp_path))
+    for one in samples:
+        score_episode(reward, one)
+    (path,) = (tmp_path / "scores").glob("*.rubrics.jsonl")
+    path.write_bytes(path.read_bytes()[:-cut])
+    again = made()
+    again.begin(RewardContext(tmp_path))
+    assert [again.rubric(one).generation for one in samples[::2]] == [1, 0]
+    for one in samples[2:]:
+        score_episode(again, one)
+    once_more = made()
+    once_more.begin(RewardContext(tmp_path))
+    assert [once_more.rubric(one).generation for one in samples[::2]] == [1, 1]
     path.write_text('{"reward": 3}')
     damaged = made()
     damaged.begin(RewardContext(tmp_path))
-    assert damaged.rubric(good).active == ()
+    assert damaged.rubric(samples[0]).generation == 0
 
 
 def test_a_rubric_needs_somebody_who_proposes() -> None:

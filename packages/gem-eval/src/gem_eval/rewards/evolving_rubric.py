@@ -23,7 +23,7 @@ from gem_eval.rewards.episode_text import DATA_RULE, cut_middle, episode_text, p
 from gem_eval.rewards.judge import Judge, JudgeError
 from gem_eval.rewards.judge_answers import MalformedAnswerError, value_of
 from gem_eval.rewards.judged import JUDGE_CACHE, JudgedReward, judged_by, unreadable
-from gem_eval.runs.score_files import SCORES_FOLDER, score_path, write_beside_scores
+from gem_eval.runs.score_files import SCORES_FOLDER, score_path
 from gem_questions.rewards import RewardContext, Score
 from gem_rollout.trajectory import Trajectory
 
@@ -258,7 +258,13 @@ class EvolvingRubricReward(JudgedReward):
             "failed_revisions": self.failed_revisions,
             "versions": [version.to_dict() for version in self.versions],
         }
-        write_beside_scores(self._file, record)
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            fresh = self._file.with_suffix(".new")
+            fresh.write_text(json.dumps(record, indent=1), encoding="ascii")
+            fresh.replace(self._file)
+        except OSError:  # the scores name their version all the same
+            return
 
 
 _SCHEMA: dict[str, Any] = {

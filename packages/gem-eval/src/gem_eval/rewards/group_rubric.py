@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from gem_eval.rewards.episode_text import DATA_RULE, episode_text, plain_line
 from gem_eval.rewards.judge import Judge, JudgeError
 from gem_eval.rewards.judge_answers import MalformedAnswerError, value_of
 from gem_eval.rewards.judged import JUDGE_CACHE, JudgedReward, judged_by, unreadable
-from gem_eval.runs.score_files import SCORES_FOLDER, score_path, write_beside_scores
+from gem_eval.runs.score_files import SCORES_FOLDER, score_path
 from gem_questions.rewards import RewardContext, Score
 from gem_questions.rewards.rubric_buffer import RubricBuffer, RubricItem, RubricProgram, rubric_value
 from gem_rollout.trajectory import Trajectory
@@ -43,7 +44,8 @@ class _Sample(NamedTuple):
 class _TaskGroup:
     """The samples of a task since its rubric last changed, and its rubric."""
 
-    def __init__(self, buffer: RubricBuffer) -> None:
+    def __init__(self, key: str, buffer: RubricBuffer) -> None:
+        self.key = key
         self.buffer = buffer
         self.samples: list[_Sample] = []
 
@@ -54,8 +56,9 @@ class GroupRubricReward(JudgedReward):
     A task is an environment and a seed. After every ``group`` samples of a task, the program and the writer propose
     items that these samples show, and those that tell them apart score the next ones. An item that all samples meet
     alike retires. Without a writer there is no judge, and a score depends on the samples alone. A writer that fails
-    proposes nothing. Within a run folder the rubrics are recorded in ``scores/LABEL.rubrics.json``, and a run that goes
-    on continues with them. Scores of different generations of a rubric are not on one scale.
+    proposes nothing. Within a run folder the rubrics are recorded in ``scores/LABEL.rubrics.jsonl``, a line for each
+    change of one, and a run that goes on continues with them. Scores of different generations of a rubric are not on
+    one scale.
 
     Args:
         program: a class that proposes and checks items, as an import path, such as
@@ -121,9 +124,10 @@ class GroupRubricReward(JudgedReward):
             if context.folder is not None:
                 self._writer.use_cache(context.folder / JUDGE_CACHE)
         if context.folder is not None:
-            self._file = score_path(context.folder / SCORES_FOLDER, self.recorded_as).with_suffix(".rubrics.json")
-            if not context.anew:
-                self._continue()
+            self._file = score_path(context.folder / SCORES_FOLDER, self.recorded_as).with_suffix(".rubrics.jsonl")
+            if context.anew or not self._continued():
+                with suppress(OSError):
+                    self._file.unlink(missing_ok=True)
 
     def score(self, trajectory: Trajectory) -> Score | Awaitable[Score]:
         return self._score_by_judge(trajectory) if self.asks else self._score_by_program(trajectory)
@@ -168,7 +172,7 @@ class GroupRubricReward(JudgedReward):
 
     def _task(self, trajectory: Trajectory) -> _TaskGroup:
         key = f"{trajectory.key.env}#{trajectory.key.seed}"
-        return self._tasks.setdefault(key, _TaskGroup(RubricBuffer(self.most)))
+        return self._tasks.setdefault(key, _TaskGroup(key, RubricBuffer(self.most)))
 
     def _checked(self, items: tuple[RubricItem, ...], trajectory: Trajectory) -> dict[str, float]:
         if self._program is None:
@@ -210,7 +214,8 @@ class GroupRubricReward(JudgedReward):
             f"Reward {sample.own:.2f}:\n{episode_text(sample.trajectory, max(400, self.max_chars // len(group)))}"
             for sample in group
         )
-        known = [item.to_dict() for item in task.buffer.active]
+        # Items of the program quote reports, which are hostile; those of the writer are plain lines.
+        known = [item.to_dict() for item in task.buffer.active if item.check is None]
         wanted = (
             "You maintain the rubric of one task, by which a judge tells the samples of an agent apart. Read the "
             f"samples with their rewards, and propose up to {_MOST_WRITTEN} positive items, for what good samples have "
@@ -237,30 +242,38 @@ class GroupRubricReward(JudgedReward):
         shares = [sample.shares | self._checked(checked, sample.trajectory) for sample in group]
         names = {item.name for item in (*proposed, *task.buffer.active)}
         task.buffer.evolve(shares, [*proposed, *(item for item in written if item.name not in names)])
-        self._record()
+        self._record(task)
 
-    def _continue(self) -> None:
-        """Take the rubrics of an earlier part of this run."""
+    def _continued(self) -> bool:
+        """Take the rubrics of an earlier part of this run; return whether there was one with this configuration."""
         assert self._file is not None
+        tasks: dict[str, _TaskGroup] = {}
         try:
-            record = json.loads(self._file.read_bytes())
-            if record["reward"] != json.loads(json.dumps(self.config)):
-                return
-            tasks = {key: _TaskGroup(RubricBuffer.from_dict(one, self.most)) for key, one in record["tasks"].items()}
-            failed = int(record["failed_proposals"])
+            content = self._file.read_bytes()
+            whole = content[: content.rfind(b"\n") + 1]  # what follows was cut off
+            first, *lines = whole.splitlines()
+            if json.loads(first)["reward"] != json.loads(json.dumps(self.config)):
+                return False
+            for record in map(json.loads, lines):
+                key = str(record["task"])
+                tasks[key] = _TaskGroup(key, RubricBuffer.from_dict(record, self.most))
+            if whole != content:
+                self._file.write_bytes(whole)
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
-            return
-        self._tasks, self.failed_proposals = tasks, failed
+            return False
+        self._tasks = tasks
+        return True
 
-    def _record(self) -> None:
+    def _record(self, task: _TaskGroup) -> None:
         if self._file is None:
             return
-        record = {
-            "reward": self.config,
-            "failed_proposals": self.failed_proposals,
-            "tasks": {key: task.buffer.to_dict() for key, task in self._tasks.items() if task.buffer.generation},
-        }
-        write_beside_scores(self._file, record)
+        lines = [{"task": task.key, **task.buffer.to_dict()}]
+        if not self._file.exists():
+            lines.insert(0, {"reward": self.config})
+        with suppress(OSError):  # the scores name the generation all the same
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with self._file.open("a", encoding="ascii") as file:
+                file.write("".join(f"{json.dumps(line)}\n" for line in lines))
 
 
 def _own(trajectory: Trajectory) -> float:

@@ -29,15 +29,7 @@ from gem_questions.rewards import Score
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = [
-    "SCORES_FOLDER",
-    "RunScores",
-    "ScoreEntry",
-    "ScoreWriter",
-    "read_score_file",
-    "score_path",
-    "write_beside_scores",
-]
+__all__ = ["SCORES_FOLDER", "RunScores", "ScoreEntry", "ScoreWriter", "read_score_file", "score_path"]
 
 SCORES_FOLDER = "scores"
 _SCHEMA = 1
@@ -79,18 +71,6 @@ def score_path(folder: Path, label: str) -> Path:
     if plain != label or plain.startswith("."):
         plain = f"{plain.lstrip('.')}-{sha256(label.encode('utf-8', 'replace')).hexdigest()[:8]}"
     return folder / f"{plain}.jsonl"
-
-
-def write_beside_scores(path: Path, record: Mapping[str, Any]) -> None:
-    """Write what a reward records of itself, whole or not at all; where that fails, nothing is raised.
-
-    The scores name what they were given by all the same.
-    """
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(record, indent=1), encoding="ascii")
-        fresh.replace(path)
 
 
 def read_score_file(path: Path) -> tuple[dict[str, Any] | None, _ByEpisode]:
