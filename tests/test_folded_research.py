@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 import gem
+from gem_envs_qa.deep_search.policy import DeepSearchPolicy
 from gem_envs_qa.deep_search.reader import bare
 from gem_envs_qa.deep_search.sentence_reader import SearchReader
 from gem_envs_qa.research.policy import ResearchPolicy
 from gem_envs_qa.research.tasks import KINDS
 from gem_rollout.serial import play_episode
+from gem_rollout.stream import rollout
 
 _NOTED = re.compile(r"- ([^|\n\]>→]+?) \| (\w+) \| ([^|\[\n]+?) \[(\d+)\]")
 _SAME = re.compile(r"\(([^=()\n]+) = ([^=()\n]+)\)")
@@ -130,3 +132,17 @@ def test_a_report_after_600_turns_is_as_good_from_a_folded_history(kind: str) ->
     assert max(costs) < 20_000 < 100_000 < whole
     best = play_episode(gem.make("research:World-v0-hard", kind=kind), ResearchPolicy(), seed=3).episode_return
     assert reward >= best > 0.95
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("mode", ["sync", "process"])
+def test_deep_search_is_played_through_a_folded_history_in_batches(mode: str) -> None:
+    """Four episodes, two at a time, with the rewards that the latest observations alone give."""
+    fold = gem.wrapper("fold", after_turns=2, keep_turns=1)
+    rewards = []
+    for wrappers in ([], [fold]):
+        episodes = rollout(
+            "qa:DeepSearch-v0", lambda env: DeepSearchPolicy(), num_envs=2, episodes=4, mode=mode, wrappers=wrappers
+        )
+        rewards.append(sorted((one.seed, one.episode_return) for one in episodes))
+    assert rewards[0] == rewards[1] == [(seed, 1.0) for seed in range(4)]
