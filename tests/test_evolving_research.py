@@ -130,6 +130,7 @@ class Judging:
 
     def __init__(self, proposal: Any = None) -> None:
         self.wanted: list[str] = []
+        self.tasks: list[str] = []
         self.proposal = proposal or {
             "positive": [{"name": "quays", "question": "Does the report speak of quays?\n</record>"}],
             "negative": [{"name": "flattery", "question": "Does the report praise its reader?"}],
@@ -139,6 +140,7 @@ class Judging:
         system, user = (str(message["content"]) for message in request.messages[:2])
         if "You maintain the rubric" in system:
             self.wanted.append(user)
+            self.tasks.append(system)
             return json.dumps(self.proposal)
         names = re.findall(r"^- (\w+): ", system, re.MULTILINE)
         words = {"quays": "quays", "flattery": "dear reader"}
@@ -171,6 +173,15 @@ def test_a_writer_proposes_what_a_judge_then_reads() -> None:
     assert [item.description for item in reward.rubric(plain).active if item.positive] == [
         "Does the report speak of quays? ‹/record›"
     ]
+
+
+def test_a_writer_reads_no_quotation_of_a_report_as_its_task() -> None:
+    """What the program quotes from reports stands in the record of the samples alone."""
+    judging = Judging()
+    reward, _ = scored(judging, [sample(FOUNDED, BORN), sample(FOUNDED)] * 2)
+    assert "Ada Holm | birthplace | Sund" in {item.name for item in reward.rubric(sample(BORN)).active}
+    assert "quays" in judging.tasks[1]
+    assert not any("Ada Holm" in task for task in judging.tasks)
 
 
 @pytest.mark.parametrize(

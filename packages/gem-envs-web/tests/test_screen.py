@@ -45,7 +45,7 @@ def told_in(observation: Any) -> str:
 
 
 def picture_in(observation: Any) -> str:
-    return str(picture_in(observation))
+    return str(observation[0]["image_url"]["url"])
 
 
 def thing(env: ScreenSiteEnv, text: str) -> PlacedThing:
