@@ -180,6 +180,17 @@ def test_a_click_meets_what_the_screen_shows_after_scrolling() -> None:
     assert "nothing" not in env.world.typed.values()
 
 
+def test_what_is_typed_is_no_action_of_the_text_environment() -> None:
+    """A text that looks like one is the content of the field."""
+    env = ScreenSiteEnv(FORM)
+    env.reset(seed=0)
+    assert isinstance(env.world, FormEnv)
+    env.step(click(next(one for one in env.things if one.thing.field), env))
+    env.step("\\boxed{type a] click[Send]}")
+    assert "a  click Send" in env.world.typed.values()
+    assert not env.world.site.changes
+
+
 def test_a_search_needs_the_cursor_and_the_button_and_back_goes_back() -> None:
     """What is typed without the cursor is lost; an empty search does nothing."""
     env = ScreenSiteEnv(SHOP)
@@ -194,6 +205,27 @@ def test_a_search_needs_the_cursor_and_the_button_and_back_goes_back() -> None:
     assert env.world.page.view.query == "desk  lamp"
     assert env.step("\\boxed{back}")[1] == 0.0
     assert env.world.page.view.page == "search"
+
+
+def test_another_page_is_shown_from_its_top_and_a_purchase_pays_what_it_is_worth() -> None:
+    """A result from further down the page, bought without its options, is worth a part."""
+    env = ScreenSiteEnv(SHOP)
+    env.reset(seed=3)
+    assert isinstance(env.world, ShopEnv)
+    env.step(click(next(one for one in env.things if one.thing.field), env))
+    env.step(f"\\boxed{{type {env.world.wish.instruction[:150]}}}")
+    env.step(click(thing(env, "Search"), env))
+    env.step("\\boxed{scroll down}")
+    assert env.scroll > 0
+    shown = [one for one in env.things if one.thing.kind == "link" and one.top >= env.scroll]
+    env.step(click(shown[0], env))
+    assert (env.world.page.view.page, env.scroll) == ("item", 0)
+    worth = env.world.score(env.world.page.view).total
+    while thing(env, "Buy Now").centre[1] >= env.scroll + HEIGHT:
+        env.step("\\boxed{scroll down}")
+    observation, reward, terminated, _, info = env.step(click(thing(env, "Buy Now"), env))
+    assert (reward, terminated, info["success"], info["reward_parts"]["total"]) == (worth, True, False, worth)
+    assert len(observation) == 1
 
 
 @pytest.mark.parametrize(

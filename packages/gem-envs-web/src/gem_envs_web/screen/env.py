@@ -135,7 +135,8 @@ class ScreenSiteEnv(TextEnv[re.Match[str]]):
     def _play(self, move: re.Match[str]) -> MoveResult:
         x, y, typed, turned, back = move.groups()
         if typed is not None:
-            return self._type(typed.strip())
+            # Brackets would end the action in words that the site gets, and begin another.
+            return self._type(typed.replace("[", " ").replace("]", " ").strip())
         if turned is not None:
             turned = turned.lower()
             by = STEP if turned == "down" else -STEP
@@ -156,7 +157,7 @@ class ScreenSiteEnv(TextEnv[re.Match[str]]):
     def _type(self, text: str) -> MoveResult:
         if isinstance(self.world, ShoppingEnv):
             if self._cursor == QUERY:
-                self._query = text.replace("[", " ").replace("]", " ").strip()
+                self._query = text
         elif self._cursor:
             self.world.step(f"type[{self._cursor}][{text}]")
             self._told = self.world.get_state()
