@@ -106,7 +106,21 @@ class Forgetful:
                 action = f"<unfold>{', '.join(again[:20])}</unfold>"
         elif turn < self.last:
             action = f"{_DONE} <search>history</search>"
+        else:
+            return confirmed(list(policy._claims), "\n".join(str(message["content"]) for message in shown[1:]))
         return "\n".join([*said, action])
+
+
+def confirmed(claims: list[str], latest: str) -> str:
+    """Return the report of the claims whose articles say so, or the look again at articles that are out of sight."""
+    articles = {number: f"{title} {text}".lower() for number, title, text in _ARTICLE.findall(latest)}
+    cited = {claim: claim.rpartition("[")[2].rstrip("]").split(", ") for claim in claims}
+    missing = dict.fromkeys(number for numbers in cited.values() for number in numbers if number not in articles)
+    if missing:
+        return f"<unfold>{', '.join([*missing][:20])}</unfold>"
+    value = {claim: claim.split(" | ")[2].rpartition(" [")[0].lower() for claim in claims}
+    kept = [claim for claim in claims if any(value[claim] in articles[number] for number in cited[claim])]
+    return f"<report>{chr(10).join(kept)}</report>"
 
 
 def tokens(shown: list[dict[str, Any]]) -> int:
@@ -122,13 +136,16 @@ def test_a_report_after_600_turns_is_as_good_from_a_folded_history(kind: str) ->
     shown, _ = env.reset(seed=3)
     agent = Forgetful(last=590)
     costs, whole = [tokens(shown)], tokens(shown)
+    unfolded: list[str] = []
     for _ in range(1000):
-        shown, reward, terminated, truncated, _ = env.step(agent.act(shown))
+        shown, reward, terminated, truncated, info = env.step(agent.act(shown))
+        unfolded += info.get("unfolded", ())
         costs.append(tokens(shown))
         whole += tokens(shown[-2:])
         if terminated or truncated:
             break
     assert len(costs) > 590
+    assert len(unfolded) >= 5
     assert max(costs) < 20_000 < 100_000 < whole
     best = play_episode(gem.make("research:World-v0-hard", kind=kind), ResearchPolicy(), seed=3).episode_return
     assert reward >= best > 0.95
