@@ -16,7 +16,7 @@
                                           of its own: as root and as an ordinary user, with nothing and with everything
                                           installed, in five folders, idle and beside a busy neighbour (root, Linux)
     python3 dev.py site [--play]          the documents, the reference and a page for each environment, as web pages;
-                                          with --play the pages of environments have scores and an episode
+                                          each of these has an episode, with --play also scores, with --no-play neither
     python3 dev.py release prepare|build|rehearse
                                           write a version and its notes; build the files of a release; try all of it
                                           out on this machine, from the tag to an empty environment that installs it

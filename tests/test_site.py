@@ -291,7 +291,7 @@ def test_the_pages_of_environments_are_those_of_packages_with_a_manifest() -> No
     assert {view.name for view in views} == {
         path.parents[2].name for path in ROOT.glob("packages/*/src/*/environments.toml")
     }
-    assert all(played.what_was_played(view, Path("none"), play=False) == {} for view in views)
+    assert all(played.what_was_played(view, Path("none"), played.Playing.NOTHING) == {} for view in views)
 
 
 @pytest.mark.parametrize(("sees", "agent"), [("observation", "reference"), ("", "random")])
@@ -301,7 +301,7 @@ def test_a_page_without_scores_says_so(sees: str, agent: str) -> None:
     environment.rewards.append(RewardRange("game:Some-v0", 0.0, 1.0, 0.0, 1.0, sees, {}))
     view: Any = SimpleNamespace(name="some-envs", release=SimpleNamespace(licence="MIT"))
     page = environment_pages.environment_page(view, environment, {})
-    assert f"`gem rollout game:Some-v0 --agent {agent}` plays it" in page
+    assert f"`gem rollout game:Some-v0 --agent {agent}` plays the environment" in page
     assert "`python3 dev.py site --play`" in page
     assert "policy</th>" not in page
     assert "policy</dt>" not in page
@@ -309,11 +309,17 @@ def test_a_page_without_scores_says_so(sees: str, agent: str) -> None:
     played_page = environment_pages.environment_page(
         view, environment, {"game:Some-v0": {"scores": {"null": asdict(score)}}}
     )
-    assert "without playing" not in played_page
+    assert "without scores" not in played_page
     assert re.findall(r"(\w+ policy)</t[hd]>", played_page) == ["Null policy"]
     assert re.findall(r"(\w+ policy)</dt>", played_page) == ["Null policy"]
+    turn = {"observation": "a < b", "action": "move", "reward": 1.0}
+    example = environment_pages.environment_page(
+        view, environment, {"game:Some-v0": {"id": "game:Some-v0", "policy": "random", "episode": [turn]}}
+    )
+    assert "without scores" in example
+    assert "a &lt; b" in example
     failed = environment_pages.environment_page(view, environment, {"game:Some-v0": {"error": "no engine"}})
-    assert "without playing" not in failed
+    assert "without scores" not in failed
     assert "no engine" in failed
 
 
@@ -334,7 +340,7 @@ def test_the_index_has_no_empty_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment_pages, "what_was_played", lambda *_, **__: {"game:Some-v0": {"error": "none"}})
     game.rewards.append(RewardRange("game:Some-v0", 0.0, 1.0, 0.0, 1.0, "", {}))
     monkeypatch.setattr(environment_pages, "arguments_of", lambda *_: ("some.Some", []))
-    pages = environment_pages.environment_pages(Path(), PublicApi({}), play=False)
+    pages = environment_pages.environment_pages(Path(), PublicApi({}), played.Playing.NOTHING)
     index = dict(pages)["environments/index"]
     assert "1 environments in 1 packages" in index
     assert index.count("| environment |") == 1
@@ -412,30 +418,36 @@ def test_an_environment_that_hangs_or_crashes_says_so_and_the_next_is_played(
 def test_what_was_played_is_kept_as_long_as_the_sources_are_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A build that was stopped goes on where it was; without --play nothing is played; other sources begin anew."""
+    """A build that was stopped goes on where it was; examples come first and count not as scores; others begin anew."""
     package = tmp_path / "envs" / "src" / "some_envs"
     package.mkdir(parents=True)
     (package / "environments.toml").write_text("schema = 1\n", encoding="utf-8")
-    asked: list[tuple[str, bool]] = []
+    asked: list[tuple[str, bool, bool]] = []
 
-    def answer(player: Any, env_id: str, *, with_episode: bool) -> dict[str, Any]:
+    def answer(player: Any, env_id: str, *, with_episode: bool, with_scores: bool) -> dict[str, Any]:
         if env_id.endswith("c"):
             raise KeyboardInterrupt
-        asked.append((env_id, with_episode))
-        return {"id": env_id, "episode": [1]} if with_episode else {"id": env_id}
+        asked.append((env_id, with_episode, with_scores))
+        return {"id": env_id, **({"episode": [1]} if with_episode else {}), **({"scores": {}} if with_scores else {})}
 
     monkeypatch.setattr(play.EnvironmentPlayer, "play", answer)
     monkeypatch.setattr(played, "ROOT", tmp_path)
     rewards = [SimpleNamespace(id=name) for name in ("a", "b", "c")]
     view: Any = SimpleNamespace(name="envs", source="envs", environments=[SimpleNamespace(rewards=rewards)])
-    assert not played.what_was_played(view, tmp_path / "cache", play=False)
+
+    def found(playing: played.Playing) -> set[str]:
+        return set(played.what_was_played(view, tmp_path / "cache", playing))
+
+    assert not found(played.Playing.NOTHING)
+    assert found(played.Playing.EXAMPLES) == found(played.Playing.EXAMPLES) == {"a"}
+    assert asked == [("a", True, False)]
     with pytest.raises(KeyboardInterrupt):
-        played.what_was_played(view, tmp_path / "cache", play=True)
-    assert asked == [("a", True), ("b", False)]
+        found(played.Playing.SCORES)
+    assert asked[1:] == [("a", True, True), ("b", False, True)]
     rewards.pop()
-    assert played.what_was_played(view, tmp_path / "cache", play=True).keys() == {"a", "b"}
-    assert len(asked) == 2
+    assert found(played.Playing.SCORES) == found(played.Playing.EXAMPLES) == {"a", "b"}
+    assert len(asked) == 3
     (package / "rules.py").write_text("x = 1\n", encoding="utf-8")
-    assert not played.what_was_played(view, tmp_path / "cache", play=False)
-    played.what_was_played(view, tmp_path / "cache", play=True)
-    assert len(asked) == 4
+    assert not found(played.Playing.NOTHING)
+    found(played.Playing.SCORES)
+    assert len(asked) == 5

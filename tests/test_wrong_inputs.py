@@ -88,6 +88,7 @@ WRONG = {
     "swe make": "Missing argument",
     "swe make README.md --out x": "is no source archive",
     "swe make 'not a package' --out x": "neither a source archive",
+    "swe make 'npm:not a package' --out x": "is no package of npm",
     "swe make more-itertools --kinds nosuch --out x": "there is no kind 'nosuch'",
     "swe make more-itertools --seconds 0 --out x": "x>0",
     "gateway": "Missing option '--base-url'",

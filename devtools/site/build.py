@@ -1,6 +1,6 @@
 """Builds the site: writes the sources of all pages, runs Sphinx with warnings as errors, checks the result.
 
-python -m devtools.site.build [--out .site] [--play]
+python -m devtools.site.build [--out .site] [--play | --no-play]
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from devtools.shell import ROOT, say
 from devtools.site import check, command_pages, documents, environment_pages, llms, named_pages, python_pages, search
 from devtools.site.navigation import page_of, sections
+from devtools.site.played import Playing
 from devtools.site.progress import ProgressLines
 from devtools.site.public_api import PublicApi, load_api, source_packages
 
@@ -31,12 +32,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("dev.py site", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / ".site", help="the folder of sources and pages")
     parser.add_argument(
-        "--play", action="store_true", help="play the environments, for scores and episodes on their pages"
+        "--play",
+        action=argparse.BooleanOptionalAction,
+        help="play all variants for scores, or nothing; by default an episode of each environment, as an example",
     )
     options = parser.parse_args(arguments)
     sources, pages = options.out / "sources", options.out / "html"
     say("reading the sources of all packages")
-    write_sources(sources, options.out / "played", play=options.play)
+    playing = {None: Playing.EXAMPLES, True: Playing.SCORES, False: Playing.NOTHING}[options.play]
+    write_sources(sources, options.out / "played", playing)
     from sphinx.cmd.build import main as sphinx
 
     say("writing the pages")
@@ -57,13 +61,13 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def write_sources(target: Path, cache: Path, *, play: bool) -> None:
+def write_sources(target: Path, cache: Path, playing: Playing) -> None:
     """Write the sources of all pages; what an earlier build has left and no page uses is removed.
 
     Args:
         target: the folder of the sources.
         cache: the folder of what was played of environments.
-        play: whether to play what is not there.
+        playing: what to play of what is not there.
     """
     fresh = target.with_name(f"{target.name}.new")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -78,7 +82,7 @@ def write_sources(target: Path, cache: Path, *, play: bool) -> None:
     ]
     for page, text in generated:
         _put(fresh / f"{page}.rst", text)
-    for page, text in environment_pages.environment_pages(cache, api, play=play):
+    for page, text in environment_pages.environment_pages(cache, api, playing):
         _put(fresh / f"{page}.md", text)
     write_settings(fresh, aliases(api))
     _replace(target, fresh)

@@ -11,7 +11,7 @@ from typing import Any
 
 from devtools.shell import ROOT
 from devtools.site.environment_arguments import Argument, arguments_of
-from devtools.site.played import Played, what_was_played
+from devtools.site.played import Played, Playing, what_was_played
 from devtools.site.public_api import PublicApi
 from gem_hub.site.build import details_of
 from gem_hub.site.environment import ShownTurn, environment_body, scored_agents
@@ -44,18 +44,18 @@ def page_of_environment(env_id: str) -> str:
     return f"{FOLDER}/{re.sub(r'[^a-z0-9._-]+', '-', env_id.lower())}"
 
 
-def environment_pages(cache: Path, api: PublicApi, *, play: bool) -> Iterator[tuple[str, str]]:
+def environment_pages(cache: Path, api: PublicApi, playing: Playing) -> Iterator[tuple[str, str]]:
     """Yield each page and its text, and the index.
 
     Args:
         api: where the classes of the environments are.
         cache: the folder of what was played, by package. It counts as long as the sources of the package are the same.
-        play: whether to play what is not there; otherwise pages show the scores and first observations that the
+        playing: what to play of what is not there; otherwise pages show the scores and first observations that the
             conformance records hold, if there are any.
     """
     views = package_views()
     for view in views:
-        found = what_was_played(view, cache, play=play)
+        found = what_was_played(view, cache, playing)
         for environment in view.environments:
             known = arguments_of(api, environment.id)
             yield page_of_environment(environment.id), environment_page(view, environment, found, *known)
@@ -128,20 +128,19 @@ def _page(view: PackageView, environment: BaseEnvironment, found: Played) -> Ite
         yield ""
     played_id, agent = ("", "reference") if episode is None else (episode["id"], episode["policy"])
     body = environment_body(scored, turns, played_id, agent)
-    if not lines and not scored_agents([environment]):
-        yield from _unplayed(environment)
+    if failed is None and not scored_agents([scored]):
+        yield from _without_scores(environment)
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", body)), default=0))
     yield from (f"{fence}{{raw}} html", body, fence)
 
 
-def _unplayed(environment: BaseEnvironment) -> Iterator[str]:
+def _without_scores(environment: BaseEnvironment) -> Iterator[str]:
     """Yield that a page has no scores, and the commands that make them; not all have a reference policy."""
     reward = environment.rewards[0]
     agent = "reference" if reward.sees else "random"
     yield "```{note}"
-    yield "This page was built without playing the environment, so it has no scores and no episode."
-    yield f"`gem rollout {reward.id} --agent {agent}` plays it and prints the mean return;"
-    yield "`python3 dev.py site --play` builds the pages with scores and episodes."
+    yield f"This page was built without scores. `gem rollout {reward.id} --agent {agent}` plays the environment and"
+    yield "prints the mean return; `python3 dev.py site --play` builds the pages with scores."
     yield "```"
     yield ""
 

@@ -25,10 +25,12 @@ from gem_rollout.speed import measure
 from gem_testing.episodes import has_ended
 from gem_testing.scores import scores_of
 
-__all__ = ["LONGEST", "EnvironmentPlayer", "episode_of", "played"]
+__all__ = ["LONGEST", "LONGEST_EXAMPLE", "EnvironmentPlayer", "episode_of", "played"]
 
 LONGEST = 180.0
 """Wall-clock seconds that an environment may take."""
+LONGEST_EXAMPLE = 30.0
+"""The same where it is played for an episode alone."""
 EPISODES = 4
 SECONDS = 0.15
 """Wall-clock seconds for each agent and for the speed of each variant."""
@@ -47,13 +49,13 @@ class EnvironmentPlayer:
         self._process: Any = None
         self._connection: Connection | None = None
 
-    def play(self, env_id: str, *, with_episode: bool) -> dict[str, Any]:
+    def play(self, env_id: str, *, with_episode: bool, with_scores: bool = True) -> dict[str, Any]:
         """Return what :func:`played` returns, or an error where it did not return in time or ended its process."""
         if self._connection is None:
             self._start()
         assert self._connection is not None
         try:
-            self._connection.send((env_id, with_episode))
+            self._connection.send((env_id, with_episode, with_scores))
             if self._connection.poll(self.longest):
                 line: dict[str, Any] = json.loads(self._connection.recv_bytes())
                 return line
@@ -97,26 +99,37 @@ def _serve(connection: Connection) -> None:
     connection.send_bytes(b"ready")
     with contextlib.suppress(EOFError):
         while True:
-            env_id, with_episode = connection.recv()
-            connection.send_bytes(json.dumps(played(env_id, with_episode=with_episode)).encode())
+            env_id, with_episode, with_scores = connection.recv()
+            line = played(env_id, with_episode=with_episode, with_scores=with_scores)
+            connection.send_bytes(json.dumps(line).encode())
 
 
-def played(env_id: str, *, with_episode: bool) -> dict[str, Any]:
+def played(env_id: str, *, with_episode: bool, with_scores: bool = True) -> dict[str, Any]:
     """Return the scores, the speed and the episode of an environment; an error where it cannot be played here."""
     line: dict[str, Any] = {"id": env_id}
     try:
         spec = gem.spec(env_id)
-        line["scores"] = {agent: asdict(score) for agent, score in scores_of(spec, EPISODES, SECONDS).items()}
-        if all(score["mean"] is None for score in line["scores"].values()):
-            return {"id": env_id, "error": _reason(next(score["error"] for score in line["scores"].values()))}
+        agents = ["random"] if spec.reference_policy is None else ["reference", "random"]
+        if with_scores:
+            line["scores"] = {agent: asdict(score) for agent, score in scores_of(spec, EPISODES, SECONDS).items()}
+            if all(score["mean"] is None for score in line["scores"].values()):
+                return {"id": env_id, "error": _reason(next(score["error"] for score in line["scores"].values()))}
+            agents = [agent for agent in agents[:-1] if line["scores"][agent]["mean"] is not None] + agents[-1:]
         if with_episode:
-            line["steps_per_cpu_second"] = measure(spec, SECONDS, 0).steps_per_cpu_second
-            able = (spec.reference_policy is not None) and line["scores"]["reference"]["mean"] is not None
-            line["policy"] = "reference" if able else "random"
-            line["episode"] = episode_of(env_id, line["policy"])
+            if with_scores:
+                line["steps_per_cpu_second"] = measure(spec, SECONDS, 0).steps_per_cpu_second
+            line |= _example(env_id, agents)
     except (Exception, SystemExit) as error:  # a data set that is not here, an engine that does not run
         line["error"] = _reason(f"{type(error).__name__}: {error}")
     return line
+
+
+def _example(env_id: str, agents: list[str]) -> dict[str, Any]:
+    """Return an episode of the first of the agents that can play, and its name."""
+    for agent in agents[:-1]:
+        with contextlib.suppress(Exception):
+            return {"policy": agent, "episode": episode_of(env_id, agent)}
+    return {"policy": agents[-1], "episode": episode_of(env_id, agents[-1])}
 
 
 def _reason(text: str) -> str:

@@ -29,6 +29,15 @@ def test_wrong_options_are_named(arguments: list[str], why: str) -> None:
     assert why in done.output
 
 
+@pytest.mark.parametrize("wanted", ["x.tar.gz", "not a package", "npm:not a package"])
+def test_a_wrong_name_is_told_before_an_engine_is_missed(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine without an engine, what is wrong in the command is said first."""
+    monkeypatch.setenv("GEM_TERMINAL_ENGINE", "nosuch")
+    done = CliRunner().invoke(swe_command, ["make", wanted, "--out", "x"])
+    assert isinstance(done.exception, SweError), done.output
+    assert wanted.removeprefix("npm:") in str(done.exception)
+
+
 @pytest.mark.parametrize(
     ("wanted", "folder", "why"),
     [

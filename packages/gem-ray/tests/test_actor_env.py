@@ -62,8 +62,7 @@ class Place:
                 assert instead is not None
                 return instead
             command = instead
-        outcomes, accounts = self._exchange(command)
-        ((_, result),) = outcomes
+        _, (result,), accounts = self._exchange(command)
         assert isinstance(result, tuple), result
         self.env.account = accounts.get(0, self.env.account)
         self.env.received(result)
@@ -212,7 +211,7 @@ def test_an_environment_that_is_put_there_during_a_loss_is_made_once(tmp_path: P
     maker = place.env.make(partial(noted, str(made))).argument
     place.begin()
     assert not made.exists()
-    ((_, result),), _ = place._exchange(EnvCommand("make", maker))
+    _, (result,), _ = place._exchange(EnvCommand("make", maker))
     assert result == ("", 0.0, False, False, {})
     assert place.play("reset", {"seed": 7})[0] == EnvRunner(Counting, AutoresetMode.DISABLED).reset({"seed": 7})[0]
     assert made.read_text() == "made\n"
@@ -253,7 +252,7 @@ def test_every_mode_inside_an_actor_takes_over(inner: str) -> None:
                 members = pack_code([(env.maker, env.seed, env.lost)])
                 assert unpack(actor.build(members, mode, AutoresetMode.SAME_STEP, None)) is None
                 for kind, argument in ([] if seen else [("reset", {})]) + [("step", "x")] * 5:
-                    ((_, result),), accounts = unpack(actor.exchange(pack_code([(kind, 0, argument)]), 60.0))
+                    _, (result,), accounts = unpack(actor.exchange(pack_code([(kind, 0, argument)]), 60.0))
                     env.account = accounts.get(0, env.account)
                     env.received(result)
                     seen.append(result)

@@ -12,7 +12,7 @@ import gem
 from gem.errors import ArgumentError, InvalidResultError
 from gem.vector import AutoresetMode
 from gem.vector.env_runner import EnvRunner
-from gem_ray.environment_actor import EnvironmentActor, Outcome
+from gem_ray.environment_actor import EnvironmentActor
 from gem_ray.packing import pack, unpack
 
 GATE = threading.Event()
@@ -69,11 +69,34 @@ def build(
 
 def exchange(actor: EnvironmentActor, commands: list[tuple[str, int, Any]], linger: float) -> dict[int, Any]:
     """Return the results by number of the environment."""
-    outcomes: list[Outcome]
-    outcomes, accounts = unpack(actor.exchange(pack(commands), linger))
-    assert set(accounts) <= set(dict(outcomes))
-    assert len(dict(outcomes)) == len(outcomes)
-    return dict(outcomes)
+    numbers, results, accounts = unpack(actor.exchange(pack(commands), linger))
+    assert set(accounts) <= set(numbers)
+    assert len(set(numbers)) == len(numbers)
+    return dict(zip(numbers, results, strict=True))
+
+
+class Growing(gem.Env[str, str]):
+    """Shows all that was said, after a preface of 400 characters; a lock in its info where the action says so."""
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.said = "preface " * 50
+        return self.said, {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self.said += action
+        return self.said, 0.0, False, False, {"lock": threading.Lock()} if action == "lock" else {}
+
+
+def test_a_history_crosses_the_network_as_what_was_added() -> None:
+    """After a result that could not be sent the text comes whole, for the driver has not seen what it would add to."""
+    actor = EnvironmentActor()
+    assert build(actor, [Growing]) is None
+    assert exchange(actor, [("reset", 0, {"seed": 1})], 60.0)[0][0] == "preface " * 50
+    assert exchange(actor, [("step", 0, "one")], 60.0)[0] == ("one", 0.0, False, False, {}, 400)
+    assert isinstance(exchange(actor, [("step", 0, "lock")], 60.0)[0], InvalidResultError)
+    assert exchange(actor, [("step", 0, "two")], 60.0)[0] == ("preface " * 50 + "onelocktwo", 0.0, False, False, {})
+    assert exchange(actor, [("step", 0, "three")], 60.0)[0] == ("three", 0.0, False, False, {}, 410)
 
 
 def test_one_call_brings_the_results_of_all(actor: EnvironmentActor) -> None:
@@ -166,4 +189,4 @@ def test_a_close_that_fails_is_described() -> None:
     build(actor, [Gated, Unclosable])
     assert "OSError: stuck" in str(actor.close())
     assert actor.close() is None
-    assert unpack(actor.exchange(pack([]), 60.0)) == ([], {})  # a call that was under way returns
+    assert unpack(actor.exchange(pack([]), 60.0)) == ([], [], {})  # a call that was under way returns

@@ -90,6 +90,29 @@ def test_every_game_plays_the_same_episodes_as_in_sync_mode(cluster: str, varian
     assert trace("ray", specs, 8, {"envs_per_actor": 64}) == trace("sync", specs, 8)
 
 
+class Wordy(Process):
+    """Long observations, which leave an actor as what was added to the last one."""
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        text, reward, terminated, truncated, info = super().step(action)
+        return f"{text} {'and so on ' * 40}", reward, terminated, truncated, info
+
+
+def test_histories_are_whole_also_after_a_loss(cluster: str) -> None:
+    """Each observation has all of its episode as in sync mode; a new actor has none of the old one's texts."""
+    gem.register("test:Wordy-v0", Wordy, replace=True)
+
+    def played(mode: str, actions: Sequence[str]) -> list[Sequence[str]]:
+        with gem.make_vec("test:Wordy-v0", num_envs=3, mode=mode, seed=3, wrappers="concat_with_action") as envs:
+            return [envs.reset()[0], *(envs.step([action] * 3)[0] for action in actions)]
+
+    expected = played("sync", ["go", "on", "end", "go", "on"])
+    assert played("ray", ["go", "on", "end", "go", "on"]) == expected
+    after_loss = played("ray", ["go", "die", "go", "on"])
+    assert after_loss[2] == expected[0]  # a new episode; autoreset is in the same step
+    assert after_loss[3:] == expected[1:3]
+
+
 @pytest.fixture(scope="module")
 def envs(cluster: str) -> Any:
     """Eight environments in two actors."""

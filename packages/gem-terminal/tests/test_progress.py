@@ -212,6 +212,31 @@ def test_another_display_keeps_the_terminal() -> None:
     assert "RUN make more" not in text
 
 
+def test_a_child_that_was_forked_while_another_thread_wrote_to_the_terminal_writes_there() -> None:
+    """The lock of the buffered standard error, which that thread holds, is held for ever in the child."""
+    seen = Seen("""
+        import os, signal
+        from threading import Thread
+        sys.stderr = open(2, "w", closefd=False)
+        thread = Thread(target=sys.stderr.buffer.write, args=(b"wide " * 200_000,))
+        thread.start()
+        os.read(0, 1)
+        child = os.fork()
+        if not child:
+            signal.alarm(60)
+            with showing("in the child") as told:
+                told(ProgressStage("RUN true", 1, 1))
+                while not told.__self__._written:
+                    time.sleep(0.01)
+            os._exit(0)
+        thread.join()
+        assert os.waitpid(child, 0)[1] == 0
+    """)
+    seen.until("wide")  # and no more is read, so that the thread stays in the middle of it
+    seen.go_on()
+    assert "in the child: RUN true (1 of 1)" in seen.ended()
+
+
 def test_a_forked_child_leaves_the_display_to_its_parent() -> None:
     """A child that was forked meanwhile does not wait for the parent's lock, and writes a line in place of a bar."""
     seen = Seen("""

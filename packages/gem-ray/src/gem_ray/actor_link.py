@@ -12,6 +12,7 @@ import ray
 from gem.errors import ArgumentTypeError, VectorError
 from gem.vector.env_runner import AutoresetMode, describe
 from gem.vector.runner_account import RunnerAccount
+from gem_processes.process_mode.text_deltas import TextJoiner
 from gem_ray.actor_env import ActorEnv, EnvCommand
 from gem_ray.cluster import actor_class, describe_resources
 from gem_ray.environment_actor import EnvironmentActor, Outcome
@@ -79,6 +80,7 @@ class ActorLink:
         self._max_calls = max_calls
         self._linger = linger
         self._actor: Any = None
+        self._texts = TextJoiner()
         # More threads than there are calls, for what stand-ins ask and for close.
         self._class = actor_class(
             EnvironmentActor, options, max_restarts=0, max_task_retries=0, max_concurrency=max_calls + 2
@@ -96,6 +98,7 @@ class ActorLink:
         self.incarnation += 1
         self.attempts += 1
         packed = pack_code([(env.maker, env.seed, env.lost) for env in envs])
+        self._texts = TextJoiner()  # a new actor sends each first text whole
         self._actor = self._class.remote()
         self._note("build", self._actor.build.remote(packed, *self._settings))
 
@@ -158,9 +161,9 @@ class ActorLink:
             if fault is not None:
                 raise fault
             return [], {}
-        outcomes, accounts = unpack(answer)
+        numbers, results, accounts = unpack(answer)
         return (
-            [(self.indices[number], result) for number, result in outcomes],
+            [(self.indices[n], result) for n, result in zip(numbers, self._texts.join(numbers, results), strict=True)],
             {self.indices[number]: account for number, account in accounts.items()},
         )
 

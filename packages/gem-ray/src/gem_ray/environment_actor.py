@@ -17,6 +17,7 @@ from gem.vector.engine_access import EngineAccess
 from gem.vector.env_runner import Maker, StepResult, check_single_agent, describe
 from gem.vector.runner_account import RunnerAccount
 from gem_processes.process_mode.packing import portable
+from gem_processes.process_mode.text_deltas import TextShortener
 from gem_ray.actor_env import EnvLoss
 from gem_ray.packing import pack, pack_code, unpack
 
@@ -41,6 +42,7 @@ class EnvironmentActor:
         self._envs: VectorEnv | None = None
         self._access: EngineAccess[Any]
         self._results: list[Outcome] = []
+        self._texts = TextShortener()
         self._news = threading.Condition()
         self._count_of_news = 0
         self._makers: dict[int, _ObservedMaker] = {}  # of the environments that were made by a command
@@ -88,7 +90,8 @@ class EnvironmentActor:
             linger: seconds.
 
         Returns:
-            The packed list of :data:`Outcome`, and the accounts of their runners that have changed, by number.
+            The packed numbers, their results as a :class:`TextShortener` has them, and the accounts of their runners
+            that have changed, by number.
         """
         commands = unpack(packed_commands)
         with self._lock:
@@ -99,18 +102,19 @@ class EnvironmentActor:
             seen = self._count_of_news
             with self._lock:
                 if self._envs is None:  # closed
-                    return pack(([], {}))
+                    return pack(([], [], {}))
                 self._results += self._access.take_ready()
                 now = time.monotonic()
                 first = first or (now if self._results else 0.0)
                 deadline = first + linger if first else begun + _LONGEST_WAIT
                 if not self._envs.num_pending or now >= deadline:
-                    results, self._results = self._results, []
-                    accounts = self._changed_accounts([number for number, _ in results])
+                    numbers, results = [number for number, _ in self._results], [result for _, result in self._results]
+                    self._results = []
+                    accounts, results = self._changed_accounts(numbers), self._texts.shorten(numbers, results)
                     break
             with self._news:
                 self._news.wait_for(lambda seen=seen: self._count_of_news != seen, deadline - now)  # type: ignore[misc]
-        return _packed(results, accounts)
+        return self._packed(numbers, results, accounts)
 
     def describe(self, number: int) -> bytes:
         """Return the packed spec of an environment, the name of its class, and the exception of its last maker."""
@@ -169,6 +173,17 @@ class EnvironmentActor:
                 known[number] = changed[number] = account
         return changed
 
+    def _packed(self, numbers: list[int], results: list[Any], accounts: dict[int, RunnerAccount]) -> bytes:
+        """Pack results; one that cannot be packed becomes an exception, and harms no other."""
+        if all(type(result) is tuple for result in results):
+            with suppress(Exception):
+                return pack((numbers, results, accounts))
+        for position, result in enumerate(results):
+            results[position] = sendable = _sendable(result)
+            if sendable is not result:
+                self._texts.forget(numbers[position])
+        return pack((numbers, results, accounts))
+
     def _begin(self, commands: Sequence[tuple[str, int, Any]]) -> None:
         envs = self._envs
         assert envs is not None
@@ -210,14 +225,6 @@ class _ObservedMaker:
             self.error = error
             raise
         return env
-
-
-def _packed(results: Sequence[Outcome], accounts: dict[int, RunnerAccount]) -> bytes:
-    """Pack results; one that cannot be packed becomes an exception, and harms no other."""
-    if all(type(result) is tuple for _, result in results):
-        with suppress(Exception):
-            return pack((results, accounts))
-    return pack(([(number, _sendable(result)) for number, result in results], accounts))
 
 
 def _sendable(result: StepResult | BaseException) -> StepResult | BaseException:

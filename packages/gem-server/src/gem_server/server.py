@@ -18,7 +18,8 @@ from gem_server.metrics import CONTENT_TYPE, ServerMetrics, rendered
 from gem_server.openapi import document
 from gem_server.session_table import SessionTable
 from gem_server.settings import ServingSettings
-from gem_server.socket_protocol import SUBPROTOCOL, SessionSocket
+from gem_server.socket_protocol import SessionSocket
+from gem_server.text_additions import chosen_subprotocol
 from gem_server.worker_pool import WorkerPool
 
 __all__ = ["EnvironmentServer", "SocketFactory", "served_specs"]
@@ -238,7 +239,7 @@ class EnvironmentServer(AboutServer):
 
     def _session_socket(self, request: PlainRequest, owner: str) -> SocketHandler:
         offered = [word.strip() for word in request.headers.get("sec-websocket-protocol", "").split(",")]
-        return SessionSocket(self.sessions, owner, SUBPROTOCOL if SUBPROTOCOL in offered else None)
+        return SessionSocket(self.sessions, owner, chosen_subprotocol(offered))
 
     # For HttpService
 

@@ -21,6 +21,10 @@ of :class:`gem_server.open_request.OpenRequest`.
 STEP_ID grows by one with each call but ``open`` and ``close``, from 1. A call with the id of the last one runs nothing
 and is answered with the same result; so after a lost connection the client attaches again and repeats what it got no
 answer to.
+
+A client that offers the subprotocol ``gem.v1.additions`` gets observations that grow as what was added: a step result
+with ``true`` as a further value has, as its OBSERVATION, what follows the observation of the last step or reset that
+was answered on this channel of this connection.
 """
 
 from __future__ import annotations
@@ -35,11 +39,11 @@ from gem_server.errors import SequenceError, UnknownSessionError
 from gem_server.open_request import OpenRequest
 from gem_server.operations import MAKE, NAMES, REFUSED
 from gem_server.session_table import SessionTable
+from gem_server.text_additions import WITH_ADDITIONS, TextAdditions
 from gem_server.wire_errors import refused_text
 
-__all__ = ["SUBPROTOCOL", "SessionSocket"]
+__all__ = ["SessionSocket"]
 
-SUBPROTOCOL = "gem.v1"
 
 _decode = json.JSONDecoder().decode
 _SECRET = range(16, 65)
@@ -58,6 +62,7 @@ class SessionSocket:
         self._channels: dict[int, EnvSession] = {}
         self._channel_of: dict[int, int] = {}  # key of the session → channel
         self._answers: list[bytes] = []
+        self._additions = TextAdditions() if subprotocol == WITH_ADDITIONS else None
 
     def opened(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -107,8 +112,8 @@ class SessionSocket:
             elif channel not in self._channels:
                 raise UnknownSessionError(f"no session is open on channel {channel}")
             elif name == "close":
-                session = self._channels.pop(channel)
-                self._channel_of.pop(session.key, None)
+                session = self._channels[channel]
+                self.detach(session)
                 self._table.drop(session)
                 self._answer(channel, sequence, b"true]")
             elif name in NAMES:
@@ -145,13 +150,13 @@ class SessionSocket:
                 self._made(session, sequence, 0, b"", resumed=True)
 
     def _attach(self, channel: int, session: EnvSession) -> None:
-        old = self._channels.pop(channel, None)
+        old = self._left(channel)
         if old is not None and old is not session:
             self._channel_of.pop(old.key, None)
             old.connection, old.orphaned = None, True
         previous = self._channel_of.get(session.key)
         if previous is not None:
-            self._channels.pop(previous, None)
+            self._left(previous)
         if isinstance(session.connection, SessionSocket) and session.connection is not self:
             session.connection.detach(session)
         session.connection, session.orphaned = self, False
@@ -161,7 +166,13 @@ class SessionSocket:
         """Forget a session that another connection has taken over."""
         channel = self._channel_of.pop(session.key, None)
         if channel is not None:
-            self._channels.pop(channel, None)
+            self._left(channel)
+
+    def _left(self, channel: int) -> EnvSession | None:
+        """Return the session that a channel had; it has none now."""
+        if self._additions is not None:
+            self._additions.forget(channel)
+        return self._channels.pop(channel, None)
 
     def _made(self, session: EnvSession, sequence: int, kind: int, text: bytes, resumed: bool = False) -> None:
         if kind != REFUSED:
@@ -174,6 +185,8 @@ class SessionSocket:
     def _take(self, session: EnvSession, sequence: int, kind: int, text: bytes) -> None:
         channel = self._channel_of.get(session.key)
         if channel is not None:
+            if self._additions is not None and kind != REFUSED:
+                text = self._additions.shorten(channel, text)
             self._answer(channel, sequence, text)
 
     def _answer(self, channel: int, sequence: int, text: bytes) -> None:

@@ -64,6 +64,8 @@ def make_command(
       gem swe make npm:minimist@1.2.8 --tasks 10 --out tasks-of-minimist
     """
     from gem_envs_swe.languages.node import make_node_set
+    from gem_envs_swe.languages.npm import check_npm_name
+    from gem_envs_swe.making.archives import wanted_source
     from gem_envs_swe.making.kinds import MAKERS
     from gem_envs_swe.making.proof_journal import is_unfinished
     from gem_envs_swe.making.set_maker import MakingOptions, make_set
@@ -83,6 +85,8 @@ def make_command(
     options = MakingOptions(
         tasks=tasks, seed=seed, kinds=chosen, whole=whole, suite_seconds=suite_seconds, seconds=seconds
     )
+    # A name that means nothing is wrong on every machine, also on one without an engine.
+    check_npm_name(package[len("npm:") :]) if of_npm else wanted_source(package)
     engine = engine_by_name(engine_name)
     began = time.monotonic()
     with closing(engine), _kept(out), showing(f"tasks of {package}") as tell:

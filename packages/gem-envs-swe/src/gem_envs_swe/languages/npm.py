@@ -14,7 +14,7 @@ from gem_envs_swe.making.archives import SourceArchive, unpack_archive
 from gem_envs_swe.making.context import SYSTEM, USER
 from gem_envs_swe.task_set import REPOSITORY
 
-__all__ = ["NpmPackage", "fetch_package", "write_node_context"]
+__all__ = ["NpmPackage", "check_npm_name", "fetch_package", "write_node_context"]
 
 _NAME = re.compile(r"(?:@[a-z0-9][a-z0-9~._-]*/)?[a-z0-9][a-z0-9~._-]*(?:@[\w.^~<>=*+ -]+)?")
 _IMAGE = f"""\
@@ -85,6 +85,16 @@ class NpmPackage:
         return {str(name): str(version) for name, version in table.items()}
 
 
+def check_npm_name(wanted: str) -> None:
+    """Check that a text is the name of a package, with or without a version, such as ``minimist@1.2.8``.
+
+    Raises:
+        SweError: if it is none.
+    """
+    if not _NAME.fullmatch(wanted):
+        raise SweError(f"{wanted!r} is no package of npm such as minimist@1.2.8")
+
+
 def fetch_package(wanted: str, folder: Path) -> NpmPackage:
     """Fetch a package from the user's registry and unpack it.
 
@@ -95,8 +105,7 @@ def fetch_package(wanted: str, folder: Path) -> NpmPackage:
     Raises:
         SweError: if npm is missing, or there is no such package.
     """
-    if not _NAME.fullmatch(wanted):
-        raise SweError(f"{wanted!r} is no package of npm such as minimist@1.2.8")
+    check_npm_name(wanted)
     folder.mkdir(parents=True)
     said = _npm(["pack", wanted, "--pack-destination", str(folder), "--json"], folder)
     try:

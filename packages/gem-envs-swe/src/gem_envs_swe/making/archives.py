@@ -25,7 +25,15 @@ from gem_hub_client.errors import HubError, MissingFileError
 from gem_hub_client.simple import Link, read_html
 from gem_hub_client.transport import FolderSource, HubSource, WebSource
 
-__all__ = ["SourceArchive", "configured_indexes", "fetch_archive", "find_archive", "metadata_of", "unpack_archive"]
+__all__ = [
+    "SourceArchive",
+    "configured_indexes",
+    "fetch_archive",
+    "find_archive",
+    "metadata_of",
+    "unpack_archive",
+    "wanted_source",
+]
 
 _MOST_PAGE = 64 << 20
 _MOST_ARCHIVE = 64 << 20
@@ -68,32 +76,43 @@ def configured_indexes(python: str = sys.executable) -> list[str]:
     return [*found["index-url"].split(), *found.get("extra-index-url", "").split()]
 
 
-def find_archive(wanted: str, folder: Path) -> SourceArchive:
-    """Return a source archive: a file of this machine, or one from the user's index, downloaded into a folder.
+def wanted_source(wanted: str) -> Path | Requirement:
+    """Return what a user names: the path of an archive on this machine, or a requirement for the index.
 
     Args:
         wanted: the path of an archive, or a requirement such as ``more-itertools==10.8.0``.
-        folder: where a downloaded archive is kept.
 
     Raises:
-        SweError: if there is no such archive; the message names what was looked for and where.
+        SweError: if it is neither, or there is no such file.
     """
     if wanted.endswith(".tar.gz"):
-        path = Path(wanted)
-        if not path.is_file():
+        if not Path(wanted).is_file():
             raise SweError(f"there is no source archive {wanted}")
-        return SourceArchive.of(path)
+        return Path(wanted)
     if Path(wanted).is_file():
         raise SweError(
             f"{wanted} is no source archive (.tar.gz); name one, or a package such as more-itertools==10.8.0"
         )
     try:
-        requirement = Requirement(wanted)
+        return Requirement(wanted)
     except InvalidRequirement as error:
         raise SweError(
             f"{wanted!r} is neither a source archive (.tar.gz) nor a package such as more-itertools==10.8.0"
         ) from error
-    return fetch_archive(requirement, configured_indexes(), folder)
+
+
+def find_archive(wanted: str, folder: Path) -> SourceArchive:
+    """Return a source archive: a file of this machine, or one from the user's index, downloaded into a folder.
+
+    Args:
+        wanted: as :func:`wanted_source` takes it.
+        folder: where a downloaded archive is kept.
+
+    Raises:
+        SweError: if there is no such archive; the message names what was looked for and where.
+    """
+    source = wanted_source(wanted)
+    return SourceArchive.of(source) if isinstance(source, Path) else fetch_archive(source, configured_indexes(), folder)
 
 
 def fetch_archive(requirement: Requirement, indexes: list[str], folder: Path) -> SourceArchive:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from gem_hub_client.cli.output import json_option, note, print_json, several, show_table
+from gem_hub_client.cli.read_options import hub_option, offline_option
 from gem_hub_client.config import hubs
 from gem_hub_client.errors import HubError
 
@@ -28,8 +29,8 @@ __all__ = ["audit_command"]
     metavar="SPDX",
     help="A licence that a locked hub package may have; repeatable. Without it, any may.",
 )
-@click.option("--hub", "address", metavar="URL", help="Compare with this hub alone.")
-@click.option("--offline", is_flag=True, help="Ask no server; compare with what was loaded before.")
+@hub_option
+@offline_option
 @json_option
 @click.pass_context
 def audit_command(

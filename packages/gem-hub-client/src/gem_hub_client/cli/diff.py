@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gem_hub_client.cli.output import ProgressLine, json_option, note, print_json, show_table
+from gem_hub_client.cli.read_options import hub_option
 from gem_hub_client.config import hubs
 from gem_hub_client.errors import HubError
 from gem_hub_client.pages import find_page
@@ -28,7 +29,7 @@ _WIDEST = 60
 @click.argument("before", required=False, metavar="[A]")
 @click.argument("after", required=False, metavar="[B]")
 @click.option("--files/--no-files", default=True, help="Load both wheels and compare the digests of their files.")
-@click.option("--hub", "address", metavar="URL", help="Look in this hub alone.")
+@hub_option
 @click.option("--offline", is_flag=True, help="Ask no server; use what was read before, without files.")
 @json_option
 def diff_command(

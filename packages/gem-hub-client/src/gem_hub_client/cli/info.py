@@ -16,6 +16,7 @@ from gem_hub_client.cli.output import (
     show_table,
     warned_version,
 )
+from gem_hub_client.cli.read_options import hub_option, offline_option
 from gem_hub_client.config import Hub, hubs
 from gem_hub_client.errors import HubError
 from gem_hub_client.pages import Page, find_page
@@ -26,8 +27,8 @@ __all__ = ["info_command", "provider"]
 
 @click.command("info")
 @click.argument("name")
-@click.option("--hub", "address", metavar="URL", help="Look in this hub alone.")
-@click.option("--offline", is_flag=True, help="Ask no server; use what was read before.")
+@hub_option
+@offline_option
 @click.option("--results", is_flag=True, help="Show the results of agents instead, compared seed by seed.")
 @json_option
 def info_command(name: str, address: str | None, offline: bool, results: bool, as_json: bool) -> None:

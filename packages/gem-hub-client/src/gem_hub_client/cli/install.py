@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import click
 
 from gem_hub_client.cli.output import json_option, note, print_json, several, show_table
+from gem_hub_client.cli.read_options import hub_option
 from gem_hub_client.config import hubs
 from gem_hub_client.errors import HubError
 
@@ -21,7 +22,7 @@ _DONE = {"install": "installed", "change": "installed", "reinstall": "installed 
 
 @click.command("install")
 @click.argument("names", nargs=-1, required=True, metavar="NAME[==VERSION]...")
-@click.option("--hub", "address", metavar="URL", help="Take packages from this hub alone.")
+@hub_option
 @click.option("--dry-run", is_flag=True, help="Show the plan and change nothing.")
 @json_option
 def install_command(names: tuple[str, ...], address: str | None, dry_run: bool, as_json: bool) -> None:

@@ -9,6 +9,7 @@ import click
 from gem_hub_client.catalogue import searchable
 from gem_hub_client.catalogue_cache import OpenedCatalogue
 from gem_hub_client.cli.output import conformance, first_load, json_option, note, print_json, show_table, warned_version
+from gem_hub_client.cli.read_options import hub_option, offline_option
 from gem_hub_client.config import hubs
 from gem_hub_client.errors import HubError
 from gem_hub_client.federated_search import query_catalogue
@@ -19,8 +20,8 @@ __all__ = ["list_command"]
 
 @click.command("list")
 @click.option("--tag", "tags", multiple=True, help="Only packages with this tag; may be repeated.")
-@click.option("--hub", "address", metavar="URL", help="List this hub alone.")
-@click.option("--offline", is_flag=True, help="Ask no server; list what was loaded before.")
+@hub_option
+@offline_option
 @json_option
 def list_command(tags: tuple[str, ...], address: str | None, offline: bool, as_json: bool) -> None:
     """List the packages of the hubs.

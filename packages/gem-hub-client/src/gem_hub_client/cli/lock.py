@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from gem_hub_client.cli.output import json_option, note, print_json
+from gem_hub_client.cli.read_options import hub_option
 from gem_hub_client.config import hubs
 
 __all__ = ["lock_command"]
@@ -22,7 +23,7 @@ __all__ = ["lock_command"]
     show_default=True,
     help="The file to write.",
 )
-@click.option("--hub", "address", metavar="URL", help="Take packages from this hub alone.")
+@hub_option
 @json_option
 def lock_command(names: tuple[str, ...], output: Path, address: str | None, as_json: bool) -> None:
     """Write a lock file of packages and all that they need, with digests.

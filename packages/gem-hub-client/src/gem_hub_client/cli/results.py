@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from gem_hub_client.cli.output import json_option, note, print_json
+from gem_hub_client.cli.read_options import hub_option, offline_option
 from gem_hub_client.cli.registry_options import logged_in, package_path
 from gem_hub_client.config import Hub, hub_at, hubs
 from gem_hub_client.errors import HubError
@@ -27,10 +28,9 @@ __all__ = ["package_and_environment", "results_command"]
 _MOST_PACKED = 4 * 2**20
 """Bytes of packed episodes that a hub takes."""
 
-_hub_option = click.option(
+_target_option = click.option(
     "--hub", "address", metavar="HUB", help="Address or folder.  [default: the first hub in use, or the only login]"
 )
-_read_option = click.option("--hub", "address", metavar="HUB", help="Look in this hub alone.")
 _by_option = click.option("--by", metavar="WHO", help="Who asks for it, in a folder.  [default: your account there]")
 
 
@@ -49,7 +49,7 @@ def results_command() -> None:
 
 @results_command.command("push")
 @click.argument("run", metavar="RUN", type=click.Path(exists=True, file_okay=False))
-@_hub_option
+@_target_option
 @click.option(
     "--key", type=click.Path(dir_okay=False, path_type=Path), help="Your key.  [default: one is made for you]"
 )
@@ -115,8 +115,8 @@ def _push(
 @click.option("--harness", help="Only results of this harness.")
 @click.option("--model", help="Only results whose model or agent has this in its name.")
 @click.option("--reviewed", is_flag=True, help="Only results that an owner of the package has admitted.")
-@_read_option
-@click.option("--offline", is_flag=True, help="Ask no server; use what was read before.")
+@hub_option
+@offline_option
 @json_option
 def _list(
     target: str,
@@ -158,7 +158,7 @@ def _list(
 @click.option(
     "--trust-arguments", is_flag=True, help="Play RESULT with its run's arguments, which may name code and commands."
 )
-@_read_option
+@hub_option
 @json_option
 def _check(
     target: str,
@@ -214,7 +214,7 @@ def _check(
 @click.argument("package")
 @click.argument("result")
 @click.option("--reason", default="looked at", show_default=True, help="One line.")
-@_hub_option
+@_target_option
 @_by_option
 @json_option
 def _admit(package: str, result: str, reason: str, address: str | None, by: str | None, as_json: bool) -> None:
@@ -233,7 +233,7 @@ def _admit(package: str, result: str, reason: str, address: str | None, by: str 
 @click.argument("package")
 @click.argument("result")
 @click.option("--reason", required=True, help="One line that pages show.")
-@_hub_option
+@_target_option
 @_by_option
 @json_option
 def _withdraw(package: str, result: str, reason: str, address: str | None, by: str | None, as_json: bool) -> None:

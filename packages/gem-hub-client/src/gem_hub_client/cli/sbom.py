@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from gem_hub_client.cli.output import note
+from gem_hub_client.cli.read_options import hub_option, offline_option
 from gem_hub_client.config import Hub, hubs
 from gem_hub_client.errors import HubError
 from gem_hub_client.pages import find_page
@@ -25,8 +26,8 @@ __all__ = ["sbom_command"]
     help="Of all packages in a lock file (pylock.toml).",
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The file to write.")
-@click.option("--hub", "address", metavar="URL", help="Look in this hub alone.")
-@click.option("--offline", is_flag=True, help="Ask no server; use what was read before.")
+@hub_option
+@offline_option
 @click.option("--json", "as_json", is_flag=True, help="The bill is JSON in any case.")
 def sbom_command(
     name: str | None, lock_path: Path | None, output: Path | None, address: str | None, offline: bool, as_json: bool

@@ -18,6 +18,7 @@ from gem_hub_client.cli.output import (
     show_table,
     warned_version,
 )
+from gem_hub_client.cli.read_options import hub_option, offline_option
 from gem_hub_client.federated_search import FoundPackage, SearchResults, search_hubs
 from gem_hub_client.filters import Filters
 from gem_hub_client.lexicon import controlled_tags
@@ -43,8 +44,8 @@ _ENVIRONMENTS = 4
 @click.option("--needs", metavar="NAME", multiple=True, help="Only what needs it, such as docker or gpu.")
 @click.option("--needs-no", metavar="NAME", multiple=True, help="Only what does without it.")
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Packages at most.")
-@click.option("--hub", "address", metavar="URL", help="Search this hub alone.")
-@click.option("--offline", is_flag=True, help="Ask no server; search what was loaded before.")
+@hub_option
+@offline_option
 @json_option
 @click.pass_context
 def search_command(

@@ -11,10 +11,12 @@ import socket
 import ssl
 import time
 from contextlib import suppress
+from typing import Any
 
 from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidHandshake, InvalidStatus
 from websockets.protocol import State
+from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
 from gem_server.client.address import EnvAddress
@@ -22,6 +24,7 @@ from gem_server.client.tls import client_tls
 from gem_server.errors import AccessDeniedError, ServiceRefusedError, ServiceUnavailableError
 from gem_server.keep_alive import keep_alive
 from gem_server.message_stream import MessageStream
+from gem_server.text_additions import SUBPROTOCOL, WITH_ADDITIONS
 
 __all__ = ["SocketLink", "open_socket"]
 
@@ -65,6 +68,8 @@ class SocketLink:
     def __init__(self, address: EnvAddress, token: str | None, timeout: float, patience: float) -> None:
         self.messages: list[bytes] = []
         """Messages that have arrived, for the owner to take."""
+        self.observations: dict[int, Any] = {}
+        """The last observation on each channel; see :mod:`gem_server.text_additions`."""
         self.heard_at = time.monotonic()
         """When anything arrived last."""
         self.pinged_at: float | None = None
@@ -98,8 +103,9 @@ class SocketLink:
 
     def _shake_hands(self, token: str | None, deadline: float) -> None:
         request = self._protocol.connect()
-        request.headers["Sec-WebSocket-Protocol"] = "gem.v1"
-        self._protocol.available_subprotocols = ["gem.v1"]  # type: ignore[list-item]
+        offered = (WITH_ADDITIONS, SUBPROTOCOL)  # a server of before additions knows only the second
+        request.headers["Sec-WebSocket-Protocol"] = ", ".join(offered)
+        self._protocol.available_subprotocols = [*map(Subprotocol, offered)]
         if token is not None:
             request.headers["Authorization"] = f"Bearer {token}"
         self._protocol.send_request(request)

@@ -26,6 +26,7 @@ from gem_server.client.client_session import ClientSession
 from gem_server.client.link import SocketLink
 from gem_server.client.reconnecting_link import FIRST_PAUSE, ReconnectingLink
 from gem_server.errors import ServiceUnavailableError
+from gem_server.text_additions import RESULT_FIELDS, note_observation
 from gem_server.wire_errors import error_of
 
 __all__ = ["SessionClient"]
@@ -229,11 +230,13 @@ class SessionClient:
         if link.messages:
             messages, link.messages = link.messages, []
             for message in messages:
-                self._take(message)
+                self._take(message, link.observations)
 
-    def _take(self, message: bytes) -> None:
+    def _take(self, message: bytes, observations: dict[int, Any]) -> None:
         sessions, arrived = self._sessions, self.arrived
         for answer in _decode(message.decode()):
+            if len(answer) >= RESULT_FIELDS:
+                note_observation(answer, observations)
             number, sequence = answer[0], answer[1]
             session = sessions.get(number)
             if session is None:

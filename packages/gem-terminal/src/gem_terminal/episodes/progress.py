@@ -7,6 +7,7 @@ children, a single line replaces the bar.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -107,9 +108,10 @@ class _Line:
 class _Screen:
     """The display that all threads of the process share."""
 
-    def __init__(self, *, lines_only: bool = False) -> None:
+    def __init__(self, *, is_of_a_child: bool = False) -> None:
         self.lock = RLock()
-        self._lines_only = lines_only
+        self.is_of_a_child = is_of_a_child
+        """Whether this process was forked; it only writes lines then."""
         self._lines: dict[_Line, TaskID] = {}
         self._bars: Bars | None = None
 
@@ -117,7 +119,7 @@ class _Screen:
         """Show a line. Returns False if another display uses the terminal."""
         import multiprocessing
 
-        if self._lines_only:
+        if self.is_of_a_child:
             return False
         if self._bars is None:
             if hasattr(sys.stderr, "rich_proxied_file") or multiprocessing.parent_process() is not None:
@@ -193,7 +195,11 @@ def _plain(text: str) -> str:
 
 
 def _write(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201  # a terminal was found there
+    if _screen.is_of_a_child:
+        # A thread of the parent may have been writing: then the lock of its buffer is held for ever in this process.
+        os.write(sys.stderr.fileno(), f"{text}\n".encode(sys.stderr.encoding, "backslashreplace"))
+    else:
+        print(text, file=sys.stderr, flush=True)  # noqa: T201  # a terminal was found there
 
 
 _screen = _Screen()
@@ -203,4 +209,4 @@ _screen = _Screen()
 def _reset_after_fork() -> None:
     """Leave the display to the parent, with its lock, which a thread of the parent may hold."""
     global _screen
-    _screen = _Screen(lines_only=True)
+    _screen = _Screen(is_of_a_child=True)
