@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import TextWrapper
 from typing import Literal, NamedTuple
 
 from gem_questions.pictures.canvas import Canvas, text_width
@@ -132,20 +133,5 @@ def _draw(canvas: Canvas, one: PlacedThing, top: int, has_cursor: bool) -> None:
 
 def _broken(text: str, most: int) -> tuple[str, ...]:
     """Return a text as lines of at most ``most`` characters, broken at blanks where there are any."""
-    lines: list[str] = []
-    for paragraph in text.split("\n"):
-        line = ""
-        for word in paragraph.split(" "):
-            while len(word) > most:
-                if line:
-                    lines.append(line)
-                    line = ""
-                lines.append(word[:most])
-                word = word[most:]
-            if line and len(line) + 1 + len(word) > most:
-                lines.append(line)
-                line = word
-            else:
-                line = f"{line} {word}" if line else word
-        lines.append(line)
-    return tuple(lines)
+    wrapper = TextWrapper(most, break_on_hyphens=False)
+    return tuple(line for paragraph in text.split("\n") for line in wrapper.wrap(paragraph) or [""])
