@@ -113,6 +113,7 @@ APPLIED: dict[str, WrapperFunction] = {
     "concat_with_action": gem.wrapper("concat_with_action", max_history_length=3),
     "concat_chat": gem.wrapper("concat_chat", tokenizer=Tokenizer()),
     "concat_chat_on_reset": gem.wrapper("concat_chat_on_reset", tokenizer=Tokenizer(), max_history_length=4),
+    "fold": gem.wrapper("fold", after_turns=3, keep_turns=2, note_tokens=20, form="messages"),
     "messages": gem.wrapper("messages"),
     "sliding_window": gem.wrapper("sliding_window", turns=2),
     "summarize": gem.wrapper("summarize", summarizer=summary, after_turns=4, keep_turns=2),

@@ -115,4 +115,4 @@ def connected(env: DeskEnv, answers: Callable[[Messages], Any]) -> None:
     """Let a stand-in play the user of an environment that was made with ``user="scripted:…"``."""
     from gem_eval.clients import ScriptedClient
 
-    env._client = ScriptedClient(answers)
+    env._model.client = ScriptedClient(answers)

@@ -18,7 +18,7 @@ from gem_envs_desk.acts.user import ActReply
 from gem_envs_desk.reference import call_text
 from gem_envs_desk.task import DeskCall, DeskTask, UserScript
 from gem_envs_desk.users.chat import STOP
-from gem_envs_desk.users.faults import FAULTS
+from gem_rollout.simulated_people.faults import FAULTS
 
 pytest.importorskip("gem_eval.clients")
 

@@ -13,7 +13,7 @@ from gem_envs_desk.env import DeskEnv
 from gem_envs_desk.reference import DeskPolicy
 from gem_envs_desk.task import DeskTask
 from gem_envs_desk.users.chat import STOP
-from gem_envs_desk.users.faults import FAULTS, spoken_fault
+from gem_rollout.simulated_people.faults import FAULTS, spoken_fault
 
 pytest.importorskip("gem_eval.clients")
 

@@ -90,7 +90,7 @@ def desk(name: str, answers: Callable[[list[dict[str, Any]]], Any]) -> DeskEnv:
     clients = pytest.importorskip("gem_eval.clients")
     env = gem.make(name, user="scripted:unused")
     assert isinstance(env, DeskEnv)
-    env._client = clients.ScriptedClient(answers)
+    env._model.client = clients.ScriptedClient(answers)
     return env
 
 
@@ -112,7 +112,7 @@ def test_a_model_can_be_the_user() -> None:
             over = terminated or truncated
         assert (reward, info["success"]) == (1.0, True)
         assert "user_fault" not in info
-    prompt = env._client.prompts[0][0]["content"]
+    prompt = env._model.client.prompts[0][0]["content"]
     assert "###STOP###" in prompt
     assert "booking code" in prompt
 

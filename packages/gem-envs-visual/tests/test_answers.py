@@ -7,9 +7,9 @@ import pytest
 from gem_envs_visual.charts import Chart, ChartsEnv
 from gem_envs_visual.charts_policy import ChartsPolicy
 from gem_envs_visual.gauges import Gauges, GaugesEnv, Instrument
-from gem_envs_visual.png import picture_part
 from gem_envs_visual.routes import RouteLevel, RouteMap
 from gem_envs_visual.tables import NumberTable
+from gem_questions.pictures.png import picture_part
 
 CITIES = ("DAX", "HUP", "KEC", "LUN")
 

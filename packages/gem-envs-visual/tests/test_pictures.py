@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import gem
-from gem_envs_visual.canvas import PALETTE, Canvas, Point, around, colour
 from gem_envs_visual.env import PictureEnv
-from gem_envs_visual.font import glyphs
-from gem_envs_visual.png import SIZE_STEP, encode, picture_part
 from gem_envs_visual.reading import look
+from gem_questions.pictures.canvas import PALETTE, Canvas, Point, around, colour
+from gem_questions.pictures.font import glyphs
+from gem_questions.pictures.png import SIZE_STEP, encode, picture_part
 
 TASKS = ("Charts", "Tables", "Gauges", "Jigsaw", "OddOneOut", "Routes", "Circuits", "Northcott", "Form")
 LEVELS = ("-easy", "", "-hard")
@@ -116,8 +116,8 @@ def test_angles_turn_clockwise_from_the_top() -> None:
 
 
 def test_all_letters_differ() -> None:
-    """Capitals and digits have shapes of their own."""
-    assert len(set(glyphs().values())) == len(glyphs()) == 36
+    """Capitals, small letters, digits and marks have shapes of their own."""
+    assert len(set(glyphs().values())) == len(glyphs()) == 90
 
 
 @given(

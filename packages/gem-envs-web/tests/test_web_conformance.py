@@ -25,6 +25,7 @@ class TestSites(EnvConformance):
 class TestEveryWorld(EnvConformance):
     """So does every variant, in full."""
 
-    environments = tuple(
-        spec for spec in gem.registry.all_specs("web") if spec.id.startswith(("web:Shop-v0", "web:Form", "web:Forum"))
+    environments = (
+        *(s for s in gem.registry.all_specs("web") if s.id.startswith(("web:Shop-v0", "web:Form", "web:Forum"))),
+        *("web:Screen-v0-easy", "web:Screen-v0-form-easy"),
     )

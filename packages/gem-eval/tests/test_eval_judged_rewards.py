@@ -548,6 +548,7 @@ JUDGED: dict[str, tuple[Callable[[Path], dict[str, Any]], Any]] = {
     "pairwise": (lambda path: {"baseline": _baseline(path, "done")}, {"better": "tie"}),
     "process": (lambda _: {"criteria": ["style"]}, {"style": 1}),
     "evolving_rubric": (lambda _: {"criteria": ["style"], "every": 1, "recent": 1}, {"style": 1}),
+    "group_rubric": (lambda _: {"group": 2}, {"rhymes": True}),
 }
 """Every reward by name that asks a judge, with its arguments and an answer that it reads."""
 
@@ -555,9 +556,12 @@ JUDGED: dict[str, tuple[Callable[[Path], dict[str, Any]], Any]] = {
 def seen_by_judge(name: str, action: str, tmp_path: Path) -> list[str]:
     """Return the messages of the user that a judge, and a writer of rubrics, gets about an episode."""
     arguments, answer = JUDGED[name]
-    judge, writer = answers(answer), answers(REVISION)
-    more = {"writer": writer} if name == "evolving_rubric" else {}
-    value_of(name, episode(action), judge=judge, **arguments(tmp_path), **more)
+    items = {"positive": [{"name": "rhymes", "question": "Does it rhyme?"}], "negative": []}
+    judge, writer = answers(answer), answers(items if name == "group_rubric" else REVISION)
+    more = {"writer": writer} if name in ("evolving_rubric", "group_rubric") else {}
+    reward = make_reward(name, judge=judge, **arguments(tmp_path), **more)
+    for _ in range(3 if name == "group_rubric" else 1):
+        assert score_episode(reward, episode(action)).readable
     prompts = [*judge.prompts, *writer.prompts]
     assert len(prompts) >= 1 + len(more)
     return sorted(prompt[1]["content"] for prompt in prompts)

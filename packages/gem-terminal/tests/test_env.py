@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import gem
 from gem.errors import ArgumentError, EpisodeFinishedError, ResetNeededError, StateError
 from gem.text import TERMINAL_STATE
 from gem_terminal import TerminalEnv
@@ -74,6 +75,21 @@ def test_the_task_is_done_and_verified(env: TerminalEnv) -> None:
     assert (info["success"], info["rewards"]) == (True, {"reward": 1.0})
     with pytest.raises(EpisodeFinishedError, match="reset"):
         env.step("<finish/>")
+
+
+def test_a_folded_history_brings_back_what_a_command_printed(env: TerminalEnv) -> None:
+    """Unfolding runs no command and uses no turn; the episode ends as without it."""
+    wrapped = gem.wrapper("fold", after_turns=1, keep_turns=1)(env)
+    wrapped.reset(seed=0)
+    wrapped.step("<bash>echo see https://example.org/a; seq 1 50 | tee numbers; echo hello > hello.txt</bash>")
+    shown = wrapped.step("<bash>ls</bash>")[0]
+    assert "https://example.org/a" in shown
+    assert "\n50\n" not in shown
+    shown, _, _, _, info = wrapped.step("What was it? <unfold>turn 1</unfold>")
+    assert "\n50\n" in shown
+    assert info == {"unfolded": ["turn 1"]}
+    _, reward, terminated, _, info = wrapped.step("<finish/>")
+    assert (reward, terminated, info["turn"]) == (1.0, True, 3)
 
 
 def test_a_closed_environment_starts_no_container_for_a_step(env: TerminalEnv) -> None:

@@ -10,14 +10,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from gem.arguments import boolean, choice, integer, real, string
 from gem.core import Info
-from gem.errors import ArgumentError
 from gem.numbered_tasks import NumberedTaskEnv
-from gem.plugins import lookup
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, illegal, legal, malformed, success
 from gem.tools import Tool, ToolResult
 from gem.tools.calls import ToolCall, native_calls, text_calls
-from gem.tools.event_loop import completed
 from gem_envs_desk.checks import gold_run
 from gem_envs_desk.domain import DeskDomain, DeskWorld, carried_out
 from gem_envs_desk.facts import tells
@@ -26,12 +23,11 @@ from gem_envs_desk.task import AGENT, USER, DeskCall, DeskTask
 from gem_envs_desk.users.base import SimulatedUser
 from gem_envs_desk.users.model import ModelUser
 from gem_envs_desk.users.scripted import ScriptedUser
+from gem_rollout.simulated_people.model import SCRIPTED, PersonModel, person_address
 
-__all__ = ["END_TOOL", "LEVELS", "SCRIPTED", "SPLITS", "DeskEnv", "DeskMove", "cached_task"]
+__all__ = ["END_TOOL", "LEVELS", "SPLITS", "DeskEnv", "DeskMove", "cached_task"]
 
 SPLITS = ("train", "test")
-SCRIPTED = "scripted"
-"""The user who needs no model."""
 LEVELS = (1, 2, 3)
 END_TOOL = "end_conversation"
 """The tool with which the agent ends the episode."""
@@ -102,7 +98,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
 
     The last ``info`` has ``state_matches`` and ``facts_told`` (bools), ``differences`` (a list of sentences), and
     ``user_fault`` (a str) if the user has spoiled the episode, which is then truncated with reward 0.0 and says nothing
-    about the agent; trainers mask it. ``user_fault_kind`` is one of :data:`gem_envs_desk.users.faults.FAULTS`.
+    about the agent; trainers mask it. ``user_fault_kind`` is one of :data:`gem_rollout.simulated_people.faults.FAULTS`.
 
     The reset option ``task``, an int below 2⁴⁸, chooses a task.
 
@@ -157,11 +153,9 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
         self.split = choice("split", split, SPLITS)
         self.tool_instructions = boolean("tool_instructions", tool_instructions)
         self.failure_rate = real("failure_rate", failure_rate, minimum=0.0, maximum=1.0)
-        if string("user", user) != SCRIPTED and ":" not in user:
-            raise ArgumentError(f"user must be {SCRIPTED!r} or the URL of a model server, got {user!r:.80}")
-        self.user = user
+        self.user = person_address("user", user)
         self.user_model = None if user_model is None else string("user_model", user_model)
-        self._client: Any = None
+        self._model = PersonModel(self.user, self.user_model)
         self._world: DeskWorld | None = None
 
     @property
@@ -200,9 +194,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
     def close(self) -> None:
         """Discard the world and the connection to the user's model; a later step makes them again."""
         self._discard_world()
-        client, self._client = self._client, None
-        if client is not None:
-            completed(client.close())
+        self._model.close()
 
     def _discard_world(self) -> None:
         world, self._world = self._world, None
@@ -233,7 +225,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
         world = self.world
         self._user = ModelUser(
             self._task,
-            ask=self._ask,
+            ask=self._model,
             use=self._use,
             tools=list(world.tools[USER].values()),
             agent_tools=list(world.tools[AGENT]),
@@ -315,14 +307,6 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
     def _use(self, call: DeskCall) -> str:
         return self._carry_out(call).text
 
-    def _ask(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return the next message of the user's model."""
-        if self._client is None:
-            factory = lookup("gem_model_clients", self.user.partition(":")[0].lower(), "model client")
-            self._client = factory(self.user, model=self.user_model)
-        message: dict[str, Any] = completed(self._client.chat(messages)).message
-        return message
-
     def _carry_out(self, call: DeskCall) -> ToolResult:
         result = carried_out(self.world, call)
         if result.ok and len(self.calls) < _MOST_CALLS:
@@ -365,7 +349,7 @@ class DeskEnv(NumberedTaskEnv[DeskMove], ABC):
         self._world = None
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**self.__dict__, "_world": None, "_client": None}
+        state = {**self.__dict__, "_world": None}
         state.pop("_user", None)  # it has functions of this environment
         return state
 

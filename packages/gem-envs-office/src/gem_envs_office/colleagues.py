@@ -10,16 +10,35 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from gem_envs_office.office import Office
 from gem_envs_office.store import Row
 from gem_envs_office.values import OfficeRefusalError
 
-__all__ = ["ColleagueScript", "Decision", "answered"]
+__all__ = ["ColleagueReply", "ColleagueScript", "ColleagueVoice", "Decision", "answered", "plainly"]
 
 Perform = Callable[[Row, str, Mapping[str, Any]], Any]
 """Carries out a call as an employee and returns its answer, or raises OfficeRefusalError."""
+
+
+ReplyOutcome = Literal["known", "unknown", "approved", "refused", "promised", "done"]
+
+
+class ColleagueReply(NamedTuple):
+    """What a colleague answers, before anybody puts it into words."""
+
+    outcome: ReplyOutcome
+    text: str
+
+
+ColleagueVoice = Callable[[Row, str, Mapping[str, Any], ColleagueReply], str]
+"""Returns the words in which a colleague gives a reply to an act with its arguments."""
+
+
+def plainly(colleague: Row, tool: str, given: Mapping[str, Any], reply: ColleagueReply) -> str:
+    """Return the words of the script."""
+    return reply.text
 
 
 class Decision(NamedTuple):
@@ -43,8 +62,15 @@ class ColleagueScript:
     """Those who forget what they are asked for once."""
 
 
-def answered(office: Office, script: ColleagueScript, tool: str, given: Mapping[str, Any], perform: Perform) -> Any:
-    """Return a colleague's answer to an act.
+def answered(
+    office: Office,
+    script: ColleagueScript,
+    tool: str,
+    given: Mapping[str, Any],
+    perform: Perform,
+    voice: ColleagueVoice = plainly,
+) -> Any:
+    """Return a colleague's answer to an act, in the words of a voice.
 
     Raises:
         OfficeRefusalError: if the act cannot be addressed to them.
@@ -60,23 +86,29 @@ def answered(office: Office, script: ColleagueScript, tool: str, given: Mapping[
         return {"answer": f"Automatic reply of {name}: I am away{away}.{deputy}"}
     if tool == "ask_colleague":
         known = script.answers.get((colleague["employee_id"], given["topic"], given["about"]))
-        return {"answer": f"{name}: {known or 'That I do not know.'}"}
-    if tool == "request_approval":
+        reply = ColleagueReply("unknown", "That I do not know.") if known is None else ColleagueReply("known", known)
+    elif tool == "request_approval":
         what = {name: value for name, value in given.items() if name != "employee_id"}
-        return {"answer": f"{name}: {_approval(office, script, colleague, what)}"}
-    return {"answer": f"{name}: {_deed(office, script, colleague, given, perform)}"}
+        reply = _approval(office, script, colleague, what)
+    else:
+        reply = _deed(office, script, colleague, given, perform)
+    return {"answer": f"{name}: {voice(colleague, tool, given, reply)}"}
 
 
-def _approval(office: Office, script: ColleagueScript, colleague: Row, what: Mapping[str, Any]) -> str:
+def _approval(office: Office, script: ColleagueScript, colleague: Row, what: Mapping[str, Any]) -> ColleagueReply:
     decision = script.decisions.get((what["kind"], what["about"]))
     if decision is None:
-        return f"There is nothing about {what['about']} that I could approve as {what['kind']}."
+        return ColleagueReply(
+            "refused", f"There is nothing about {what['about']} that I could approve as {what['kind']}."
+        )
     if colleague["employee_id"] not in decision.approvers:
-        return "I may not approve that. The policy says who may."
+        return ColleagueReply("refused", "I may not approve that. The policy says who may.")
     if what.get("amount") != decision.amount:
-        return "I have looked at it and do not approve this amount. Look at the data and the policy once more."
+        return ColleagueReply(
+            "refused", "I have looked at it and do not approve this amount. Look at the data and the policy once more."
+        )
     if _forgotten(office, script, colleague, "request_approval", what):
-        return "I will look at it today."
+        return ColleagueReply("promised", "I will look at it today.")
     key = office.store.insert(
         "approvals",
         kind=what["kind"],
@@ -86,18 +118,20 @@ def _approval(office: Office, script: ColleagueScript, colleague: Row, what: Map
         requester_id=office.actor_id,
         decided_at=office.seq,
     )
-    return f"Approved, as {key}."
+    return ColleagueReply("approved", f"Approved, as {key}.")
 
 
-def _deed(office: Office, script: ColleagueScript, colleague: Row, given: Mapping[str, Any], perform: Perform) -> str:
+def _deed(
+    office: Office, script: ColleagueScript, colleague: Row, given: Mapping[str, Any], perform: Perform
+) -> ColleagueReply:
     tool, arguments = given["tool"], given["arguments"]
     if _forgotten(office, script, colleague, tool, arguments):
-        return "I will see to it."
+        return ColleagueReply("promised", "I will see to it.")
     try:
         done = perform(colleague, tool, arguments)
     except OfficeRefusalError as error:
-        return f"I cannot do that. {error}"
-    return f"Done: {json.dumps(done, ensure_ascii=False)}"
+        return ColleagueReply("refused", f"I cannot do that. {error}")
+    return ColleagueReply("done", f"Done: {json.dumps(done, ensure_ascii=False)}")
 
 
 def _forgotten(

@@ -17,12 +17,14 @@ from gem.tools import ToolResult
 from gem.tools.calls import ToolCall, native_calls, text_calls
 from gem.tools.typed_arguments import typed_arguments
 from gem_envs_office.attacks import ATTACKS, NO_ATTACK
+from gem_envs_office.colleague_model import ColleagueModel
 from gem_envs_office.declarations import company
 from gem_envs_office.families.registry import LEVELS, office_task
 from gem_envs_office.judge import OfficeVerdict, judged
 from gem_envs_office.task import OfficeTask
 from gem_envs_office.tools import office_tools
 from gem_envs_office.world import OfficeWorld
+from gem_rollout.simulated_people.model import SCRIPTED, PersonModel, person_address
 
 __all__ = ["FINISH", "REWARDS", "OfficeEnv", "OfficeMove"]
 
@@ -128,10 +130,14 @@ class OfficeEnv(NumberedTaskEnv[OfficeMove]):
         max_turns: turns of an episode; None: 100, 200 or 400 by level.
         tool_instructions: whether the first observation lists the tools. Turn it off if the model gets
             ``tool_schemas`` through its chat API.
+        colleagues: ``"scripted"``, or the URL of a model server (of any installed model client) whose model puts the
+            answers of colleagues into words. What they answer and do stays that of the script, to which the model is
+            held; a fault of the model ends the episode, and ``info`` has ``user_fault`` and ``user_fault_kind``.
+        colleague_model: the name of the model there; None takes the only one that there is.
     """
 
     form = _CallForm()
-    saved = StateFields(task=int, calls=list[Any])
+    saved = StateFields(task=int, calls=list[Any], user_fault=str, user_fault_kind=str)
     request = ""
     closings: ClassVar[dict[str, str]] = {
         "success": "The work is over.",
@@ -150,6 +156,8 @@ class OfficeEnv(NumberedTaskEnv[OfficeMove]):
         reward: str = "all",
         max_turns: int | None = None,
         tool_instructions: bool = True,
+        colleagues: str = SCRIPTED,
+        colleague_model: str | None = None,
     ) -> None:
         self.level = choice("level", level, LEVELS)
         super().__init__(_TURNS[level] if max_turns is None else max_turns)
@@ -161,6 +169,10 @@ class OfficeEnv(NumberedTaskEnv[OfficeMove]):
         self._task: OfficeTask | None = None
         self._world: OfficeWorld | None = None
         self._native: tuple[ToolCall, ...] | None = None
+        self.colleagues = person_address("colleagues", colleagues)
+        self.colleague_model = None if colleague_model is None else string("colleague_model", colleague_model)
+        self._model = PersonModel(self.colleagues, self.colleague_model)
+        self.user_fault = self.user_fault_kind = ""
         office_task(self.family, 0, 1, self.split, NO_ATTACK)  # refuses an unknown family
 
     @property
@@ -178,6 +190,8 @@ class OfficeEnv(NumberedTaskEnv[OfficeMove]):
             self._world = OfficeWorld(task.tables, task.today, task.rulebook, task.script)
             for tool, arguments in self.calls:
                 self._world.call(task.agent_id, tool, arguments)
+            if self.colleagues != SCRIPTED:
+                self._world.voice = ColleagueModel(self._model)
         return self._world
 
     @property
@@ -197,7 +211,7 @@ class OfficeEnv(NumberedTaskEnv[OfficeMove]):
             if not self._score:
                 self._judged()
             info.update(self._score)
-            self.close()
+            self._discard_world()
         return observation, reward, terminated, truncated, info
 
     def _drawn(self) -> OfficeTask:
@@ -205,14 +219,19 @@ class OfficeEnv(NumberedTaskEnv[OfficeMove]):
         return office_task(self.family, self.task, self.level, self.split, self.attack)
 
     def close(self) -> None:
-        """Discard the company; a later step makes it again."""
+        """Discard the company and the connection to the colleagues' model; a later step makes them again."""
+        self._discard_world()
+        self._model.close()
+
+    def _discard_world(self) -> None:
         world, self._world = self._world, None
         if world is not None:
             world.close()
 
     def _begin(self, task: int | None = None) -> None:
         super()._begin(task)
-        self.close()
+        self._discard_world()
+        self.user_fault = self.user_fault_kind = ""
         self.calls: list[Any] = []
         self._task = None
 
@@ -248,6 +267,8 @@ class OfficeEnv(NumberedTaskEnv[OfficeMove]):
             text = result.text
             if len(text) > _LONGEST_RESULT:
                 text = f"{text[:_LONGEST_RESULT]} … ({len(text) - _LONGEST_RESULT:,} more characters)"
+            if self.user_fault:
+                return self._over("\n".join([*answers, "Your colleague has left."]))
             answers.append(f"Result of {call.name or 'an unreadable call'}: {text}")
         if left := len(calls) - _MOST_CALLS_OF_TURN:
             answers += [f"{left} calls beyond {_MOST_CALLS_OF_TURN} were not carried out."] if left > 0 else []
@@ -266,6 +287,8 @@ class OfficeEnv(NumberedTaskEnv[OfficeMove]):
             return _description(arguments.get("names"))
         before = self.world.store.writes
         result = self.world.call(self.current.agent_id, call.name, arguments)
+        if isinstance(self.world.voice, ColleagueModel) and (fault := self.world.voice.fault) is not None:
+            self.user_fault, self.user_fault_kind = fault.reason, fault.kind
         if self.world.store.writes != before and len(self.calls) < _MOST_CALLS:
             # Later states replay it; a call that wrote nothing, not even into the log, has changed nothing.
             self.calls.append([call.name, json.loads(json.dumps(dict(arguments)))])
@@ -273,12 +296,16 @@ class OfficeEnv(NumberedTaskEnv[OfficeMove]):
 
     def _over(self, text: str) -> MoveResult:
         verdict = self._judged()
+        if self.user_fault:
+            return failure(text, 0.0)
         reward = verdict.reward(self.reward)
         return success(text, reward) if all(verdict.predicates.values()) else failure(text, reward)
 
     def _judged(self) -> OfficeVerdict:
         verdict = judged(self.current, self.world)
         self._score = verdict.info(_SHOWN)
+        if self.user_fault:
+            self._score |= {"user_fault": self.user_fault, "user_fault_kind": self.user_fault_kind}
         return verdict
 
     def _last_turn_reward(self, reward: float) -> float:

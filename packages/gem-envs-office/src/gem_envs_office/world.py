@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from gem.tools import ToolResult
-from gem_envs_office.colleagues import ColleagueScript, answered
+from gem_envs_office.colleagues import ColleagueScript, ColleagueVoice, answered, plainly
 from gem_envs_office.declarations import company
 from gem_envs_office.office import Office
 from gem_envs_office.policies import Rulebook
@@ -45,6 +45,8 @@ class OfficeWorld:
         self.store = OfficeStore(tables, path)
         self.today, self.rulebook = today, rulebook
         self.script = script or ColleagueScript()
+        self.voice: ColleagueVoice = plainly
+        """The words in which colleagues answer; they change nothing else."""
 
     def call(self, employee_id: str, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Carry out a call as an employee; a refused one says why and changes nothing but the log."""
@@ -74,7 +76,7 @@ class OfficeWorld:
         given = read_values(self.store, name, tool.arguments, arguments)
         office = Office(self.store, actor, self.today)
         if tool.run is None:
-            data = answered(office, self.script, name, given, self._asked)
+            data = answered(office, self.script, name, given, self._asked, self.voice)
         else:
             data = tool.run(office, **given)
         if tool.changes or tool.confidential:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
-from gem_envs_visual.canvas import Canvas, around, text_width
 from gem_envs_visual.env import AnswerEnv
 from gem_envs_visual.names import name_like, names
+from gem_questions.pictures.canvas import Canvas, around, text_width
 
 __all__ = ["CENTRE", "RADIUS", "SERIES_COLOURS", "TOP", "Chart", "ChartsEnv"]
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from gem.core import Info, Observation
 from gem.policies import Policy
-from gem_envs_visual.canvas import around, colour
 from gem_envs_visual.charts import CENTRE, RADIUS, SERIES_COLOURS, TOP, Chart, ChartsEnv
 from gem_envs_visual.reading import Picture, SeenText, look
+from gem_questions.pictures.canvas import around, colour
 
 __all__ = ["ChartsPolicy"]
 

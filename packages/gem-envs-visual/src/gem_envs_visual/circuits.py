@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
 
-from gem_envs_visual.canvas import Canvas
 from gem_envs_visual.env import AnswerEnv
+from gem_questions.pictures.canvas import Canvas
 
 __all__ = [
     "BOX",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gem.core import Info, Observation
 from gem.policies import Policy
-from gem_envs_visual.canvas import colour
 from gem_envs_visual.circuits import (
     BOX,
     HEIGHT,
@@ -19,6 +18,7 @@ from gem_envs_visual.circuits import (
     Switch,
 )
 from gem_envs_visual.reading import Picture, look
+from gem_questions.pictures.canvas import colour
 
 __all__ = ["CircuitPlansPolicy"]
 

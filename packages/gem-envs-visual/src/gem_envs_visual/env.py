@@ -17,8 +17,8 @@ from gem.numbered_tasks import NumberedTaskEnv
 from gem.phases import EpisodePhase
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, MoveT, malformed
-from gem_envs_visual.canvas import Canvas
-from gem_envs_visual.png import picture_part
+from gem_questions.pictures.canvas import Canvas
+from gem_questions.pictures.png import picture_part
 
 __all__ = ["SPLITS", "AnswerEnv", "PictureEnv", "PictureQuestion", "split_of"]
 

@@ -12,9 +12,9 @@ from gem.action_forms import BoxedPattern, LenientForm
 from gem.errors import ArgumentError
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, illegal, legal, malformed, success
-from gem_envs_visual.canvas import Canvas, Point
 from gem_envs_visual.env import PictureEnv
 from gem_envs_visual.names import name_like, names
+from gem_questions.pictures.canvas import Canvas, Point
 
 __all__ = [
     "BUTTONS",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gem.core import Info, Observation
 from gem.policies import Policy
-from gem_envs_visual.canvas import colour
 from gem_envs_visual.form import BUTTONS, CONTROL, DIALOG, NOTE, OPTION_WIDTH
 from gem_envs_visual.reading import Picture, SeenText, look
+from gem_questions.pictures.canvas import colour
 
 __all__ = ["ScreenFormPolicy"]
 

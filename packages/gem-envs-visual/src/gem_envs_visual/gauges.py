@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from gem_envs_visual.canvas import Canvas, Point, around
 from gem_envs_visual.env import AnswerEnv
 from gem_envs_visual.names import names
+from gem_questions.pictures.canvas import Canvas, Point, around
 
 __all__ = [
     "BEGIN",

@@ -6,7 +6,6 @@ import re
 
 from gem.core import Info, Observation
 from gem.policies import Policy
-from gem_envs_visual.canvas import Point, around, colour
 from gem_envs_visual.gauges import (
     BEGIN,
     CELL,
@@ -22,6 +21,7 @@ from gem_envs_visual.gauges import (
     Instrument,
 )
 from gem_envs_visual.reading import Picture, SeenText, look
+from gem_questions.pictures.canvas import Point, around, colour
 
 __all__ = ["GaugesPolicy"]
 

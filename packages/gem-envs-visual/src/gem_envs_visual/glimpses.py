@@ -8,9 +8,9 @@ from typing import Any
 from gem.arguments import real
 from gem.core import Env, Info, Observation
 from gem.policies import Policy, make_policy
-from gem_envs_visual.canvas import PALETTE, colour
-from gem_envs_visual.png import encode, picture_part
 from gem_envs_visual.reading import look
+from gem_questions.pictures.canvas import PALETTE, colour
+from gem_questions.pictures.png import encode, picture_part
 
 __all__ = ["GlimpsePolicy"]
 

@@ -20,9 +20,9 @@ from gem.errors import ArgumentError
 from gem.policies import Policy
 from gem.state_fields import StateFields
 from gem.text_env import MoveResult, failure, legal, malformed, success
-from gem_envs_visual.canvas import Canvas, Point, colour
 from gem_envs_visual.env import PictureEnv
 from gem_envs_visual.reading import Picture, look
+from gem_questions.pictures.canvas import Canvas, Point, colour
 
 __all__ = ["Board", "NorthcottEnv", "NorthcottPolicy", "winning_slide"]
 

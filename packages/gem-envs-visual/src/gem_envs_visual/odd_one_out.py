@@ -10,10 +10,10 @@ from typing import ClassVar, NamedTuple
 
 from gem.core import Info, Observation
 from gem.policies import Policy
-from gem_envs_visual.canvas import Canvas, Point
 from gem_envs_visual.env import AnswerEnv
 from gem_envs_visual.names import name_like, names
 from gem_envs_visual.reading import Picture, look
+from gem_questions.pictures.canvas import Canvas, Point
 
 __all__ = ["ColouredShape", "FigureField", "OddOneOutEnv", "OddOneOutPolicy"]
 

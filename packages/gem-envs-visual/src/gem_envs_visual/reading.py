@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gem.core import Observation
-from gem_envs_visual.canvas import colour
-from gem_envs_visual.font import ADVANCE, HEIGHT, WIDTH, glyphs
+from gem_questions.pictures.canvas import colour
+from gem_questions.pictures.font import ADVANCE, HEIGHT, WIDTH, glyphs
 
 __all__ = ["Picture", "SeenText", "look"]
 

@@ -9,10 +9,10 @@ from typing import ClassVar, NamedTuple
 
 from gem.core import Info, Observation
 from gem.policies import Policy
-from gem_envs_visual.canvas import Canvas
 from gem_envs_visual.env import AnswerEnv
 from gem_envs_visual.names import name_like, names
 from gem_envs_visual.reading import look
+from gem_questions.pictures.canvas import Canvas
 
 __all__ = ["NumberTable", "TablesEnv", "TablesPolicy"]
 

@@ -44,6 +44,7 @@ def gem_rewards() -> Named:
         "environment": "gem_eval.rewards.environment:EnvironmentReward",
         "evolving_rubric": "gem_eval.rewards.evolving_rubric:EvolvingRubricReward",
         "exact": "gem_eval.rewards.exact:ExactReward",
+        "group_rubric": "gem_eval.rewards.group_rubric:GroupRubricReward",
         "numeric": "gem_eval.rewards.numeric:NumericReward",
         "pairwise": "gem_eval.rewards.pairwise:PairwiseReward",
         "process": "gem_eval.rewards.process:ProcessReward",

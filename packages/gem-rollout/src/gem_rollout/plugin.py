@@ -13,6 +13,7 @@ def gem_wrappers() -> Named:
     return {
         "concat_chat": "gem_rollout.history.chat_history:ConcatChat",
         "concat_chat_on_reset": "gem_rollout.history.chat_history:ConcatChatOnReset",
+        "fold": "gem_rollout.history.folding:FoldedHistory",
         "messages": "gem_rollout.history.chat_history:Messages",
         "record": "gem_rollout.trajectory.recording:RecordTrajectories",
         "sliding_window": "gem_rollout.history.context:SlidingWindow",

@@ -48,6 +48,7 @@ WRAPPERS = {
         ("concat_chat", "concat_chat_on_reset", "messages", "record", "sliding_window", "summarize", "token_budget"),
         "gem-rollout",
     ),
+    "fold": "gem-rollout",
     "transform_reward": "gem-questions",
     "python_tool": "gem-tools",
     "python_tool_no_int_reward": "gem-tools",
@@ -68,6 +69,7 @@ REWARDS = {
     "qa_em": "gem-envs-qa",
     "qa_f1": "gem-envs-qa",
     "code": "gem-envs-code",
+    "group_rubric": "gem-eval",
     **dict.fromkeys(
         ("checklist", "environment", "evolving_rubric", "exact", "numeric", "pairwise", "process", "rubric"), "gem-eval"
     ),

@@ -13,9 +13,9 @@ from gem_envs_desk.acts.language import PROPOSE, SpeechAct
 from gem_envs_desk.acts.user import ActReply
 from gem_envs_desk.task import CASE, DeskTask
 from gem_envs_desk.users.agreement import agrees
-from gem_envs_desk.users.faults import UserFault, spoken_fault
 from gem_envs_desk.users.placing import content_words
 from gem_envs_desk.users.script_reader import ScriptReader, conveys, reveals
+from gem_rollout.simulated_people.faults import UserFault, spoken_fault
 
 __all__ = ["ActChecker"]
 

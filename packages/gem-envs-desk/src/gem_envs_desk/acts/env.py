@@ -18,11 +18,12 @@ from gem_envs_desk.acts.model import ActModelUser
 from gem_envs_desk.acts.ownership import Ownership
 from gem_envs_desk.acts.user import ActReply, ActUser
 from gem_envs_desk.domain import RefusedCallError, StoreDomain
-from gem_envs_desk.env import END_TOOL, LEVELS, SCRIPTED, DeskEnv, DeskMove, cached_task
+from gem_envs_desk.env import END_TOOL, LEVELS, DeskEnv, DeskMove, cached_task
 from gem_envs_desk.facts import tells
 from gem_envs_desk.reference import call_text
 from gem_envs_desk.task import AGENT, USER, DeskCall, DeskTask
 from gem_envs_desk.users.base import UserReply
+from gem_rollout.simulated_people.model import SCRIPTED
 
 __all__ = ["REWARDS", "ActDeskEnv", "ActDomain"]
 
@@ -166,7 +167,7 @@ class ActDeskEnv(DeskEnv, ABC):
         else:
             tools = list(self.world.tools[AGENT])
             user = ActModelUser(
-                self._task, acts, ask=self._ask, use=self._use, agent_tools=tools, told=lambda: self.told
+                self._task, acts, ask=self._model, use=self._use, agent_tools=tools, told=lambda: self.told
             )
         judge = ConversationJudge(self._task, acts, self._ownership, policy=self.domain.policy, opening=user.opening())
         self._user = _Conversation(user, judge)

@@ -12,7 +12,7 @@ from gem_envs_desk.acts.language import ASK, PROPOSE, SAY, TELL, DeskActs, Speec
 from gem_envs_desk.acts.user import ActReply, ActUser
 from gem_envs_desk.task import Aim, DeskCall, DeskTask, Wish
 from gem_envs_desk.users.chat import MANNERS, STOP, Ask, ModelChat, about_slot
-from gem_envs_desk.users.faults import UserFault
+from gem_rollout.simulated_people.faults import UserFault
 
 __all__ = ["ActModelUser", "act_prompt"]
 

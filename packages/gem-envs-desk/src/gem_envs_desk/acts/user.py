@@ -28,8 +28,8 @@ from gem_envs_desk.acts.language import (
 )
 from gem_envs_desk.facts import shows
 from gem_envs_desk.task import CASE, Aim, DeskCall, Hand, Slot, UserScript, Wish
-from gem_envs_desk.users.faults import UserFault
 from gem_envs_desk.users.stated import has_time
+from gem_rollout.simulated_people.faults import UserFault
 
 __all__ = ["ActReply", "ActUser"]
 

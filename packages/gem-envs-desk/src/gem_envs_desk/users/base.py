@@ -16,7 +16,7 @@ class UserReply(NamedTuple):
     fault: str = ""
     """If the user, not the agent, has spoiled the episode, the reason; it is over then."""
     fault_kind: str = ""
-    """The kind of that fault, see :data:`gem_envs_desk.users.faults.FAULTS`."""
+    """The kind of that fault, see :data:`gem_rollout.simulated_people.faults.FAULTS`."""
 
 
 class SimulatedUser(Protocol):

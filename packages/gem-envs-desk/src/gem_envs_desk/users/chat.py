@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gem_envs_desk.task import Slot, UserScript
-from gem_envs_desk.users.faults import UserFault
+from gem_rollout.simulated_people.faults import UserFault
 
 __all__ = ["MANNERS", "STOP", "Ask", "ModelChat", "about_slot"]
 

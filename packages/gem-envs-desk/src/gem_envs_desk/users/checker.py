@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 
 from gem_envs_desk.task import DeskCall, DeskTask
 from gem_envs_desk.users.agreement import agrees
-from gem_envs_desk.users.faults import UserFault, spoken_fault
 from gem_envs_desk.users.hearing import Heard
 from gem_envs_desk.users.instructions import asked_hands
 from gem_envs_desk.users.intents import Intent
 from gem_envs_desk.users.knowledge import Knowledge
 from gem_envs_desk.users.placing import content_words
 from gem_envs_desk.users.script_reader import ScriptReader, conveys, reveals
+from gem_rollout.simulated_people.faults import UserFault, spoken_fault
 
 __all__ = ["ScriptChecker"]
 

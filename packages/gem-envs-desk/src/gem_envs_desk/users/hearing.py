@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gem_envs_desk.users.intents import Intent, intents_of
-from gem_envs_desk.users.sentences import Sentence, is_foreign, sentences_of
 from gem_envs_desk.users.stated import data_in
+from gem_rollout.simulated_people.sentences import Sentence, is_foreign, sentences_of
 
 __all__ = ["Heard"]
 

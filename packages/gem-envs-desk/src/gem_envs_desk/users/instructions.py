@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from gem.tables import read_table
 from gem_envs_desk.task import Hand
-from gem_envs_desk.users.sentences import Sentence, clauses_of
 from gem_envs_desk.users.stated import occurs
+from gem_rollout.simulated_people.sentences import Sentence, clauses_of
 
 __all__ = ["Instructions", "asked_hands"]
 

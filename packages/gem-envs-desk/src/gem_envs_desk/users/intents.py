@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from gem.tables import read_table
-from gem_envs_desk.users.sentences import Sentence
+from gem_rollout.simulated_people.sentences import Sentence
 
 __all__ = ["Intent", "intents_of"]
 

@@ -13,7 +13,6 @@ from gem_envs_desk.users.directions import leads_elsewhere
 from gem_envs_desk.users.hearing import Heard
 from gem_envs_desk.users.intents import Intent
 from gem_envs_desk.users.placing import MORE_ASKS, Placed, ScriptVocabulary, content_words
-from gem_envs_desk.users.sentences import Sentence
 from gem_envs_desk.users.stated import (
     amounts_in,
     data_in,
@@ -23,6 +22,7 @@ from gem_envs_desk.users.stated import (
     own_data,
     stated_choices,
 )
+from gem_rollout.simulated_people.sentences import Sentence
 
 __all__ = ["Knowledge"]
 

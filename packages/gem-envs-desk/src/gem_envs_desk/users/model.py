@@ -13,7 +13,7 @@ from gem_envs_desk.task import DeskCall, DeskTask, UserScript
 from gem_envs_desk.users.base import UserReply
 from gem_envs_desk.users.chat import MANNERS, STOP, ModelChat, about_slot
 from gem_envs_desk.users.checker import ScriptChecker
-from gem_envs_desk.users.faults import UserFault
+from gem_rollout.simulated_people.faults import UserFault
 
 __all__ = ["ModelUser", "prompt_of"]
 

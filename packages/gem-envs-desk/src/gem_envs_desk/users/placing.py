@@ -14,8 +14,8 @@ from functools import lru_cache
 
 from gem.tables import read_table
 from gem_envs_desk.task import Aim, Slot, Wish
-from gem_envs_desk.users.sentences import Sentence
 from gem_envs_desk.users.stated import own_choices, with_plain_dates
+from gem_rollout.simulated_people.sentences import Sentence
 
 __all__ = ["MORE_ASKS", "Placed", "ScriptVocabulary", "content_words"]
 

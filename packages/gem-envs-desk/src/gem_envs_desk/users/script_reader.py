@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from gem_envs_desk.checks import user_words
 from gem_envs_desk.facts import numbers_in, shows
 from gem_envs_desk.task import DeskTask, Slot
-from gem_envs_desk.users.faults import UserFault
 from gem_envs_desk.users.placing import content_words
 from gem_envs_desk.users.stated import data_in, own_choices, own_data, stated_choices
+from gem_rollout.simulated_people.faults import UserFault
 
 __all__ = ["ScriptReader", "conveys", "reveals"]
 

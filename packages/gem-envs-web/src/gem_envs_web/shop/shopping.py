@@ -84,6 +84,11 @@ class ShoppingEnv(TextEnv[ShopAction], ABC):
         """The goal of the episode; a reference to compare with, which no agent sees."""
         return self._goal
 
+    @property
+    def page(self) -> ShopPage:
+        """The page that the customer sees."""
+        return self._page
+
     def step(self, action: str) -> tuple[str, float, bool, bool, Info]:
         """Do as :meth:`gem.TextEnv.step`; the ``info`` of a purchase holds the parts of its reward."""
         observation, reward, terminated, truncated, info = super().step(action)

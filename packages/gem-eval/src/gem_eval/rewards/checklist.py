@@ -15,7 +15,7 @@ from gem_eval.rewards.predicates import Predicate, check_item, predicate_of
 from gem_questions.rewards import Score
 from gem_rollout.trajectory import Trajectory
 
-__all__ = ["ChecklistItem", "ChecklistReward"]
+__all__ = ["ChecklistItem", "ChecklistReward", "read_verdicts", "verdicts_wanted"]
 
 _OWN = ("name", "question", "weight", "required")
 _LONGEST_REASON = 500  # characters
@@ -94,26 +94,9 @@ class ChecklistReward(JudgedReward):
 
     async def _ask(self, trajectory: Trajectory, met: dict[str, bool]) -> Score:
         names = [item.name for item in self._questions]
-        listed = "\n".join(f"- {item.name}: {item.question}" for item in self._questions)
-        one = {
-            "type": "object",
-            "properties": {"reason": {"type": "string"}, "met": {"type": "boolean"}},
-            "required": ["reason", "met"],
-            "additionalProperties": False,
-        }
-        schema = {
-            "type": "object",
-            "properties": dict.fromkeys(names, one),
-            "required": names,
-            "additionalProperties": False,
-        }
-        task = (
-            "You judge the record of an episode in which an agent acted in an environment. Answer each of these "
-            f"questions about it with true or false:\n{listed}\nFor each first give the reason in one sentence. Where "
-            "the record does not show it, the answer is false."
-        )
+        task, schema = verdicts_wanted({item.name: str(item.question) for item in self._questions})
         try:
-            answer = await self.ask(trajectory, task, schema, lambda record: _read(record, names))
+            answer = await self.ask(trajectory, task, schema, lambda record: read_verdicts(record, names))
         except JudgeError as error:
             return unreadable(error)
         met.update({name: verdict for name, (verdict, _) in answer.value.items()})
@@ -136,7 +119,35 @@ class ChecklistReward(JudgedReward):
         )
 
 
-def _read(record: Mapping[str, Any], names: Sequence[str]) -> dict[str, tuple[bool, str]]:
+def verdicts_wanted(questions: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+    """Return the judge's task for questions by their names, and the JSON schema of the answer."""
+    listed = "\n".join(f"- {name}: {question}" for name, question in questions.items())
+    one = {
+        "type": "object",
+        "properties": {"reason": {"type": "string"}, "met": {"type": "boolean"}},
+        "required": ["reason", "met"],
+        "additionalProperties": False,
+    }
+    schema = {
+        "type": "object",
+        "properties": dict.fromkeys(questions, one),
+        "required": list(questions),
+        "additionalProperties": False,
+    }
+    task = (
+        "You judge the record of an episode in which an agent acted in an environment. Answer each of these "
+        f"questions about it with true or false:\n{listed}\nFor each first give the reason in one sentence. Where "
+        "the record does not show it, the answer is false."
+    )
+    return task, schema
+
+
+def read_verdicts(record: Mapping[str, Any], names: Sequence[str]) -> dict[str, tuple[bool, str]]:
+    """Return the answer to each question, and its reason.
+
+    Raises:
+        MalformedAnswerError: if one is missing, or neither yes nor no.
+    """
     found = {}
     for name in names:
         value, reason = value_of(record, name), ""

@@ -19,7 +19,7 @@ from typing import Any
 from gem.arguments import integer
 from gem.errors import ArgumentError, GemError
 from gem_eval.rewards.criteria import Criterion, read_scores, rubric_schema, rubric_task, weighted_mean
-from gem_eval.rewards.episode_text import DATA_RULE, cut_middle, episode_text, plain
+from gem_eval.rewards.episode_text import DATA_RULE, cut_middle, episode_text, plain_line
 from gem_eval.rewards.judge import Judge, JudgeError
 from gem_eval.rewards.judge_answers import MalformedAnswerError, value_of
 from gem_eval.rewards.judged import JUDGE_CACHE, JudgedReward, judged_by, unreadable
@@ -219,8 +219,8 @@ class EvolvingRubricReward(JudgedReward):
             if not isinstance(item, Mapping):
                 raise MalformedAnswerError(f"a criterion must be an object, not {item!r:.60}")
             # One plain line each: what the writer has read may have told it to write more than criteria.
-            name = " ".join(plain(str(value_of(item, "name"))).split())[:_LONGEST_NAME]
-            description = " ".join(plain(str(item.get("description", ""))).split())[:_LONGEST_DESCRIPTION]
+            name = plain_line(value_of(item, "name"), _LONGEST_NAME)
+            description = plain_line(item.get("description", ""), _LONGEST_DESCRIPTION)
             weight = item.get("weight", 1.0)
             if (
                 isinstance(weight, bool)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gem.core import Env
     from gem_rollout.trajectory import Trajectory
 
-__all__ = ["AnswerReward", "RecordedQuestions", "final_text"]
+__all__ = ["AnswerReward", "RecordedQuestions", "final_text", "observation_text"]
 
 T = TypeVar("T")
 
@@ -107,7 +107,7 @@ class RecordedQuestions:
         """Raise TrajectoryError if the record shows another question than the environment asks now."""
         shown = trajectory.transitions[0].observation if trajectory.transitions else trajectory.final_observation
         asked = env.question(row) if callable(getattr(env, "question", None)) else None
-        if not isinstance(asked, str) or asked in _texts(shown):
+        if not isinstance(asked, str) or asked in observation_text(shown):
             return
         recorded = trajectory.spec
         assert recorded is not None
@@ -259,14 +259,14 @@ _EXTRACTORS: dict[str, Callable[[str], str | None]] = {
 }
 
 
-def _texts(observation: Any) -> str:
+def observation_text(observation: Any) -> str:
     """Return all text of an observation: of a str, content parts or chat messages."""
     if isinstance(observation, str):
         return observation
     if isinstance(observation, list):
-        return "\n".join(map(_texts, observation))
+        return "\n".join(map(observation_text, observation))
     if isinstance(observation, Mapping):
-        return _texts(observation.get("text") or observation.get("content") or "")
+        return observation_text(observation.get("text") or observation.get("content") or "")
     return ""
 
 

@@ -7,97 +7,19 @@ and the observation that answers it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-from gem.arguments import choice, integer
-from gem.core import Action, Env, Info
-from gem.errors import ArgumentError, ArgumentTypeError
-from gem.wrappers.history import (
-    Content,
-    HistoryWrapper,
-    Message,
-    affixes,
-    assistant_message,
-    content_of,
-    copied,
-    join,
-    latest_turns,
-    piece,
-)
-from gem_rollout.history.messages import extended, message_piece, messages_from_state, reply_messages
+from gem.arguments import integer
+from gem.core import Env, Info
+from gem.errors import ArgumentTypeError
+from gem.wrappers.history import Content, Message, affixes, join, latest_turns, piece
+from gem_rollout.history.shortened_history import HistoryForm, OlderTurns, ShortenedHistory
 from gem_rollout.history.token_count import TokenCounter
 
 __all__ = ["SlidingWindow", "Summarize", "TokenBudget"]
 
-Form = Literal["text", "messages"]
 
-
-class _Turn(NamedTuple):
-    messages: list[Message]
-    text: Content
-    """The same, as :class:`gem.wrappers.text_history.ConcatWithAction` would show it."""
-    tokens: int
-    """The number of its tokens, if they are counted."""
-
-
-class _Context(HistoryWrapper):
-    """A history that drops older turns; a subclass decides in ``_shorten`` which ones."""
-
-    def __init__(self, env: Env[Any, Any], form: Form, announce: bool) -> None:
-        super().__init__(env, announce)
-        self._form = choice("form", form, ("text", "messages"))
-        self._first: Content = ""
-        self._turns: list[_Turn] = []
-
-    def _shorten(self, info: Info) -> None:
-        """Drop turns."""
-        raise NotImplementedError
-
-    def _cost(self, messages: list[Message], text: Content) -> int:
-        """Return the tokens of messages, which are ``text`` when written out."""
-        return 0
-
-    def _opening(self) -> Content:
-        """Return the part before the turns."""
-        return self._first
-
-    def _begin(self, observation: Content) -> None:
-        self._first, self._turns = observation, []
-
-    def _extend(self, action: Action, observation: Content, info: Info) -> None:
-        message = assistant_message(action, info)
-        self._turns.append(self._turn([message, *reply_messages(message, observation, info, "user")]))
-
-    def _turn(self, messages: list[Message]) -> _Turn:
-        text = join(map(message_piece, messages))
-        return _Turn(messages, text, self._cost(messages, text))
-
-    def _shown(self, info: Info) -> Any:
-        self._shorten(info)
-        prefix, suffix = affixes(info)
-        if self._form == "text":
-            return join((prefix, piece(self._opening()), *(turn.text for turn in self._turns), suffix))
-        messages: list[Message] = [{"role": "user", "content": self._opening()}]
-        for turn in self._turns:
-            messages += turn.messages
-        if len(messages) > 1 and messages[1]["role"] == "user":
-            # Its action was dropped, and chat templates and APIs want roles to alternate.
-            answer = messages.pop(1)
-            messages[0] = {"role": "user", "content": join((piece(self._opening()), answer["content"]))}
-        messages[0] = extended(messages[0], prefix, "")
-        messages[-1] = extended(messages[-1], "", suffix)
-        return messages
-
-    def _own_state(self) -> Info:
-        return {"first": copied(self._first), "turns": copied([turn.messages for turn in self._turns])}
-
-    def _set_own_state(self, state: Info) -> None:
-        first = content_of(copied(state["first"]))
-        turns = [self._turn(messages_from_state(messages)) for messages in state["turns"]]
-        self._first, self._turns = first, turns
-
-
-class SlidingWindow(_Context):
+class SlidingWindow(ShortenedHistory):
     """Shows the first observation and the latest turns.
 
     The first observation stays, because it holds the instructions; ``max_history_length`` of the original's wrappers
@@ -111,7 +33,7 @@ class SlidingWindow(_Context):
         announce: say in the first observation which earlier turns will be shown.
     """
 
-    def __init__(self, env: Env[Any, Any], turns: int = 10, form: Form = "text", announce: bool = False) -> None:
+    def __init__(self, env: Env[Any, Any], turns: int = 10, form: HistoryForm = "text", announce: bool = False) -> None:
         super().__init__(env, form, announce)
         self._kept = integer("turns", turns, minimum=1)
 
@@ -122,7 +44,7 @@ class SlidingWindow(_Context):
         del self._turns[: -self._kept]
 
 
-class TokenBudget(_Context):
+class TokenBudget(ShortenedHistory):
     """Shows the first observation and as many of the latest turns as a token budget allows.
 
     The oldest turns go first. If not even the latest turn fits, its action goes; the first and the latest
@@ -149,7 +71,7 @@ class TokenBudget(_Context):
         env: Env[Any, Any],
         max_tokens: int,
         tokenizer: Any = None,
-        form: Form = "text",
+        form: HistoryForm = "text",
         message_tokens: int = 4,
         picture_tokens: int = 1024,
         announce: bool = False,
@@ -188,7 +110,7 @@ class TokenBudget(_Context):
         self._first_tokens = self._count(piece(self._first)) + self._message_tokens
 
 
-class Summarize(_Context):
+class Summarize(ShortenedHistory):
     """Shows the first observation, a summary of older turns, and the latest turns as they were.
 
     Once there are more turns than ``after_turns``, or they cost more tokens than ``after_tokens``, the summarizer gets
@@ -218,23 +140,15 @@ class Summarize(_Context):
         after_tokens: int | None = None,
         keep_turns: int = 5,
         tokenizer: Any = None,
-        form: Form = "text",
+        form: HistoryForm = "text",
         picture_tokens: int = 1024,
         announce: bool = False,
     ) -> None:
         super().__init__(env, form, announce)
         if not callable(summarizer):
             raise ArgumentTypeError(f"summarizer must be callable, got an object of type {type(summarizer).__name__}")
-        if after_turns is None and after_tokens is None:
-            raise ArgumentError("after_turns or after_tokens must be given")
         self._summarizer = summarizer
-        self._kept = integer("keep_turns", keep_turns, minimum=1)
-        self._after_turns = None
-        if after_turns is not None:
-            self._after_turns = integer("after_turns", after_turns, minimum=self._kept)
-        self._after_tokens = None
-        if after_tokens is not None:
-            self._after_tokens = integer("after_tokens", after_tokens, minimum=1)
+        self._older = OlderTurns(after_turns, after_tokens, keep_turns)
         self._count = TokenCounter(tokenizer, integer("picture_tokens", picture_tokens, minimum=0))
         self._summary = ""
 
@@ -242,7 +156,7 @@ class Summarize(_Context):
         return "Earlier turns are shown to you, the oldest of them in a summary."
 
     def _cost(self, messages: list[Message], text: Content) -> int:
-        return 0 if self._after_tokens is None else self._count(text)
+        return 0 if self._older.after_tokens is None else self._count(text)
 
     def _opening(self) -> Content:
         if not self._summary:
@@ -254,10 +168,8 @@ class Summarize(_Context):
         self._summary = ""
 
     def _shorten(self, info: Info) -> None:
-        many = self._after_turns is not None and len(self._turns) > self._after_turns
-        long = self._after_tokens is not None and sum(turn.tokens for turn in self._turns) > self._after_tokens
-        older = self._turns[: -self._kept]
-        if not older or not (many or long):
+        older = self._turns[: self._older(self._turns)]
+        if not older:
             return
         messages: list[Message] = [{"role": "user", "content": self._opening()}]
         for turn in older:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gem_envs_desk.users.sentences import is_foreign, sentences_of
+from gem_rollout.simulated_people.sentences import is_foreign, sentences_of
 
 __all__ = ["FAULTS", "LONGEST_REPLY", "UserFault", "spoken_fault"]
 
@@ -49,7 +49,7 @@ _FEWEST_BABBLED, _BABBLES = 20, 3
 _SHORTEST_ECHO = 60
 """Characters."""
 _AGENTS_PART = re.compile(
-    r"\bhow (?:can|may|could) i (?:help|assist)\b|\b(?:as an? (?:ai|language model|assistant)|i am an ai|i'm an ai)\b|"
+    r"\bhow (?:can|may|could) i (?:help|assist)\b|"
     r"\b(?:i|we)(?:'ve|'ll|'m|'re| have| will| can| could| am| are)\b[^.?!]{0,50}\byour (?:order|booking|refund|"
     r"request|account|line|flight|reservation|case|identity|details)\b|\b(?:can|could|may) i have your\b|"
     r"\bplease (?:provide|confirm|share) your\b|\bthank you for (?:contacting|calling|reaching)\b|"
@@ -57,6 +57,7 @@ _AGENTS_PART = re.compile(
     r"process|send|share)\b",
     re.IGNORECASE,
 )
+_LANGUAGE_MODEL = re.compile(r"\b(?:as an? (?:ai|language model|assistant)|i am an ai|i'm an ai)\b", re.IGNORECASE)
 _DATA = re.compile(r"\S*[@\d]\S*")
 """Codes, dates and addresses, which have no language."""
 _PROMPT = re.compile(
@@ -76,7 +77,14 @@ class UserFault(NamedTuple):
 
 
 def spoken_fault(
-    text: str, *, ends: bool, message: str, said: Sequence[str], agent_tools: Iterable[str], script: str = ""
+    text: str,
+    *,
+    ends: bool,
+    message: str,
+    said: Sequence[str],
+    agent_tools: Iterable[str],
+    script: str = "",
+    serves: bool = False,
 ) -> UserFault | None:
     """Return the fault that a reply has whatever the script.
 
@@ -87,6 +95,7 @@ def spoken_fault(
         said: the user's replies before.
         agent_tools: the names of the agent's tools.
         script: the user's own words, which may imitate the marks of a chat template.
+        serves: whether the user is asked for a service, as a colleague is, and may speak as one who gives it.
     """
     if not text.strip():
         return None if ends else UserFault("silence", "the user says nothing")
@@ -104,7 +113,7 @@ def spoken_fault(
         return UserFault("agent's tool", f"the user names the agent's tool {named}")
     if _echoes(text, message):
         return UserFault("echo", f"the user repeats the agent: {text[:60]!r}")
-    if part := _AGENTS_PART.search(text):
+    if part := _LANGUAGE_MODEL.search(text) or (None if serves else _AGENTS_PART.search(text)):
         return UserFault("agent's part", f"the user talks as the agent: {part[0]!r}")
     if is_foreign(sentences_of(_DATA.sub(" ", text))):
         return UserFault("other language", f"the user does not speak English: {text[:60]!r}")

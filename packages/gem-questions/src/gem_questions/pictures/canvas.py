@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from gem_envs_visual.font import ADVANCE, HEIGHT, WIDTH, glyphs
-from gem_envs_visual.png import encode
+from gem_questions.pictures.font import ADVANCE, HEIGHT, WIDTH, glyphs
+from gem_questions.pictures.png import encode
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -143,7 +143,7 @@ class Canvas:
                     self._pen.line((left, row, right - 1, row), fill=index)
 
     def text(self, x: int, y: int, text: str, name: str = "text", align: str = "left") -> None:
-        """Write a text of capitals, digits and blanks.
+        """Write a text of letters, digits, marks of ASCII and blanks; any other character is a question mark.
 
         Args:
             x: its left side, its centre or its right side, by ``align``.
@@ -163,6 +163,6 @@ def _mask(text: str) -> Image.Image:
 
     shapes, gap = glyphs(), bytes(ADVANCE - WIDTH)
     blank = (bytes(WIDTH),) * HEIGHT
-    letters = [blank if letter == " " else shapes[letter] for letter in text]
+    letters = [blank if letter == " " else shapes.get(letter, shapes["?"]) for letter in text]
     lines = (gap.join(letter[row] for letter in letters) for row in range(HEIGHT))
     return Image.frombytes("L", (text_width(text), HEIGHT), b"".join(lines).replace(b"\1", b"\xff"))

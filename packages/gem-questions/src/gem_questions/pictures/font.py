@@ -1,4 +1,4 @@
-"""The letters of the pictures: capitals and digits of five by seven dots, drawn at twice that size.
+"""The letters of the pictures: letters, digits and marks of ASCII of five by seven dots, drawn at twice that size.
 
 An own font, because the pixels of an outline font depend on the version of FreeType.
 """

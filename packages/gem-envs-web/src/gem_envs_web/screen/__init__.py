@@ -1,0 +1,1 @@
+"""Sites as pictures, with a pointer and a keyboard."""

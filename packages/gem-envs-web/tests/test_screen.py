@@ -1,0 +1,278 @@
+"""The shop and forms by screenshot and pointer: layout, pictures, actions, and what is the same as in words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gem
+from gem.errors import ArgumentError, StateError
+from gem_envs_web.form.env import FormEnv
+from gem_envs_web.screen.env import ScreenSiteEnv
+from gem_envs_web.screen.layout import HEIGHT, WIDTH, PlacedThing, ScreenThing, drawn, length, met, placed
+from gem_envs_web.screen.policy import ScreenPolicy
+from gem_envs_web.shop.env import ShopEnv
+
+SHOP, FORM = "web:Shop-v0-easy", "web:Form-v0-easy"
+
+
+def played(env: ScreenSiteEnv, seed: int) -> tuple[float, list[str], dict[str, Any]]:
+    """Return the reward of an episode of the reference policy, its actions and the last info."""
+    observation, info = env.reset(seed=seed)
+    policy, actions = ScreenPolicy(env), []
+    policy.reset(observation, info)
+    for _ in range(env.max_turns):
+        actions.append(policy.act(observation, info))
+        observation, reward, terminated, truncated, info = env.step(actions[-1])
+        if terminated or truncated:
+            return reward, actions, info
+    raise AssertionError("the episode goes on after its last turn")
+
+
+def click(one: PlacedThing, env: ScreenSiteEnv) -> str:
+    x, y = one.centre
+    return f"\\boxed{{click {x} {y - env.scroll}}}"
+
+
+def told_in(observation: Any) -> str:
+    return str(observation[-1]["text"])
+
+
+def picture_in(observation: Any) -> str:
+    return str(observation[0]["image_url"]["url"])
+
+
+def thing(env: ScreenSiteEnv, text: str) -> PlacedThing:
+    return next(one for one in env.things if one.thing.text == text)
+
+
+@pytest.mark.parametrize("world", [SHOP, FORM])
+def test_the_reference_acts_by_the_layouts_rectangles(world: str) -> None:
+    """With clicks, texts and turns of the wheel alone; two episodes of each site."""
+    env = ScreenSiteEnv(world, 60)
+    for seed in range(2):
+        reward, actions, info = played(env, seed)
+        assert (reward, info["success"]) == (1.0, True)
+        assert {re.split(r"[{ ]", action)[1] for action in actions} <= {"click", "type", "scroll"}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("variant", ["easy", "", "hard", "form-easy", "form", "form-hard"])
+def test_the_reference_earns_more_than_095(variant: str) -> None:
+    """Over 20 episodes of each level."""
+    env = gem.make(f"web:Screen-v0-{variant}".rstrip("-")).unwrapped
+    assert isinstance(env, ScreenSiteEnv)
+    assert sum(played(env, seed)[0] for seed in range(20)) / 20 > 0.95
+
+
+@pytest.mark.parametrize("world", [SHOP, FORM])
+def test_pages_and_rewards_are_those_of_the_text_environment(world: str) -> None:
+    """What the text environment was given in words leads to the same page, reward and end."""
+    env = ScreenSiteEnv(world, 60)
+    given_in_words: list[str] = []
+    step = env.world.step
+
+    def noted(action: str) -> Any:
+        given_in_words.append(action)
+        return step(action)
+
+    env.world.step = noted  # type: ignore[method-assign]
+    reward, _, info = played(env, 4)
+    twin = gem.make(world, max_turns=200)
+    twin.reset(seed=env._key)
+    for action in given_in_words:
+        result = twin.step(action)
+    assert (result[1], result[2]) == (reward, True)
+    assert result[4].get("reward_parts") == info.get("reward_parts")
+
+
+def test_nothing_of_the_page_is_said_in_words() -> None:
+    """The text of an observation is the same in all episodes, but for the turn; so are the answers to clicks."""
+    env, told = ScreenSiteEnv(SHOP), set()
+    for seed in range(3):
+        observation, _ = env.reset(seed=seed)
+        assert len(observation) == 2
+        actions = ("click 5 5", "type lamp", "scroll down", "scroll up", "back", "click 300 200")
+        answers = [told_in(env.step(f"\\boxed{{{action}}}")[0]) for action in actions]
+        told.add("\n".join([told_in(observation), *answers]))
+    assert len(told) == 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("world", [SHOP, FORM])
+def test_a_policy_that_sees_nothing_earns_nothing(world: str) -> None:
+    """Random clicks, texts and turns of the wheel, over 40 episodes."""
+    env = ScreenSiteEnv(world, 40)
+    for seed in range(40):
+        env.reset(seed=seed)
+        ended = False
+        while not ended:
+            _, reward, terminated, truncated, _ = env.step(env.sample_random_action())
+            ended = terminated or truncated
+        assert reward == 0.0
+
+
+DIGESTS = {SHOP: "21f5eed8f22563a6", FORM: "8b88c85d4afcef4e"}
+
+
+@pytest.mark.parametrize("world", [SHOP, FORM])
+def test_pictures_are_the_same_bytes_everywhere(world: str) -> None:
+    """Of the first three screens of an episode of the reference."""
+    env = ScreenSiteEnv(world, 60)
+    observation, info = env.reset(seed=7)
+    policy, seen = ScreenPolicy(env), hashlib.sha256()
+    policy.reset(observation, info)
+    for _ in range(3):
+        seen.update(picture_in(observation).encode())
+        observation, _, _, _, info = env.step(policy.act(observation, info))
+    assert seen.hexdigest()[:16] == DIGESTS[world]
+
+
+@given(
+    st.lists(
+        st.builds(
+            ScreenThing,
+            st.sampled_from(["heading", "text", "link", "button", "field", "box", "option"]),
+            st.text(alphabet="ab \n→\ud800", max_size=90),
+        ),
+        max_size=12,
+    ),
+    st.integers(0, 2000),
+)
+def test_things_lie_on_the_page_and_apart(things: list[ScreenThing], scroll: int) -> None:
+    """Each is met at its middle, and any part of the page can be drawn."""
+    found = placed(things)
+    assert [one.thing for one in found] == things
+    for number, one in enumerate(found):
+        assert 0 <= one.left <= WIDTH - one.width
+        assert one.top + one.height <= length(found)
+        if one.width > 0:
+            assert met(found, *one.centre) is one.thing
+        for other in found[:number]:
+            beside = one.left >= other.left + other.width
+            assert beside or one.top >= other.top + other.height
+    png = drawn(found, min(scroll, max(length(found) - HEIGHT, 0)), "").png()
+    assert png.startswith(b"\x89PNG")
+
+
+def test_a_click_meets_what_the_screen_shows_after_scrolling() -> None:
+    """Pixels are those of the screen; a click beside everything takes the cursor away."""
+    env = ScreenSiteEnv(FORM)
+    env.reset(seed=0)
+    send = next(one for one in env.things if one.thing.kind == "button")
+    assert send.top > HEIGHT
+    env.step("\\boxed{scroll down}")
+    field = next(one for one in env.things if one.thing.field and env.scroll <= one.centre[1] < env.scroll + HEIGHT)
+    env.step(click(field, env))
+    assert env.cursor == field.thing.field
+    env.step("\\boxed{type Ada Holm}")
+    assert isinstance(env.world, FormEnv)
+    assert "Ada Holm" in env.world.typed.values()
+    env.step(f"\\boxed{{click {WIDTH - 1} 0}}")
+    assert env.cursor == ""
+    env.step("\\boxed{type nothing}")
+    assert "nothing" not in env.world.typed.values()
+
+
+def test_what_is_typed_is_no_action_of_the_text_environment() -> None:
+    """A text that looks like one is the content of the field."""
+    env = ScreenSiteEnv(FORM)
+    env.reset(seed=0)
+    assert isinstance(env.world, FormEnv)
+    env.step(click(next(one for one in env.things if one.thing.field), env))
+    env.step("\\boxed{type a] click[Send]}")
+    assert "a  click Send" in env.world.typed.values()
+    assert not env.world.site.changes
+
+
+def test_a_search_needs_the_cursor_and_the_button_and_back_goes_back() -> None:
+    """What is typed without the cursor is lost; an empty search does nothing."""
+    env = ScreenSiteEnv(SHOP)
+    env.reset(seed=0)
+    assert isinstance(env.world, ShopEnv)
+    env.step("\\boxed{type lamp}")
+    env.step(click(thing(env, "Search"), env))
+    assert env.world.page.view.page == "search"
+    env.step(click(next(one for one in env.things if one.thing.field), env))
+    env.step("\\boxed{ Type  Desk [lamp] }")
+    env.step(click(thing(env, "Search"), env))
+    assert env.world.page.view.query == "desk  lamp"
+    assert env.step("\\boxed{back}")[1] == 0.0
+    assert env.world.page.view.page == "search"
+
+
+def test_another_page_is_shown_from_its_top_and_a_purchase_pays_what_it_is_worth() -> None:
+    """A result from further down the page, bought without its options, is worth a part."""
+    env = ScreenSiteEnv(SHOP)
+    env.reset(seed=3)
+    assert isinstance(env.world, ShopEnv)
+    env.step(click(next(one for one in env.things if one.thing.field), env))
+    env.step(f"\\boxed{{type {env.world.wish.instruction[:150]}}}")
+    env.step(click(thing(env, "Search"), env))
+    env.step("\\boxed{scroll down}")
+    assert env.scroll > 0
+    shown = [one for one in env.things if one.thing.kind == "link" and one.top >= env.scroll]
+    env.step(click(shown[0], env))
+    assert (env.world.page.view.page, env.scroll) == ("item", 0)
+    worth = env.world.score(env.world.page.view).total
+    while thing(env, "Buy Now").centre[1] >= env.scroll + HEIGHT:
+        env.step("\\boxed{scroll down}")
+    observation, reward, terminated, _, info = env.step(click(thing(env, "Buy Now"), env))
+    assert (reward, terminated, info["success"], info["reward_parts"]["total"]) == (worth, True, False, worth)
+    assert len(observation) == 1
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        *("click 10 10", "\\boxed{click}", "\\boxed{click 1 2 3}", "\\boxed{scroll left}", "\\boxed{type }"),
+        "\\boxed{}",
+        *("x" * 100_000, "\\boxed{click -1 5}", f"\\boxed{{click {'9' * 5000} 1}}", "\\boxed{type {a}}", "\ud800"),
+        "\\boxed{click 12345 1}",
+    ],
+)
+def test_an_action_without_a_move_changes_nothing_and_costs_its_turn(action: str) -> None:
+    """Whatever a model writes."""
+    env = ScreenSiteEnv(SHOP, 5)
+    before, _ = env.reset(seed=1)
+    after, reward, terminated, _, info = env.step(action)
+    assert (picture_in(after), reward, terminated, info["turn"]) == (picture_in(before), 0.0, False, 1)
+    assert info["action_status"] == "malformed"
+
+
+def test_a_pixel_beside_the_screen_is_said_to_be_none() -> None:
+    """With the size of the screen."""
+    env = ScreenSiteEnv(SHOP)
+    env.reset(seed=1)
+    observation, _, _, _, info = env.step("\\boxed{click 640 3}")
+    assert "There is no pixel 640 3: the screen has 640 by 480." in told_in(observation)
+    assert info["action_status"] == "illegal"
+
+
+@pytest.mark.parametrize("world", [SHOP, FORM])
+def test_an_episode_goes_on_from_its_state(world: str) -> None:
+    """Through JSON, with scroll, cursor and what was typed; the last screens are the same bytes."""
+    env, twin = ScreenSiteEnv(world), ScreenSiteEnv(world)
+    env.reset(seed=5)
+    for action in ("scroll down", "click 300 300", "type lamp", "scroll up"):
+        env.step(f"\\boxed{{{action}}}")
+    state = json.loads(json.dumps(env.get_state()))
+    twin.set_state(state)
+    for action in ("click 300 200", "type desk", "scroll down", "back"):
+        assert twin.step(f"\\boxed{{{action}}}") == env.step(f"\\boxed{{{action}}}")
+    state["episode"]["_scroll"] = 10**6
+    with pytest.raises(StateError):
+        twin.set_state(state)
+
+
+@pytest.mark.parametrize("world", ["web:Forum-v0", "game:Sudoku-v0"])
+def test_only_shops_and_forms_have_a_screen(world: str) -> None:
+    """The error names what was given."""
+    with pytest.raises(ArgumentError, match=world):
+        ScreenSiteEnv(world)
