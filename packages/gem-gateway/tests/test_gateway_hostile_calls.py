@@ -175,6 +175,23 @@ def test_remote_tools_and_fields_of_the_server_are_left_out(play) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("dialect", ["responses", "messages"])
+def test_a_program_does_not_choose_the_price_of_its_answers(play, dialect: str) -> None:
+    """A server of its own dialect gets the other fields that chat completions have no name for, and no tier."""
+    fields = {"responses": {"input": "?", "reasoning": {"effort": "low"}}, "messages": {**QUESTION, "max_tokens": 9}}
+
+    async def run() -> None:
+        async with play([said()]) as playing:
+            playing.client.protocol = dialect
+            body = {**fields[dialect], "metadata": {"user_id": "u"}, "service_tier": "priority"}
+            assert (await post(playing, f"/v1/{dialect}", body))[0] == 200
+            extra = playing.client.asked[0]["sampling"].extra
+            assert extra["metadata"] == {"user_id": "u"}
+            assert "service_tier" not in extra
+
+    asyncio.run(run())
+
+
 PICTURES = ["https://evil.example/a.png", "http://169.254.169.254/", "file:///etc/passwd", "data:text/html,x", "x"]
 
 
