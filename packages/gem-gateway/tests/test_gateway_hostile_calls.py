@@ -12,6 +12,8 @@ from raw_calls import QUESTION, post, said
 from gem_eval.clients import Completion
 from gem_gateway.dialects.base import CallSettings
 
+NESTED = "[" * 300 + "]" * 300
+
 MALFORMED: list[Any] = [
     b"",
     b"{",
@@ -46,6 +48,8 @@ MALFORMED: list[Any] = [
     {**QUESTION, "tools": [{"type": "function", "function": {"name": ""}}]},
     {**QUESTION, "tools": [{"type": "function", "function": {"name": "a", "parameters": []}}]},
     {**QUESTION, "response_format": "json"},
+    f'{{"messages": [{{"role": "user", "content": "?"}}], "metadata": {NESTED}}}'.encode(),
+    f'{{"messages": [{{"role": "user", "content": "?"}}], "top_k": [{2**70}, {NESTED}]}}'.encode(),
 ]
 
 
