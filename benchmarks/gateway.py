@@ -321,15 +321,17 @@ def show_costs(found: dict[str, list[float]], calls: int) -> None:
     """Print what a call costs on each side."""
     print(f"{len(BODY)} bytes a call, {calls} calls a round, {len(found['bare proxy'])} rounds\n")
     print("| | ms of CPU a call | times the bare proxy |\n|---|---|---|")
-    for name, seconds in found.items():
+
+    def shown(seconds: list[float]) -> str:
         ratios = [one / other for one, other in zip(seconds, found["bare proxy"], strict=True)]
-        shown = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} … {max(ratios):.2f})"
-        print(f"| {name} | {1000 * statistics.median(seconds):.3f} | {shown} |")
+        ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} … {max(ratios):.2f})"
+        return f"{1000 * statistics.median(seconds):.3f} | {ratio}"
+
+    for name, seconds in found.items():
+        print(f"| {name} | {shown(seconds)} |")
     for name, side in {"gateway": "gateway and model client", "and record": "gateway, model client and record"}.items():
-        beside = statistics.median(
-            one - other for one, other in zip(found[side], found["model client alone"], strict=True)
-        )
-        print(f"| {name} beside the client's own cost | {1000 * beside:.3f} | |")
+        alone = [one - other for one, other in zip(found[side], found["model client alone"], strict=True)]
+        print(f"| {name} beside the client's own cost | {shown(alone)} |")
 
 
 if __name__ == "__main__":
