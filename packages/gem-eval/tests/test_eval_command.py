@@ -136,7 +136,7 @@ def test_a_class_keeps_the_model_that_a_file_names() -> None:
     assert plays("--config", "model.toml", "--agent", "driving:Driver") == driven
     assert plays("--config", "class.toml", "--base-url", server, "--model", "m") == driven
     assert plays("--config", "model.toml", "--agent", "random") == "random"
-    assert plays("--config", "model.toml", "--agent", "driving:Driver", "--base-url", "") == "driving:Driver"
+    assert plays("--config", "model.toml", "--agent", "driving:Driver", "--base-url", "none") == "driving:Driver"
     assert plays("--config", "policy.toml", "--base-url", server) == f"model at {server}"
 
 
@@ -146,9 +146,9 @@ def test_a_class_that_takes_no_model_is_not_played_as_if_it_did() -> None:
     with FakeModelThread(FakeModel("constant:\\boxed{5}")) as server:
         Path("model.toml").write_text(f'base_url = "{server.url}"\n')
         options = (GUESS, "--config", "model.toml", "--agent", "lonely:Agent", "-n", "2", "--out", "r")
-        with pytest.raises(GemError, match=r"'lonely:Agent' takes no model.*--base-url ''"):
+        with pytest.raises(GemError, match=r"'lonely:Agent' takes no model.*--base-url none"):
             run(*options)
-        run(*options, "--base-url", "")
+        run(*options, "--base-url", "none")
     assert RunFolder("r").config.base_url is None
 
 

@@ -68,7 +68,7 @@ _OPTIONS = [
         "--base-url",
         "-u",
         help="Address of the model's server, such as http://localhost:8000/v1; transformers:FOLDER is a model in this "
-        "process.",
+        "process, none leaves out the model that a file names.",
     ),
     click.option("--api-key-env", metavar="NAME", help="Variable that holds the server's key  [OPENAI_API_KEY]"),
     click.option("--episodes", "-n", type=_POSITIVE, help="Episodes of each environment, in all  [100]"),
@@ -199,9 +199,9 @@ def build_config(base: EvaluationConfig, env_ids: Iterable[str], given: Mapping[
 def _player(base: EvaluationConfig, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return which of agent and model give way to an option: a policy by name plays alone, a class may drive a model.
 
-    An empty ``--base-url`` takes the model away from a class that plays alone.
+    ``--base-url none`` takes the model away from a class that plays alone.
     """
-    if options.get("base_url") == "":
+    if options.get("base_url") == "none":
         return {"base_url": None, "model": options.get("model")}
     if "agent" in options:
         is_alone = ":" not in options["agent"] and not {"model", "base_url"} & options.keys()

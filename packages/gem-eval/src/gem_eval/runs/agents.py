@@ -239,7 +239,7 @@ def _check_takes_model(agent: str) -> None:
     if not takes:
         raise EvaluationConfigError(
             f"the agent {agent!r} takes no model, and the configuration names a model's server; leave out "
-            "'base_url' and 'model' (with gem eval also: --base-url '')"
+            "'base_url' and 'model' (with gem eval also: --base-url none)"
         )
 
 
