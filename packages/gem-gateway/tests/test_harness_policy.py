@@ -180,7 +180,8 @@ def test_a_program_sees_nothing_of_the_trainer(play: Play, tmp_path: Path, monke
     """Of the trainer's variables a program gets a short list, and a home of its own."""
     monkeypatch.setenv("HF_TOKEN", "secret")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example")
-    play("shows_variables", tmp_path / "variables")
+    record = play("shows_variables", tmp_path / "variables")
+    assert record.failure is None, record.failure
     variables = json.loads((tmp_path / "variables").read_text())
     assert not {"HF_TOKEN", "HTTPS_PROXY"} & variables.keys()
     assert variables["HOME"] != os.environ.get("HOME")
