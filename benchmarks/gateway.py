@@ -5,9 +5,9 @@
 
 *Cost*: a server in another process answers every chat completion at once, and a third process plays conversations,
 which begin with 20 kB and grow with each of their ten calls. The process that is measured answers them in turn as the
-gateway (session, budget, model client), as the gateway with a durable record of each call, which is what runs use, and
-as a bare proxy of aiohttp, which passes bodies on as bytes; and it makes such calls itself with the model client. The
-sides take turns, several rounds; a figure is the median.
+gateway (session, budget, model client), as the gateway with the record that runs have and a journal of it, and as a
+bare proxy of aiohttp, which passes bodies on as bytes; and it makes such calls itself with the model client. The sides
+take turns, several rounds; a figure is the median.
 
 *Many sessions*: programs play side by side, each with a session and several calls, before a fake model that takes a
 second for each. Ideal is one second a call; the same programs before the model itself, and behind the bare proxy, are
