@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -283,6 +284,18 @@ def test_a_stream_that_stops_without_an_end_is_a_failure() -> None:
         joined_stream(event % b"null", {})
     for whole in (event % b'"stop"', event % b"null" + b"data: [DONE]\n\n"):
         assert chat_answer(joined_stream(whole, {}), {}, []).text == "half"
+
+
+@pytest.mark.parametrize(
+    ("ends", "blank"),
+    # A carriage return and a line feed are together the one end of a line.
+    [pair for pair in itertools.product([b"\n", b"\r", b"\r\n"], repeat=2) if pair != (b"\r", b"\n")],
+)
+def test_lines_of_a_stream_end_in_any_way(ends: bytes, blank: bytes) -> None:
+    """Also where the blank line behind an event ends in another way than its own."""
+    chunks = [b'{"choices": [{"delta": {"content": "%b"}}]}' % piece for piece in (b"to", b"gether")]
+    stream = b"".join(b": alive%b%bdata: %b%b%b" % (ends, blank, chunk, ends, blank) for chunk in (*chunks, b"[DONE]"))
+    assert chat_answer(joined_stream(stream, {}), {}, []).text == "together"
 
 
 @given(st.lists(st.binary(max_size=30) | JSON.map(written)))

@@ -119,6 +119,39 @@ def test_a_suite_is_a_file_and_options_override_it(tmp_path: Path) -> None:
     assert one.config.agent == "null"
 
 
+def plays(*options: str) -> str:
+    """Return what a dry run says of the player."""
+    output = " ".join(run(GUESS, *options, "--dry-run").output.split())
+    return output.partition("agent: ")[2].partition(" Nothing")[0]
+
+
+def test_a_class_keeps_the_model_that_a_file_names() -> None:
+    """File and command line may each name one of class and model; a policy by name gives way to the other, or plays."""
+    Path("driving.py").write_text("class Driver:\n    def __init__(self, client, sampling): ...\n")
+    server = "http://127.0.0.1:9/v1"
+    Path("model.toml").write_text(f'model = "m"\nbase_url = "{server}"\n')
+    Path("class.toml").write_text('agent = "driving:Driver"\n')
+    Path("policy.toml").write_text('agent = "random"\n')
+    driven = f"driving:Driver at {server}"
+    assert plays("--config", "model.toml", "--agent", "driving:Driver") == driven
+    assert plays("--config", "class.toml", "--base-url", server, "--model", "m") == driven
+    assert plays("--config", "model.toml", "--agent", "random") == "random"
+    assert plays("--config", "model.toml", "--agent", "driving:Driver", "--base-url", "none") == "driving:Driver"
+    assert plays("--config", "policy.toml", "--base-url", server) == f"model at {server}"
+
+
+def test_a_class_that_takes_no_model_is_not_played_as_if_it_did() -> None:
+    """A record would name a model that has answered nothing."""
+    Path("lonely.py").write_text("class Agent:\n    def act(self, observation, info):\n        return '\\\\boxed{5}'\n")
+    with FakeModelThread(FakeModel("constant:\\boxed{5}")) as server:
+        Path("model.toml").write_text(f'base_url = "{server.url}"\n')
+        options = (GUESS, "--config", "model.toml", "--agent", "lonely:Agent", "-n", "2", "--out", "r")
+        with pytest.raises(GemError, match=r"'lonely:Agent' takes no model.*--base-url none"):
+            run(*options)
+        run(*options, "--base-url", "none")
+    assert RunFolder("r").config.base_url is None
+
+
 def test_a_dry_run_plays_nothing(tmp_path: Path) -> None:
     """The plan shows episodes and an upper bound of requests; no folder is made and no server is asked."""
     result = run(GUESS, "math:Arithmetic-v0", "-u", "http://127.0.0.1:9", "-n", "40", "-g", "4", "--dry-run")

@@ -19,6 +19,15 @@ from typing import Any
 HOSTILE = 'x\n\nevent: error\ndata: {"type":"forged"}\n\n\r\n\r\nHTTP/1.1 200 OK\r\nX-Forged: 1\r\n\r\n'
 CHAT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/messages", "/v1/responses"
 GEMINI, GEMINI_STREAM = "/v1beta/models/m:generateContent", "/v1beta/models/m:streamGenerateContent?alt=sse"
+COMPLETIONS = "/v1/completions"
+ADDRESS = "http://169.254.169.254/latest/meta-data"
+FUNCTION = {"name": "look", "input_schema": {"type": "object"}}
+TWICE = '{"model": "m", "messages": [{"role": "user", "content": "NAME"}], LAST}'
+UPGRADED = ((200,), (200, 401))
+KEPT_PLACES = (
+    "/v1/files", "/v1/batches", "/v1/responses/resp_1/cancel", "/v1/conversations", "/v1/messages/batches",
+    "/v1/embeddings", "/v1beta/files", "/v1beta/models/m:batchGenerateContent", "/v1/realtime/client_secrets",
+)  # fmt: skip
 FLOOD = 40
 """Calls that come at the same time."""
 
@@ -39,7 +48,7 @@ class Attack:
     """One attack.
 
     Attributes:
-        kind: one of eight.
+        kind: one of thirteen.
         act: returns the bytes that came back; it puts the attack's name into what a model would read.
         statuses: of the answers, in one of these orders.
         reaches: how many of its calls may reach the program's own model.
@@ -174,6 +183,91 @@ def reads_nothing(target: Target, name: str) -> bytes:
     return answer
 
 
+def upgraded(*lines: str) -> Callable[[Target, str], bytes]:
+    """An attack by a call that asks for another protocol, with a call of the other session where that would begin."""
+
+    def act(target: Target, name: str) -> bytes:
+        body, answer = text_call(name), b""
+        first = head(target, f"/s/{target.own}{CHAT}", f"Content-Length: {len(body)}", *lines)
+        hidden = head(target, f"/s/{target.other}{CHAT}", f"Content-Length: {len(body)}", key=target.other_key)
+        with socket.create_connection(("127.0.0.1", target.port), timeout=60) as connection:
+            connection.sendall(first.replace(b"Connection: close\r\n", b"") + body + hidden + body)
+            while not answer.endswith(b"}") and (data := connection.recv(65536)):
+                answer += data
+        return answer
+
+    return act
+
+
+def chunked(*chunks: bytes, trailers: str = "") -> Callable[[Target, str], bytes]:
+    """An attack by the frames around a body: CALL stands for the body as a chunk, and fields of a target in braces."""
+
+    def act(target: Target, name: str) -> bytes:
+        body = text_call(name)
+        whole = b"%x\r\n%b\r\n" % (len(body), body)
+        begin = head(target, f"/s/{target.own}{CHAT}", "Transfer-Encoding: chunked")
+        rest = b"".join(whole if chunk == b"CALL" else chunk for chunk in chunks)
+        return sent(target, begin + rest + trailers.format(**asdict(target)).encode())
+
+    return act
+
+
+def pipelined(target: Target, name: str) -> bytes:
+    """Put many calls with keys that open nothing before one that has its own, all in one write."""
+    body = text_call(name)
+    fields = f"Content-Length: {len(body)}"
+    wrong = head(target, f"/s/{target.own}{CHAT}", fields, key="x" * 40).replace(b"Connection: close\r\n", b"") + body
+    return sent(target, wrong * (FLOOD - 1) + head(target, f"/s/{target.own}{CHAT}", fields) + body)
+
+
+def bare(body: str, path: str = CHAT, *lines: str, encoding: str = "utf-8") -> Callable[[Target, str], bytes]:
+    """An attack by the text of a body, in which NAME stands for the attack's name."""
+    return lambda target, name: call(target, body.replace("NAME", name).encode(encoding), path, *lines)
+
+
+def key_form(change: Callable[[str], str], lines: str = "Authorization: Bearer ") -> Callable[[Target, str], bytes]:
+    """An attack by a key that is written in another way than the session's own."""
+
+    def act(target: Target, name: str) -> bytes:
+        body = text_call(name)
+        field = f"{lines}{change(target.key)}"
+        return sent(
+            target, head(target, f"/s/{target.own}{CHAT}", f"Content-Length: {len(body)}", field, key=None), body
+        )
+
+    return act
+
+
+def wide(key: str) -> str:
+    """Return a key in the full-width letters that Unicode's compatibility forms make ordinary ones of."""
+    return "".join(chr(ord(letter) + 0xFEE0) for letter in key)
+
+
+def places(*paths: str, method: str = "POST") -> Callable[[Target, str], bytes]:
+    """An attack by endpoints of a hosted API that reach beyond a call, one after another."""
+
+    def act(target: Target, name: str) -> bytes:
+        body = text_call(name)
+        fields = f"Content-Length: {len(body)}"
+        return b"".join(
+            sent(target, head(target, f"/s/{target.own}{path}", fields, method=method), body) for path in paths
+        )
+
+    return act
+
+
+def part(path: str, **fields: Any) -> Callable[[Target, str], bytes]:
+    """An attack by a part beside the text of a message."""
+
+    def act(target: Target, name: str) -> bytes:
+        kind = "input_text" if path == RESPONSES else "text"
+        message = {"role": "user", "content": [{"type": kind, "text": name}, fields]}
+        place = "input" if path == RESPONSES else "messages"
+        return call(target, json.dumps({"model": "m", "max_tokens": 9, place: [message]}).encode(), path)
+
+    return act
+
+
 REFUSED = ((404,), (401,), (400,))
 DOUBTFUL = ((400,), (413,))
 ATTACKS: dict[str, Attack] = {
@@ -255,6 +349,126 @@ ATTACKS: dict[str, Attack] = {
     "several answers for one call": Attack("budget evasion", asks(CHAT, n=5), ((400,),)),
     "a limit below zero": Attack("budget evasion", asks(CHAT, max_completion_tokens=-1), ((400,),)),
     "hanging up before the answer": Attack("budget evasion", hangs_up, ((),), reaches=3),
+    "a hundred answers of which the best is kept": Attack(
+        "budget evasion", asks(COMPLETIONS, prompt="x", best_of=100), ((400,),)
+    ),
+    "several prompts in one call": Attack("budget evasion", asks(COMPLETIONS, prompt=["a", "b"]), ((400,),)),
+    "candidates beside the answer": Attack(
+        "budget evasion", asks(GEMINI, generationConfig={"candidateCount": 8}), ((400,),)
+    ),
+    "one limit that says little beside one that says much": Attack(
+        "budget evasion", asks(CHAT, max_completion_tokens=10**6), ((200,),), reaches=1
+    ),
+    "a limit in another field": Attack(
+        "budget evasion", asks(RESPONSES, max_tokens=1, max_output_tokens=10**6), ((200,),), reaches=1
+    ),
+    "a limit without bounds": Attack("budget evasion", bare(TWICE.replace("LAST", '"max_tokens": 1e400')), ((400,),)),
+    "a WebSocket in place of an answer": Attack(
+        "other protocols",
+        upgraded("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"),
+        UPGRADED,
+        1,
+    ),
+    "HTTP/2 in place of an answer": Attack(
+        "other protocols",
+        upgraded("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAM"),
+        UPGRADED,
+        reaches=1,
+    ),
+    "HTTP/2 unasked": Attack(
+        "other protocols", lambda target, name: sent(target, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), ((400,), (505,))
+    ),
+    "a tunnel": Attack("other protocols", places(CHAT, method="CONNECT"), (*REFUSED, (405,))),
+    "an expectation before a foreign key": Attack(
+        "other protocols", by_key("/s/{other}" + CHAT, "Expect: 100-continue", key="{key}"), ((401,),)
+    ),
+    "an expectation that nobody knows": Attack(
+        "other protocols", by_key("/s/{own}" + CHAT, "Expect: more-budget", key="{key}"), ((200,),), reaches=1
+    ),
+    "a key behind the body": Attack(
+        "frames", chunked(b"CALL", b"0\r\n", trailers="x-api-key: {other_key}\r\n\r\n"), ((200,), (400,)), reaches=1
+    ),
+    "a length behind the body": Attack(
+        "frames", chunked(b"CALL", b"0\r\n", trailers="Content-Length: 3\r\n\r\n"), DOUBTFUL
+    ),
+    "a chunk beyond all numbers": Attack("frames", chunked(b"1" + b"0" * 40 + b"\r\n{}"), DOUBTFUL),
+    "a chunk of negative length": Attack("frames", chunked(b"-2\r\n{}\r\n0\r\n\r\n"), DOUBTFUL),
+    "a chunk longer than it says": Attack("frames", chunked(b"2\r\n{}}}\r\n0\r\n\r\n"), DOUBTFUL),
+    "a line feed in a chunk's extension": Attack("frames", chunked(b"2;a\n{}\r\n0\r\n\r\n"), DOUBTFUL),
+    "many calls in one write": Attack("frames", pipelined, ((401,) * (FLOOD - 1) + (200,),), reaches=1),
+    "a field twice": Attack("two readings", bare(TWICE.replace("LAST", '"n": 1, "n": 128')), ((400,),)),
+    "the messages twice": Attack(
+        "two readings", bare('{"messages": [{"role": "user", "content": "NAME"}], "messages": []}'), ((400,),)
+    ),
+    "a body of another alphabet": Attack(
+        "two readings",
+        bare(
+            TWICE.replace("LAST", '"n": 1'), CHAT, "Content-Type: application/json; charset=utf-16", encoding="utf-16"
+        ),
+        ((200,),),
+        reaches=1,
+    ),
+    "a mark before the body": Attack(
+        "two readings", bare("\ufeff" + TWICE.replace("LAST", '"n": 1')), ((200,),), reaches=1
+    ),
+    "a form in place of JSON": Attack("two readings", bare("model=m&n=9&messages=NAME"), ((400,),)),
+    "a key in wide letters": Attack("forms of a key", key_form(wide), ((401,), (400,))),
+    "a key in capitals": Attack("forms of a key", key_form(str.upper), ((401,),)),
+    "a key in percents": Attack("forms of a key", key_form(lambda key: f"%{ord(key[0]):02x}{key[1:]}"), ((401,),)),
+    "a key and more": Attack("forms of a key", key_form(lambda key: f"{key},x"), ((401,),)),
+    "a key with a zero byte": Attack("forms of a key", key_form(lambda key: f"{key}\0"), ((401,), (400,))),
+    "a key in a cookie": Attack("forms of a key", key_form(lambda key: f"api_key={key}", "Cookie: "), ((401,),)),
+    "files, batches and stored answers": Attack(
+        "what a server keeps",
+        places(*KEPT_PLACES),
+        ((404,) * len(KEPT_PLACES),),
+    ),
+    "reading a stored answer": Attack(
+        "what a server keeps",
+        places("/v1/responses/resp_1", "/v1/responses/resp_1/input_items", method="GET"),
+        ((404, 404),),
+    ),
+    "the model's server behind the gateway": Attack(
+        "what a server keeps", places("/metrics", "/v1/load_lora_adapter", "/tokenize", "/health"), ((404,) * 4,)
+    ),
+    "an answer in the background": Attack(
+        "what a server keeps", asks(RESPONSES, background=True, store=True), ((400,),)
+    ),
+    "an item of somebody's": Attack(
+        "what a server keeps",
+        lambda target, name: call(
+            target, json.dumps({"input": [{"type": "item_reference", "id": "msg_1"}]}).encode(), RESPONSES
+        ),
+        ((400,),),
+    ),
+    "a container of somebody's": Attack(
+        "what a server keeps", asks(MESSAGES, container="container_1"), ((200,),), reaches=1
+    ),
+    "contents of somebody's": Attack("what a server keeps", asks(GEMINI, cachedContent="cachedContents/1"), ((400,),)),
+    "a document by its address": Attack(
+        "what a server keeps",
+        part(MESSAGES, type="document", source={"type": "url", "url": ADDRESS}),
+        ((200,),),
+        reaches=1,
+    ),
+    "a file by its number": Attack(
+        "what a server keeps",
+        part(MESSAGES, type="document", source={"type": "file", "file_id": "file_1"}, citations={"enabled": True}),
+        ((200,),),
+        reaches=1,
+    ),
+    "a file by its address": Attack(
+        "what a server keeps", part(RESPONSES, type="input_file", file_url=ADDRESS), ((400,),)
+    ),
+    "a file of a chat": Attack("what a server keeps", part(CHAT, type="file", file={"file_id": "file_1"}), ((400,),)),
+    "a server tool that must be called": Attack(
+        "server tools",
+        asks(MESSAGES, tools=[FUNCTION], tool_choice={"type": "tool", "name": "web_search"}),
+        ((400,),),
+    ),
+    "a shell of the server": Attack(
+        "server tools", asks(RESPONSES, tools=[{"type": "shell"}], tool_choice={"type": "shell"}), ((200,),), reaches=1
+    ),
     "a body that never ends": Attack("slow streams", trickles, ((408,),)),
     "a connection that says nothing": Attack("slow streams", lambda target, name: sent(target), ((),)),
     "half a head": Attack("slow streams", lambda target, name: sent(target, b"POST /s/"), ((),)),

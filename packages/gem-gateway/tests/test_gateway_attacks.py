@@ -7,6 +7,7 @@ import gzip
 import json
 import socket
 import zlib
+from contextlib import suppress
 
 import aiohttp
 import pytest
@@ -307,5 +308,32 @@ def test_a_door_serves_its_session_alone() -> None:
                 async with client.post(address, data=BODY, headers={"x-api-key": other.api_key}) as answer:
                     found["other at the gateway"] = answer.status
             assert found == {"own": 200, "other's key": 401, "other": 401, "other at the gateway": 200}
+
+    asyncio.run(run())
+
+
+def test_a_program_cannot_hold_connections_without_end(play) -> None:
+    """At its door, those beyond twice its parallel calls are closed unheard, and the others go on."""
+
+    async def run() -> None:
+        async with play(lambda _: said(), limits=ExchangeLimits(parallel_calls=3)) as playing:
+            request = head(playing, f"Content-Length: {len(BODY)}").replace(b"Connection: close\r\n", b"") + BODY
+            door = socket.create_server(("127.0.0.1", 0))
+            address = door.getsockname()
+
+            async def answered() -> bytes:
+                reader, writer = await asyncio.open_connection(*address)
+                held.append(writer)
+                writer.write(request)
+                with suppress(ConnectionError):
+                    return await asyncio.wait_for(reader.readline(), 60)
+                return b""
+
+            held: list[asyncio.StreamWriter] = []
+            async with playing.gateway.listening(door, playing.session):
+                heard = [await answered() for _ in range(8)]
+                for writer in held:
+                    writer.close()
+            assert [b" 200 " in line for line in heard] == [True] * 6 + [False] * 2
 
     asyncio.run(run())

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from box_attacks import ATTACKS, FLOOD, Attack, Target
+from box_attacks import ADDRESS, ATTACKS, FLOOD, Attack, Target
 from raw_calls import statuses
 
-from gem_eval.clients import Completion, ScriptedClient
+from gem_eval.clients import Completion, Sampling, ScriptedClient
 from gem_gateway import CallBudget, ClientAnswerer, Gateway
 from gem_gateway.exchange import ExchangeLimits
 from gem_gateway.harnesses.box_layer import BOX_PYTHON
@@ -24,12 +24,15 @@ from gem_gateway.harnesses.place import PlacedFile
 from gem_gateway.harnesses.table import command_harness
 
 SECRET = "what the other episode knows"
-CALLS = 30
+CALLS = 40
 """The budget of the program's session; the last attack has more calls than are left."""
+MOST = 100
+"""Tokens of an answer that the session grants at most."""
 LIMITS = ExchangeLimits(max_body=200_000, body_seconds=4.0, head_seconds=4.0, write_seconds=0.2)
 KINDS = (
     "other keys", "request smuggling", "SSE injection", "oversized bodies", "path tricks", "server tools",
-    "budget evasion", "slow streams",
+    "budget evasion", "other protocols", "frames", "two readings", "forms of a key", "what a server keeps",
+    "slow streams",
 )  # fmt: skip
 
 
@@ -40,12 +43,16 @@ class Played:
     Attributes:
         answers: attack → what the program read.
         reached: the attacks whose calls reached the program's own model, and how often.
-        tools: what that model was offered.
+        shown: what that model was shown, and the fields that it was sent beside, as JSON.
+        limits: the most tokens that it was asked for.
+        tools: what it was offered.
         elsewhere: calls that reached the model of the other session.
     """
 
     answers: Mapping[str, bytes]
     reached: Mapping[str, int]
+    shown: str
+    limits: list[int | None]
     tools: list[Any]
     elsewhere: list[Any]
 
@@ -53,10 +60,15 @@ class Played:
 async def play() -> Played:
     asked: list[str] = []
     tools: list[Any] = []
+    limits: list[int | None] = []
+    shown: list[Any] = []
 
     class Echo(ScriptedClient):
         async def chat(self, messages: list[dict[str, Any]], **options: Any) -> Completion:
+            sampling: Sampling = options["sampling"]
             tools.append(options.get("tools"))
+            limits.append(sampling.max_tokens)
+            shown.append([messages, dict(sampling.extra)])
             content = messages[-1]["content"]
             said: str = content if isinstance(content, str) else content[0]["text"]
             asked.append(said)
@@ -71,7 +83,8 @@ async def play() -> Played:
         try:
             await place.prepare()
             door = place.doors[0]
-            session = gateway.open(ClientAnswerer(Echo([])), budget=CallBudget(calls=CALLS))
+            budget = CallBudget(calls=CALLS)
+            session = gateway.open(ClientAnswerer(Echo([])), budget=budget, sampling=Sampling(max_tokens=MOST))
             other = gateway.open(ClientAnswerer(victim))
             target = Target(door.getsockname()[1], session.id, session.api_key, other.id, other.api_key)
             files = {
@@ -88,7 +101,7 @@ async def play() -> Played:
     answers = {name: text.encode("latin-1") for name, text in json.loads(program.output).items()}
     reached = Counter(name for said in asked for name in ATTACKS if said.startswith(name))
     assert reached.total() == len(asked)
-    return Played(answers, reached, tools, victim.prompts)
+    return Played(answers, reached, json.dumps(shown), limits, tools, victim.prompts)
 
 
 @cache
@@ -133,17 +146,33 @@ def test_the_budget_holds_under_all_attacks() -> None:
     assert 0 < found.reached[flood] < FLOOD
 
 
+def test_no_field_asks_for_a_longer_answer_than_the_session_grants() -> None:
+    """Whatever the interface calls the limit, and however many limits a request has."""
+    found = played()
+    assert len(found.limits) == CALLS
+    assert all(limit is not None and limit <= MOST for limit in found.limits)
+
+
+def test_nothing_that_a_server_would_fetch_reached_the_model() -> None:
+    """Neither the address of a document, nor the number of a file, a container or a stored answer."""
+    found = played()
+    assert "a document by its address" in found.shown
+    for name in (ADDRESS, "file_1", "container_1", "resp_1", "evil.example"):
+        assert name not in found.shown
+
+
 def test_no_tool_of_a_server_was_offered_to_the_model() -> None:
     """Neither a search, nor an interpreter, nor a remote server."""
     assert all(not tools for tools in played().tools)
 
 
-def test_thirty_attacks_of_eight_kinds_are_known() -> None:
-    """As many as were promised, and the table of the guide names each."""
+def test_the_guide_names_every_attack() -> None:
+    """By its kind, and says how many there are."""
     assert len(ATTACKS) >= 30
     assert tuple(dict.fromkeys(attack.kind for attack in ATTACKS.values())) == KINDS
     guide = (Path(__file__).parents[3] / "docs" / "guides" / "gateway.md").read_text(encoding="utf-8")
     assert attack_table(ATTACKS) in guide, attack_table(ATTACKS)
+    assert f"these {len(ATTACKS)} attacks" in guide
 
 
 def attack_table(attacks: Mapping[str, Attack]) -> str:

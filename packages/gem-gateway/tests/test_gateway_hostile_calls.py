@@ -12,6 +12,8 @@ from raw_calls import QUESTION, post, said
 from gem_eval.clients import Completion
 from gem_gateway.dialects.base import CallSettings
 
+NESTED = "[" * 300 + "]" * 300
+
 MALFORMED: list[Any] = [
     b"",
     b"{",
@@ -46,6 +48,8 @@ MALFORMED: list[Any] = [
     {**QUESTION, "tools": [{"type": "function", "function": {"name": ""}}]},
     {**QUESTION, "tools": [{"type": "function", "function": {"name": "a", "parameters": []}}]},
     {**QUESTION, "response_format": "json"},
+    f'{{"messages": [{{"role": "user", "content": "?"}}], "metadata": {NESTED}}}'.encode(),
+    f'{{"messages": [{{"role": "user", "content": "?"}}], "top_k": [{2**70}, {NESTED}]}}'.encode(),
 ]
 
 
@@ -171,6 +175,23 @@ def test_remote_tools_and_fields_of_the_server_are_left_out(play) -> None:
                 assert (await post(playing, endpoint, {**QUESTION, **fields, "max_tokens": 9}))[0] == 200
                 assert playing.client.asked[-1]["sampling"].extra == {"top_k": 5}
             assert any("web_search_options" in note for note in playing.session.calls.notes)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("dialect", ["responses", "messages"])
+def test_a_program_does_not_choose_the_price_of_its_answers(play, dialect: str) -> None:
+    """A server of its own dialect gets the other fields that chat completions have no name for, and no tier."""
+    fields = {"responses": {"input": "?", "reasoning": {"effort": "low"}}, "messages": {**QUESTION, "max_tokens": 9}}
+
+    async def run() -> None:
+        async with play([said()]) as playing:
+            playing.client.protocol = dialect
+            body = {**fields[dialect], "metadata": {"user_id": "u"}, "service_tier": "priority"}
+            assert (await post(playing, f"/v1/{dialect}", body))[0] == 200
+            extra = playing.client.asked[0]["sampling"].extra
+            assert extra["metadata"] == {"user_id": "u"}
+            assert "service_tier" not in extra
 
     asyncio.run(run())
 

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 import gem
 from gem.errors import NotSupportedError
 from gem_eval.cli.eval import eval_command
-from gem_eval.clients import ModelError, ScriptedClient
+from gem_eval.clients import Completion, ModelError, ScriptedClient
 from gem_eval.fake_model import FakeModel, FakeModelThread, ModelRequest
 from gem_eval.runs import RunFolder
 from gem_gateway.harnesses import Harness, harness_policy
@@ -180,7 +180,8 @@ def test_a_program_sees_nothing_of_the_trainer(play: Play, tmp_path: Path, monke
     """Of the trainer's variables a program gets a short list, and a home of its own."""
     monkeypatch.setenv("HF_TOKEN", "secret")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example")
-    play("shows_variables", tmp_path / "variables")
+    record = play("shows_variables", tmp_path / "variables")
+    assert record.failure is None, record.failure
     variables = json.loads((tmp_path / "variables").read_text())
     assert not {"HF_TOKEN", "HTTPS_PROXY"} & variables.keys()
     assert variables["HOME"] != os.environ.get("HOME")
@@ -233,6 +234,29 @@ def test_a_model_that_gives_no_answer_is_a_fault_of_the_endpoint(play: Play) -> 
     record = play("plays", client=ScriptedClient(fail))
     assert record.failure is not None
     assert (record.outcome, record.failure.source, record.failure.kind) == ("unknown", "endpoint", "unreachable")
+
+
+@pytest.mark.parametrize(
+    ("answered", "outcome", "reason"),
+    [(1, "incomplete", "agent_ended"), pytest.param(0, "unknown", None, marks=pytest.mark.nightly)],
+)
+def test_a_program_cannot_choose_an_unknown_outcome(
+    play: Play, answered: int, outcome: str, reason: str | None
+) -> None:
+    """A request that the server refuses is the program's own, unless the server has never answered it."""
+    calls = 0
+
+    def refuse(_: Any) -> Completion:
+        nonlocal calls
+        calls += 1
+        if calls > answered:
+            raise ModelError("bad_request", "temperature must be below 2")
+        action = {"name": "act", "arguments": '{"action": "\\\\boxed{1}"}'}
+        called = {"id": "c", "type": "function", "function": action}
+        return Completion({"role": "assistant", "content": None, "tool_calls": [called]}, tool_calls=[called])
+
+    record = play("plays", client=ScriptedClient(refuse))
+    assert (record.outcome, record.stop_reason, calls) == (outcome, reason, answered + 1)
 
 
 def test_an_environment_with_pictures_is_refused_where_ids_would_lose_them() -> None:

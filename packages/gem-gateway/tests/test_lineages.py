@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 import random
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from difficult_programs import TOOLS, DifficultProgram, OddModel, PairCodec
 
 from gem.errors import NotSupportedError, TrajectoryError
 from gem_eval.clients import Completion, ScriptedClient
+from gem_gateway.call_errors import ModelCallError
 from gem_gateway.calls import ModelCall
 from gem_gateway.lineages.journal import CallJournal, read_journal
 from gem_gateway.lineages.recorder import LineageRecorder
@@ -308,6 +310,22 @@ def test_pictures_are_refused_where_ids_would_lose_them() -> None:
     with pytest.raises(NotSupportedError, match="image_url"):
         ask(recorder, user([{"type": "image_url", "image_url": {"url": "data:,"}}]))
     assert "image_url" in str(recorder.tree.calls[0].error)
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("-inf"), functools.reduce(lambda inner, _: [inner], range(400), 1)]
+)
+def test_a_call_that_no_record_can_hold_does_not_reach_the_model(value: Any) -> None:
+    """Its tokens would be in no budget, and its answer in no lineage."""
+    client = ScriptedClient(["yes"])
+    recorder = LineageRecorder(client)
+    messages = [{"role": "user", "content": "?"}]
+    with pytest.raises(ModelCallError, match=r"which JSON cannot hold|levels deep") as told:
+        asyncio.run(recorder.answer(ModelCall(messages, metadata={"user": value})))
+    assert told.value.kind == "unusable"
+    assert client.prompts == recorder.tree.calls == []
+    asyncio.run(recorder.answer(ModelCall(messages, metadata={"user": 2**70})))
+    assert len(recorder.tree.calls) == 1
 
 
 def test_a_journal_has_each_answer_before_it_leaves(tmp_path: Path) -> None:

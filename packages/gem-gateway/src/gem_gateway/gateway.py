@@ -194,13 +194,17 @@ class Gateway:
     async def listening(self, listener: socket.socket, session: GatewaySession) -> AsyncIterator[None]:
         """Take the calls of one session from a further socket, and those of no other session there.
 
+        It takes twice as many connections as a session has parallel calls, so that a program leaves descriptors to
+        other sessions.
+
         Args:
             listener: a listening socket, also of another network namespace; closed at the end of the context.
             session: an open session.
         """
         limits = self._limits
         handle = partial(self._handle, only=session)
-        server = CallServer(handle, head_seconds=limits.head_seconds, connections=limits.connections)
+        connections = min(limits.connections, 2 * limits.parallel_calls)
+        server = CallServer(handle, head_seconds=limits.head_seconds, connections=connections)
         accepting = await asyncio.get_running_loop().create_server(server, sock=listener)
         try:
             yield

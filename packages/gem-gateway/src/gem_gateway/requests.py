@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web import BaseRequest, RequestPayloadError
 
@@ -16,6 +17,7 @@ from gem_gateway.decompression import ENCODINGS, BodyDecompressor
 __all__ = ["CallPath", "body_of", "key_of", "parsed_path"]
 
 _KEY_HEADERS = ("x-api-key", "x-goog-api-key")
+_DEEPEST = 250
 _KEY_FORMS = "Authorization: Bearer KEY, x-api-key: KEY or x-goog-api-key: KEY"
 
 
@@ -102,6 +104,8 @@ async def body_of(request: BaseRequest, most: int, seconds: float) -> tuple[dict
         raise ModelCallError("unusable", f"the body is no JSON: {readable(str(error), 200)}") from error
     if not isinstance(body, dict):
         raise ModelCallError("unusable", "the body must be a JSON object")
+    if _is_too_deep(body):
+        raise ModelCallError("unusable", f"the body is nested more than {_DEEPEST} levels deep")
     return body, len(data)
 
 
@@ -115,6 +119,19 @@ async def _read(request: BaseRequest, decompressor: BodyDecompressor, most: int)
             raise _too_large(most)
     decompressor.finish()
     return b"".join(chunks)
+
+
+def _is_too_deep(body: dict[str, Any]) -> bool:
+    """Return whether a body has more levels than whatever reads it later can follow."""
+    try:
+        orjson.dumps(body)
+    except TypeError:  # beyond 254 levels, and for long numbers
+        level: list[Any] = [body]
+        for _ in range(_DEEPEST):
+            inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list))]
+            level = [value for values in inner for value in values]
+        return bool(level)
+    return False
 
 
 def _too_large(most: int) -> ModelCallError:

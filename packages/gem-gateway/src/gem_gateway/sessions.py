@@ -108,6 +108,7 @@ class GatewaySession:
         self._tools = SessionTools(self.settings.run_tools, self.id)
         # By default its id, so that a model's server keeps the calls of one program together.
         self._decided = {"session": self.id, **decisions(sampling or Sampling())}
+        self._sampled: tuple[Sampling, Sampling] | None = None
         self.calls = CallCounts()
         self.failure: Exception | None = None
         self.closed = False
@@ -257,7 +258,7 @@ class GatewaySession:
     async def _answer(self, call: ModelCall, size: int) -> Completion:
         if call.native and getattr(self.answerer, "dialect", None) == call.dialect:
             call.sampling = replace(call.sampling, extra={**call.sampling.extra, **call.native})
-        sampling = combined(call.sampling, self._decided)
+        sampling = self._combined(call.sampling)
         call.sampling = known_extra(sampling, getattr(self.answerer, "extra_fields", None), call.notes)
         if call.notes:
             self.calls.notes.update(call.notes)
@@ -283,6 +284,14 @@ class GatewaySession:
         if completion.usage is None or "completion_tokens" not in completion.usage:
             calls.estimated += 1
         return completion
+
+    def _combined(self, asked: Sampling) -> Sampling:
+        """Return what a call samples with; the same object where a program asks for the same again, as most do."""
+        if asked.extra:  # whose values may be equal and yet be other JSON, as 1 and true are
+            return combined(asked, self._decided)
+        if self._sampled is None or self._sampled[0] != asked:
+            self._sampled = asked, combined(asked, self._decided)
+        return self._sampled[1]
 
     async def _within_time(self, call: ModelCall) -> Completion:
         left = self._ledger.remaining_seconds()

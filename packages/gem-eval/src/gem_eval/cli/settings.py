@@ -26,8 +26,8 @@ _SECONDS = click.FloatRange(min=0, min_open=True)
 _OPTIONS = [
     click.option(
         "--agent",
-        help="Play with a policy: reference, random, null, or module:Class; with --base-url, a class that drives the "
-        "model there.",
+        help="Play with a policy: reference, random, null, or module:Class; where --base-url or the file names a "
+        "model, the class drives it.",
         shell_complete=complete_agents,
     ),
     click.option(
@@ -68,7 +68,7 @@ _OPTIONS = [
         "--base-url",
         "-u",
         help="Address of the model's server, such as http://localhost:8000/v1; transformers:FOLDER is a model in this "
-        "process.",
+        "process, none leaves out the model that a file names.",
     ),
     click.option("--api-key-env", metavar="NAME", help="Variable that holds the server's key  [OPENAI_API_KEY]"),
     click.option("--episodes", "-n", type=_POSITIVE, help="Episodes of each environment, in all  [100]"),
@@ -157,10 +157,7 @@ def build_config(base: EvaluationConfig, env_ids: Iterable[str], given: Mapping[
 
     options = {name: value for name, value in given.items() if value is not None and value != ()}
     values: dict[str, Any] = {name: options[name] for name in _PLAIN if name in options}
-    if "agent" in options:
-        values.update({"model": None, "base_url": None} if not {"model", "base_url"} & options.keys() else {})
-    elif {"model", "base_url"} & options.keys() and base.base_url is None:
-        values["agent"] = None
+    values.update(_player(base, options))
     if "opponents" in options:
         values["opponents"] = {**base.opponents, **{name: {"agent": name} for name in options["opponents"]}}
     if "wrappers" in options:
@@ -197,6 +194,20 @@ def build_config(base: EvaluationConfig, env_ids: Iterable[str], given: Mapping[
     config = base.with_settings(environments=environments, **values)
     _check_use(config, options)
     return config
+
+
+def _player(base: EvaluationConfig, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return which of agent and model give way to an option: a policy by name plays alone, a class may drive a model.
+
+    ``--base-url none`` takes the model away from a class that plays alone.
+    """
+    if options.get("base_url") == "none":
+        return {"base_url": None, "model": options.get("model")}
+    if "agent" in options:
+        is_alone = ":" not in options["agent"] and not {"model", "base_url"} & options.keys()
+        return {"model": None, "base_url": None} if is_alone else {}
+    replaced = base.agent is not None and ":" not in base.agent and {"model", "base_url"} & options.keys()
+    return {"agent": None} if replaced else {}
 
 
 def _check_use(config: EvaluationConfig, options: Mapping[str, Any]) -> None:

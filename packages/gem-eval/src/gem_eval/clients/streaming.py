@@ -17,7 +17,8 @@ from gem_eval.clients.transport import EVENT_STREAM
 
 __all__ = ["first_token_seconds", "is_stream", "joined_stream"]
 
-_EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_EVENT_END = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
+"""Two ends of lines, each of any kind, as in the HTML standard's section on server-sent events."""
 _TEXTS = ("content", "reasoning", "reasoning_content", "refusal", "text")
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 

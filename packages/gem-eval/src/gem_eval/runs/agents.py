@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -200,6 +201,8 @@ async def _open_one(config: EvaluationConfig, client: ModelClient | None = None)
         raise EvaluationConfigError(f"sampling: {error}") from error
     if config.harness is not None:
         known_harness(config.harness)  # before a server is asked that may not be there
+    if config.agent is not None:
+        _check_takes_model(config.agent)
     own = client is None
     if client is None:
         assert config.base_url is not None  # completed() sees to it
@@ -225,6 +228,19 @@ async def _open_one(config: EvaluationConfig, client: ModelClient | None = None)
         ModelPolicy, client, sampling, system=config.system, tools=config.tools, exact_tokens=config.exact_tokens
     )
     return EvaluatedAgent(lambda env, _: policy(env=env), client, own, served)
+
+
+def _check_takes_model(agent: str) -> None:
+    """Raise EvaluationConfigError for an agent without arguments, which would play as if there were no model."""
+    try:
+        takes = signature(load(agent)).parameters
+    except ValueError:  # a class written in C shows no signature
+        return
+    if not takes:
+        raise EvaluationConfigError(
+            f"the agent {agent!r} takes no model, and the configuration names a model's server; leave out "
+            "'base_url' and 'model' (with gem eval also: --base-url none)"
+        )
 
 
 def _check_sampling(config: EvaluationConfig, sampling: Any) -> None:

@@ -19,7 +19,10 @@ from gem_gateway.dialects.thinking import thinking_blocks
 
 __all__ = ["MessagesDialect"]
 
-_KEPT = ("context_management", "metadata", "output_config", "service_tier", "thinking")
+_NATIVE = ("context_management", "metadata", "output_config", "thinking")
+"""Fields that a server of the same interface gets as they are. The tier of service has a price, which is the run's."""
+
+_KEPT = (*_NATIVE, "service_tier")
 """Fields that are recorded with the call."""
 
 _SERVER_FIELDS = ("mcp_servers", "container")
@@ -80,7 +83,7 @@ class MessagesDialect:
             optional_text(body.get("model"), "model"),
             body.get("stream") is True,
             metadata={name: body[name] for name in _KEPT if body.get(name) is not None},
-            native={name: body[name] for name in _KEPT if body.get(name) is not None},
+            native={name: body[name] for name in _NATIVE if body.get(name) is not None},
             notes=notes,
             server_tools=served.uses,
         )

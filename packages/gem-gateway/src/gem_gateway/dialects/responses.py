@@ -22,8 +22,8 @@ __all__ = ["ResponsesDialect"]
 _KEPT = ("client_metadata", "metadata", "prompt_cache_key", "reasoning", "safety_identifier", "service_tier", "store")
 """Fields that are recorded with the call."""
 
-_NATIVE = ("metadata", "reasoning", "safety_identifier", "service_tier")
-"""Fields that a server of the same interface gets as they are."""
+_NATIVE = ("metadata", "reasoning", "safety_identifier")
+"""Fields that a server of the same interface gets as they are. The tier of service has a price, which is the run's."""
 
 _STATE = {
     "background": "answers come while the program waits",

@@ -77,7 +77,7 @@ class ReferenceModel:
         calls, self._held = self._held or self._calls(last), []
         if "tool_search" in names and not self._searched and self._offered(calls[0][0], names) is None:
             self._held, self._searched = calls, True
-            wanted = ",".join(f"mcp__gem__{name}" for name in dict.fromkeys(name for name, _ in calls))
+            wanted = ",".join(dict.fromkeys(_hidden_name(name) for name, _ in calls))
             return _completion("", [_call("tool_search", {"query": f"select:{wanted}"})])
         self._searched = False
         return _completion("", [self._through(call, names) for call in calls])
@@ -115,11 +115,18 @@ class ReferenceModel:
         offered = self._offered(wanted, names)
         if offered is not None:
             return _call(offered, arguments)
+        if "tool_call" in names and not self._plays_by_command:  # Qwen Code's, for tools that it has looked up
+            return _call("tool_call", {"name": _hidden_name(wanted), "arguments": arguments})
         shell = next((name for name in names if name in _SHELLS), None)
         if shell is None:
             raise ModelError("bad_request", f"the program offers neither {wanted} nor a shell, but {', '.join(names)}")
         command = f"{self._command} call {wanted} {shlex.quote(json.dumps(arguments))}"
         return _call(shell, {"cmd" if shell == "exec_command" else "command": command})
+
+
+def _hidden_name(tool: str) -> str:
+    """Return the name by which a program with ``tool_search`` knows a tool of the episode."""
+    return f"mcp__gem__{tool}"
 
 
 def _arguments(given: Any) -> dict[str, Any]:

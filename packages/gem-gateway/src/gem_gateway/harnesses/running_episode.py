@@ -111,7 +111,7 @@ class RunningEpisode:
         # Inside the task's container nobody but the program kills it; should that end, the next step finds out.
         if code < 0 and not self._run.place.is_inside:
             raise HarnessError(f"{name} was killed by signal {-code}{program.last_words()}", "harness_killed")
-        if self._answerer.error is not None:
+        if self._answerer.error is not None and not self._answerer.has_refused:
             raise self._answerer.error
         if code and not (self._answerer.answers or self.calls.taken):
             raise HarnessError(f"{name} ended with exit code {code} before its first call{program.last_words()}")
@@ -148,6 +148,18 @@ class NoticingAnswerer:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._answerer, name)
+
+    @property
+    def has_refused(self) -> bool:
+        """Whether that error is a refusal of the request alone, of a program that has had answers before.
+
+        Were it a fault of the endpoint, a program that is losing could choose an unknown outcome by a request that no
+        server takes. Before the first answer, server and program may not fit.
+        """
+        is_refusal = isinstance(self.error, NotSupportedError) or (
+            isinstance(self.error, ModelError) and self.error.failure_kind == "bad_request"
+        )
+        return is_refusal and self.answers > 0
 
     async def answer(self, call: ModelCall) -> Completion:
         if self.left is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 from gem.errors import TrajectoryError
 from gem_rollout.lineages import LineageTree
@@ -34,13 +33,13 @@ class CallJournal:
         except OSError as error:
             raise TrajectoryError(f"{self.path}: the journal cannot be made: {error.strerror or error}") from error
 
-    def write(self, record: dict[str, Any]) -> None:
-        """Append a record.
+    def write(self, record: str) -> None:
+        """Append a record, the JSON that :meth:`LineageTree.add` returns.
 
         Raises:
             TrajectoryError: if the disk takes it not, or not whole.
         """
-        line = json.dumps(record, separators=(",", ":")).encode() + b"\n"
+        line = record.encode() + b"\n"
         try:
             written = self._file.write(line)
         except OSError as error:

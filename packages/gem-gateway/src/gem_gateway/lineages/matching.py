@@ -8,7 +8,7 @@ from typing import Any
 
 from gem_eval.clients.base import Message
 from gem_gateway.calls import ModelCall
-from gem_gateway.lineages.normal_form import answer_digest, prefix_digests
+from gem_gateway.lineages.normal_form import ConversationDigests, answer_digest
 from gem_rollout.lineages import LineageTree, RecordedCall
 
 __all__ = ["CallMatcher", "Match"]
@@ -42,12 +42,13 @@ class CallMatcher:
 
     def __init__(self, tree: LineageTree) -> None:
         self._tree = tree
+        self._digests = ConversationDigests()
         self._answers: defaultdict[bytes, list[int]] = defaultdict(list)
 
     def match(self, call: ModelCall) -> Match:
         """Return the place of a request."""
         messages = call.messages
-        digests = prefix_digests(messages, call.tools)
+        digests = self._digests.of(messages, call.tools)
         if not digests:
             return Match(b"", reason="the request has no messages")
         digest = digests[-1]

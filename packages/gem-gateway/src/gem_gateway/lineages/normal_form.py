@@ -9,14 +9,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+import orjson
+
 from gem_eval.clients.base import Message
 
-__all__ = ["answer_digest", "prefix_digests"]
+__all__ = ["ConversationDigests", "answer_digest", "prefix_digests"]
+
+_Numbers = dict[str | None, int]
+"""The number of each call id in a conversation; under None, how many calls there were."""
 
 _DIGEST_BYTES = 16
+
+_REMEMBERED = 4
+"""Conversations of a program that are remembered: its main agent's, those of subagents beside it."""
+
+_REMEMBERED_BYTES = 16 * 2**20
+"""What these may have together, as JSON."""
+
+_STRICT = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+"""Whatever is not JSON by itself is not compared as if it were."""
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=repr)
 
 _DEEPEST = 64
 """Levels of nested JSON that a form descends into; deeper arguments are compared as text."""
@@ -31,13 +48,52 @@ def prefix_digests(messages: Sequence[Message], tools: Sequence[Mapping[str, Any
         messages: in the form of chat completions.
         tools: as chat APIs take them; another list makes all digests differ, since templates write it into the prompt.
     """
-    digest = blake2b(_text(list(tools or [])), digest_size=_DIGEST_BYTES).digest()
-    found: list[bytes] = []
-    numbers: _Numbers = {}
-    for message in messages:
-        digest = _joined(digest, _form(message, numbers))
-        found.append(digest)
-    return found
+    return _continued(_tools_digest(tools), messages, {})
+
+
+class ConversationDigests:
+    """:func:`prefix_digests` of the conversations of one program, each of which mostly repeats an earlier one.
+
+    What a conversation repeats to the letter, from its beginning on and as far as the earlier one goes, is compared as
+    JSON and not brought into normal form again. Anything else is, so that the digests are always the same as without.
+    """
+
+    def __init__(self) -> None:
+        self._known: list[_Digested] = []
+
+    def of(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None) -> list[bytes]:
+        """Return the digests of a conversation, and remember it."""
+        try:
+            text = orjson.dumps([tools or [], *messages], option=_STRICT)
+        except TypeError:  # lone surrogates, for example, which a model may have written
+            return prefix_digests(messages, tools)
+        beginnings = (known for known in self._known if known.begins(text))
+        found = max(beginnings, key=lambda known: len(known.text), default=None)
+        if found is None:
+            numbers: _Numbers = {}
+            digests = _continued(_tools_digest(tools), messages, numbers)
+        else:
+            self._known.remove(found)
+            numbers, digests = found.numbers, found.digests
+            if len(digests) < len(messages):
+                before = digests[-1] if digests else _tools_digest(tools)
+                digests = digests + _continued(before, messages[len(digests) :], numbers)
+        self._known.append(_Digested(text[:-1], digests, numbers))
+        while len(self._known) > _REMEMBERED or sum(len(known.text) for known in self._known) > _REMEMBERED_BYTES:
+            del self._known[0]
+        return digests
+
+
+@dataclass(slots=True, eq=False)
+class _Digested:
+    text: bytes
+    """The tools and messages as JSON, without the bracket that ends their list."""
+    digests: list[bytes]
+    numbers: _Numbers
+
+    def begins(self, text: bytes) -> bool:
+        """Return whether another list has the same items at its beginning: an object's JSON begins no other value's."""
+        return text.startswith(self.text)
 
 
 def answer_digest(before: bytes, answer: Message) -> bytes:
@@ -50,17 +106,26 @@ def answer_digest(before: bytes, answer: Message) -> bytes:
     return _joined(before, _form(answer, {}))
 
 
+def _tools_digest(tools: Sequence[Mapping[str, Any]] | None) -> bytes:
+    return blake2b(_text(list(tools or [])), digest_size=_DIGEST_BYTES).digest()
+
+
+def _continued(digest: bytes, messages: Sequence[Message], numbers: _Numbers) -> list[bytes]:
+    """Return the digests of what follows a beginning with this digest, whose calls have these numbers."""
+    found: list[bytes] = []
+    for message in messages:
+        digest = _joined(digest, _form(message, numbers))
+        found.append(digest)
+    return found
+
+
 def _joined(before: bytes, form: Any) -> bytes:
     return blake2b(before + _text(form), digest_size=_DIGEST_BYTES).digest()
 
 
 def _text(form: Any) -> bytes:
     # Lone surrogates in a model's text are legal JSON, and no UTF-8.
-    return json.dumps(form, sort_keys=True, separators=(",", ":"), default=repr).encode("utf-8", "surrogatepass")
-
-
-_Numbers = dict[str | None, int]
-"""The number of each call id in a conversation; under None, how many calls there were."""
+    return _ENCODER.encode(form).encode("utf-8", "surrogatepass")
 
 
 def _form(message: Message, numbers: _Numbers) -> Any:

@@ -6,9 +6,10 @@ import asyncio
 import time
 from collections.abc import Callable, Collection
 
-from gem.errors import NotSupportedError
+from gem.errors import NotSupportedError, TrajectoryError
 from gem_eval.clients import Completion, ModelClient
 from gem_eval.clients.exact_completion import complete_exactly, token_source
+from gem_gateway.call_errors import ModelCallError
 from gem_gateway.call_sampling import SAMPLING_FIELDS
 from gem_gateway.calls import ModelCall
 from gem_gateway.client_answerer import ClientAnswerer
@@ -17,6 +18,7 @@ from gem_gateway.lineages.journal import CallJournal
 from gem_gateway.lineages.matching import CallMatcher, Match
 from gem_rollout.chat_templates.sampled_prompt import ChatCodec, PromptTokenizer
 from gem_rollout.lineages import EngineEvidence, LineageTree, RecordedCall, token_digest
+from gem_rollout.trajectory.json_values import json_value
 from gem_rollout.trajectory.token_edits import continues
 
 __all__ = ["LineageRecorder"]
@@ -87,6 +89,7 @@ class LineageRecorder:
         Raises:
             ModelError, ContextOverflow: if there is no answer.
             NotSupportedError: with ``exact_tokens``, if the server or the template cannot have them.
+            ModelCallError: if no record can hold the request, which the model then does not get.
             TrajectoryError: if the record cannot be kept; the answer is lost with it.
         """
         began = time.perf_counter()
@@ -101,6 +104,7 @@ class LineageRecorder:
             dialect=call.dialect,
             metadata={**call.metadata, **({"notes": list(call.notes)} if call.notes else {})},
         )
+        _check_recordable(record)
         try:
             completion, prompt = await self._ask(call, match, record)
         except (Exception, asyncio.CancelledError) as error:
@@ -162,6 +166,17 @@ class LineageRecorder:
         if self._journal is not None:
             self._journal.write(written)
         return len(self.tree.calls) - 1
+
+
+def _check_recordable(record: RecordedCall) -> None:
+    """Raise ModelCallError for what a record cannot hold.
+
+    A program could otherwise have its model asked by calls that are in no record, and whose tokens nobody counts.
+    """
+    try:
+        json_value([record.messages, record.metadata], "the request")
+    except TrajectoryError as error:
+        raise ModelCallError("unusable", str(error)) from error
 
 
 def _fill(record: RecordedCall, completion: Completion, prompt: list[int] | None) -> None:

@@ -165,8 +165,12 @@ def token_digest(ids: Sequence[int] | Iterable[int]) -> str:
     return blake2b(words.tobytes(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
-def chained_digest(before: str, record: dict[str, Any]) -> str:
-    """Return the digest of a record and of all before it, so that none can be changed, lost or moved unseen."""
-    content = {name: value for name, value in record.items() if name != "digest"}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return blake2b(f"{before}\n{text}".encode(), digest_size=_DIGEST_BYTES).hexdigest()
+def chained_line(before: str, record: dict[str, Any]) -> tuple[str, str]:
+    """Return the digest of a record and of all before it, so that none can be changed, lost or moved unseen.
+
+    Returns:
+        The digest, and the record with it as JSON on one line.
+    """
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    digest = blake2b(f"{before}\n{text}".encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    return digest, f'{text[:-1]},"digest":"{digest}"}}'

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 
 from gem.errors import TrajectoryError
-from gem_rollout.lineages.call import RecordedCall, chained_digest, token_digest
+from gem_rollout.lineages.call import RecordedCall, chained_line, token_digest
 from gem_rollout.lineages.leaf_rows import leaf_rows
 from gem_rollout.lineages.tree import LineageTree, lineages_of
 from gem_rollout.trajectory.record import Trajectory
@@ -74,7 +74,7 @@ def certify_calls(tree: LineageTree) -> TokenCertificate:
     certificate = TokenCertificate(calls=len(tree.calls))
     before = ""
     for index, (call, digest) in enumerate(zip(tree.calls, tree.digests, strict=True)):
-        before = chained_digest(before, call.to_dict())
+        before, _ = chained_line(before, call.to_dict())
         if digest != before:
             certificate.faults.append(f"call {index} is not as it was recorded, or one before it was lost or moved")
             before = digest

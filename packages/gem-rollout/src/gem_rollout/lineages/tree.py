@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gem.errors import TrajectoryError
-from gem_rollout.lineages.call import RecordedCall, chained_digest
+from gem_rollout.lineages.call import RecordedCall, chained_line
 from gem_rollout.trajectory.record import Trajectory
 
 __all__ = ["LineageTree", "lineages_in", "lineages_of", "recorded_lineages"]
@@ -30,18 +30,17 @@ class LineageTree:
     sealed: str | None = None
     """The digest of the last call, as the record of an episode has it; None of a journal, which may go on."""
 
-    def add(self, call: RecordedCall) -> dict[str, Any]:
-        """Append a call; return its record with the chained digest, as a journal keeps it.
+    def add(self, call: RecordedCall) -> str:
+        """Append a call; return its record with the chained digest, as the line of JSON that a journal keeps.
 
         Raises:
             TrajectoryError: if JSON cannot hold a value of it, or its parent is no earlier call.
         """
         _check_parent(call, len(self.calls))
-        record = call.to_dict()
-        digest = chained_digest(self.digests[-1] if self.digests else "", record)
+        digest, line = chained_line(self.digests[-1] if self.digests else "", call.to_dict())
         self.calls.append(call)
         self.digests.append(digest)
-        return {**record, "digest": digest}
+        return line
 
     def path(self, index: int) -> list[int]:
         """Return the indices from the first call of a lineage to this one."""
