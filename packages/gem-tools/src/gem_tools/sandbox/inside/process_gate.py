@@ -215,7 +215,7 @@ def _restart_after(process: int, action: int) -> None:
         process: the process, which waits.
         action: the address of its ``struct sigaction``.
     """
-    with suppress(OSError):  # it has been killed
+    with suppress(OSError, AttributeError):  # it has been killed, or the library has no such calls
         if os.readlink(f"/proc/{process}/exe") == os.readlink("/proc/self/exe"):
             return
         library = ctypes.CDLL(None)
