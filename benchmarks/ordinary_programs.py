@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pwd
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,7 +26,9 @@ TIERS = {"required": "jail", "restricted": "restricted"}
 def main() -> None:
     """Print a table with a row for each tier and user."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--user", type=int, help="also as the user with this number; needs root and setpriv")
+    parser.add_argument(
+        "--user", type=int, help="also as the user with this number, in their home; needs root, setpriv"
+    )
     parser.add_argument("--python", default="/usr/bin/python3", help="the interpreter of that user")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -56,7 +60,7 @@ def differences(programs: dict[str, str], user: int, python: str) -> dict[str, l
             shutil.copytree(package.__path__[0], Path(folder, package.__name__))
         script = shutil.copy(__file__, folder)
         command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", python, script, "--measure"]
-        environment = {"PATH": os.defpath, "PYTHONPATH": folder, "HOME": "/nonexistent"}
+        environment = {"PATH": os.defpath, "PYTHONPATH": folder, "HOME": pwd.getpwuid(user).pw_dir}
         done = subprocess.run(
             command, input=json.dumps(programs), stdout=subprocess.PIPE, text=True, cwd="/", env=environment, check=True
         )
@@ -69,6 +73,7 @@ def measured(programs: dict[str, str]) -> dict[str, list[str]]:
     from gem_tools.sandbox import Limits, Sandbox
 
     different: dict[str, list[str]] = {}
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in the background
     for mode, tier in TIERS.items():
         different[tier] = []
         with tempfile.TemporaryDirectory() as folder, Sandbox(mode, Limits(seconds=60.0, open_files=256)) as sandbox:
@@ -77,7 +82,14 @@ def measured(programs: dict[str, str]) -> dict[str, list[str]]:
                 place.mkdir()
                 (place / "file.py").write_text(code)
                 command = [sys.executable, "file.py"]
-                plain = subprocess.run(command, cwd=place, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+                plain = subprocess.run(
+                    command,
+                    cwd=place,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    env={**os.environ, "PYTHONUNBUFFERED": ""},
+                    check=False,
+                )
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     done = sandbox.run(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ from gem_terminal.cli.snapshots import snapshots_command
 from gem_terminal.engines import Engine
 from gem_terminal.engines.docker import DockerEngine
 from gem_terminal.engines.namespace import NamespaceEngine, saved_files
+from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.episodes.episode_snapshots import EpisodeSnapshot
 from gem_terminal.episodes.snapshot_store import SnapshotStore
 from gem_terminal.errors import EngineError
@@ -60,6 +63,23 @@ with TerminalEnv(path=Path(folder) / "task", engine=engine) as env:
 """
 
 
+# In another process: load, and restore after a word.
+HOLDS = """
+import sys
+from pathlib import Path
+from gem_terminal import TerminalEnv
+from gem_terminal.episodes.snapshot_store import SnapshotStore
+folder, engine, digest = sys.argv[1:]
+with TerminalEnv(path=Path(folder) / "task", engine=engine) as env:
+    snapshot = SnapshotStore(Path(folder) / "store").load(digest, env.tasks, env.engine)
+    print("loaded", flush=True)
+    sys.stdin.readline()
+    with snapshot:
+        env.restore(snapshot)
+        print(env.step("<bash>cat one</bash>")[0])
+"""
+
+
 @pytest.fixture
 def env(engine_variables: None, engine: Engine, tmp_path: Path) -> Iterator[TerminalEnv]:
     """A task, begun."""
@@ -90,9 +110,9 @@ def loaded(store: SnapshotStore, env: TerminalEnv, digest: str) -> EpisodeSnapsh
 
 def other_process(program: str, *arguments: object) -> subprocess.Popen[str]:
     """Start a program of this file in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 def output_of(process: subprocess.Popen[str]) -> str:
@@ -119,7 +139,7 @@ def test_another_process_restores_what_this_one_stored(env: TerminalEnv, store: 
     assert (entry.digest, entry.task, entry.engine) == (digest, "task", env.engine.name)
     assert store.discard(unused_for=3600.0, engines={env.engine.name: env.engine}) == 0
     assert store.discard(digests=[digest], engines={env.engine.name: env.engine}) == 1
-    assert [path for path in (tmp_path / "store").rglob("*") if path.is_file() and path.name != "lock"] == []
+    assert [path for path in (tmp_path / "store").rglob("*") if path.is_file() and path.parent != store.folder] == []
     with pytest.raises(EngineError, match="there is no snapshot"):
         loaded(store, env, digest)
 
@@ -257,9 +277,71 @@ def test_docker_keeps_the_image_of_a_stored_snapshot(env: TerminalEnv, store: Sn
     assert image not in {each.id for each in engine.client.images.list(all=True)}
 
 
+@pytest.mark.nightly
+@pytest.mark.every_engine
+def test_what_one_user_of_a_store_discards_stays_for_others(
+    env: TerminalEnv, store: SnapshotStore, tmp_path: Path
+) -> None:
+    """For open snapshots here and in other processes, for other stores, and for other entries with the same files."""
+    engines, other = {env.engine.name: env.engine}, SnapshotStore(tmp_path / "other")
+    said(env, "echo 1 > /desk/one")
+    with env.snapshot() as snapshot:
+        first, elsewhere = store.save(snapshot, env.engine), other.save(snapshot, env.engine)
+        assert elsewhere == first
+        second = store.save(replace(snapshot, state={**snapshot.state, "note": 1}), env.engine)
+        user = other_process(HOLDS, tmp_path, env.engine.name, first)
+        assert user.stdout is not None
+        assert user.stdout.readline() == "loaded\n"
+        assert store.discard(digests=[first], engines=engines) == 1
+        loaded(store, env, second).close()
+        assert store.discard(digests=[second], engines=engines) == 1
+        env.restore(snapshot)
+        assert said(env, "cat /desk/one") == "1"
+    with loaded(other, env, elsewhere) as again:
+        env.restore(again)
+        assert said(env, "cat /desk/one") == "1"
+    assert other.discard(digests=[elsewhere], engines=engines) == 1
+    assert user.communicate("\n", timeout=120)[0].startswith("1\n"), user
+    env.close()
+    if isinstance(env.engine, DockerEngine):
+        env.engine.reap()
+        names = [name for each in env.engine.client.images.list() for name in each.tags if "-in-use" in name]
+        assert not [name for name in names if ContainerOwner.this_process().short_name in name]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"{}", b"[]", b"1", b'{"format": 1}', b"[" * 100_000, b"\xff", b'{"format": 1, "engine": {}, "files": "../x"}'],
+)
+def test_an_entry_with_a_fitting_name_and_another_content_is_damaged(store: SnapshotStore, content: bytes) -> None:
+    """It is neither listed nor loaded, and discarded."""
+    digest = hashlib.sha256(content).hexdigest()
+    (store.folder / "entries").mkdir(parents=True)
+    (store.folder / "entries" / digest).write_bytes(content)
+    assert store.entries() == []
+    with pytest.raises(EngineError, match="is damaged"):
+        store.load(digest, [], DockerEngine())
+    assert store.discard() == 1
+
+
+def test_an_entry_of_a_later_version_stays_with_its_files(store: SnapshotStore) -> None:
+    """Whatever its fields are called: it names its files by their digests."""
+    for name, content in (("files", b"some"), ("entries", b"")):
+        (store.folder / name).mkdir(parents=True)
+        files = hashlib.sha256(b"some").hexdigest()
+        content = content or json.dumps({"format": 2, "parts": [files]}).encode()
+        (store.folder / name / hashlib.sha256(content).hexdigest()).write_bytes(content)
+    entry = next((store.folder / "entries").iterdir())
+    with pytest.raises(EngineError, match="has the format 2"):
+        store.load(entry.name, [], DockerEngine())
+    assert store.discard(unused_for=0.0) == 0
+    assert entry.exists()
+    assert (store.folder / "files" / files).exists()
+
+
 @pytest.mark.only_engine("namespace")
 def test_the_command_lists_and_discards(env: TerminalEnv, store: SnapshotStore) -> None:
-    """By digest and by age, as a table and as JSON; an age without a unit is refused."""
+    """By digest and by age, as a table and as JSON; an age without a unit and an unknown digest are refused."""
 
     def run(*arguments: str, code: int = 0) -> str:
         done = CliRunner().invoke(snapshots_command, ["--store", str(store.folder), *arguments])
@@ -272,6 +354,8 @@ def test_the_command_lists_and_discards(env: TerminalEnv, store: SnapshotStore) 
     assert digest in run("--unused-for", "30d")
     (entry,) = json.loads(run("--json"))["snapshots"]
     assert (entry["digest"], entry["task"]) == (digest, "task")
+    for wrong in ("../lock", digest[:-1], "0" * 64):
+        assert f"there is no snapshot '{wrong}'" in run("--discard", wrong, code=2)
     assert "0 snapshots" in run("--discard", digest)
     assert json.loads(run("--json", "--unused-for", "0h")) == {"removed": 0, "snapshots": []}
 

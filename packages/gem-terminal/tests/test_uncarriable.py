@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
+import time
 import tracemalloc
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -10,6 +14,7 @@ import pytest
 
 from gem_terminal import TerminalEnv, load_task
 from gem_terminal.engines import Engine
+from gem_terminal.engines.base import FileChanges
 from gem_terminal.errors import EngineError
 from gem_terminal.task import Image, ResourceLimits
 from gem_terminal.verdicts import pristine
@@ -86,6 +91,26 @@ def test_carrying_holds_little_more_than_twice_the_files(engine: Engine, small: 
             tracemalloc.stop()
     assert len(carried.archive) > size
     assert peak < 2.4 * size
+
+
+def test_a_deep_tree_costs_no_more_than_as_many_files() -> None:
+    """Of five hundred folders in each other, and of as many beside each other: within a factor."""
+
+    def seconds(paths: Iterable[str]) -> float:
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as archive:
+            for path in paths:
+                member = tarfile.TarInfo(path)
+                member.type = tarfile.DIRTYPE
+                archive.addfile(member)
+        changes = FileChanges((("/", buffer.getvalue()),), ("/app/gone",))
+        rules = CarryRules(declared=(PurePosixPath("/app"),), targets={PurePosixPath("/app/check"): False})
+        begin = time.process_time()
+        rules.carried(changes, lambda paths: {})
+        return time.process_time() - begin
+
+    wide = min(seconds(["app", *(f"app/{number:04}" for number in range(500))]) for _ in range(2))
+    assert min(seconds("app" + "/d" * depth for depth in range(500)) for _ in range(2)) < 12 * wide
 
 
 @pytest.mark.only_engine("namespace")

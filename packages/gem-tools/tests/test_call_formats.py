@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -425,11 +426,28 @@ def seconds(text: str) -> float:
         " to=f",
         " ",
         "<|tool_calls_section_begin|>f{}",
+        "<|open|>call tool=",
+        "]<]minimax[>[<a>",
+        "<|tool_call:start|>a<|tool_arg:start|>b<|tool_arg:value|>",
     ],
 )
 def test_reading_takes_linear_time(unit: str) -> None:
     """Sixteen times the text takes nowhere near 256 times as long."""
-    short, long = (unit * (size // len(unit)) for size in (6_000, 96_000))
+    assert_linear(unit * (size // len(unit)) for size in (6_000, 96_000))
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(
+    "mark", ["<tool_call>", "<tool_call>[", "<|tool_call|>[f", "[f(", "<|tool_call:start|>f", ">>>f\n"]
+)
+def test_blanks_behind_a_mark_take_linear_time(mark: str) -> None:
+    """Also if no call follows them."""
+    assert_linear(f"{mark}{' ' * size}<x</tool_call>" for size in (1_000, 16_000))
+
+
+def assert_linear(texts: Iterable[str]) -> None:
+    """A text, and one sixteen times as long."""
+    short, long = texts
     limit = 64 * max(min(seconds(short) for _ in range(3)), 1e-5)
     assert any(seconds(long) < limit for _ in range(3))
 

@@ -1,25 +1,36 @@
 """Calls in more of the ways that published parsers are tested with: rarer models, and odd places and spacing.
 
 The kinds are those of the tests of vLLM (``tests/tool_parsers``), retyped with tools and values of our own; those of
-llama.cpp's formats follow their documentation.
+llama.cpp's formats follow their documentation. ``newer_calls.toml`` has those of models since 2025.
 """
 
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gem import Env
+from gem.text import extract_last_boxed_answer
 from gem.tools import ToolEnvWrapper
 from gem.tools.calls import text_calls
+from gem.tools.typed_arguments import typed_arguments
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 Calls = list[tuple[str, dict[str, Any]]]
 TRAM = {"line": "7", "stop": "Markt"}
 RIDE: Calls = [("tram", TRAM)]
 TWO: Calls = [*RIDE, ("clock", {})]
 PROSE = "One moment, I check."
+NEWER = tomllib.loads(Path(__file__).with_name("newer_calls.toml").read_text(encoding="utf-8"))
+"""The texts of both kinds, and the calls as JSON, or by a name for those that many have."""
 CODE = 'if x < 3:\n    print("<b>", [x])\n'
 
 
@@ -155,6 +166,28 @@ MALFORMED = {
 }
 
 
+VALID |= {
+    form: (each["text"], {"ride": RIDE, "two": TWO}.get(each["calls"]) or [*map(tuple, json.loads(each["calls"]))])
+    for form, each in NEWER["valid"].items()
+}
+MALFORMED |= NEWER["malformed"]
+THOUGHTS = {
+    "<think>": "</think>",
+    "<mm:think>": "</mm:think>",
+    "<think:opensource>": "</think:opensource>",
+    "<ifm|think>": "</ifm|think>",
+    "<ifm|think_fast>": "</ifm|think_fast>",
+    "<|think:start|>": "<|think:end|>",
+    "<|open|>think<|sep|>": "<|close|>think<|sep|>",
+    "<|plamo:begin_think:plamo|>": "<|plamo:end_think:plamo|>",
+    "<|inner_prefix|>": "<|inner_suffix|>",
+    "<|message_model|><|content_thinking|>": "<|end_message|>",
+    "<|start|>assistant to=self<|message|>": "<|eom|>",
+    "````text\n": "\n````\n",
+}
+"""What begins reasoning, or a fence, and what ends it."""
+
+
 def calls_of(text: str) -> Calls:
     return [(str(call.name), dict(call.arguments)) for call in text_calls(text)]
 
@@ -173,11 +206,49 @@ def test_a_malformed_call_of_a_rarer_form_is_told(form: str) -> None:
     assert len(text_calls(MALFORMED[form])) == 1
 
 
-@pytest.mark.parametrize("around", ["<think>{}</think>So: \\boxed{{5}}", "````text\n{}\n````\nSo: \\boxed{{5}}"])
-def test_no_call_of_a_rarer_form_runs_that_is_only_thought_or_quoted(around: str) -> None:
+@pytest.mark.parametrize("opening", THOUGHTS)
+def test_no_call_of_a_rarer_form_runs_that_is_only_thought_or_quoted(opening: str) -> None:
     """Unless the text itself ends the reasoning."""
-    texts = {form: text for form, (text, _) in VALID.items() if "hink>" not in text or "```" in around}
-    assert {form: found for form, text in texts.items() if (found := calls_of(around.format(text)))} == {}
+    closing = THOUGHTS[opening]
+    ends = ("think>", "think<", "think:", "_think", closing)
+    texts = [text for text, _ in VALID.values() if "`" in closing or not any(end in text for end in ends)]
+    assert len(texts) > 60
+    assert {text: found for text in texts if (found := calls_of(f"{opening}{text}{closing}So: \\boxed{{5}}"))} == {}
+
+
+@pytest.mark.parametrize("closing", [end for end in THOUGHTS.values() if "hink" in end or "inner" in end])
+def test_no_call_runs_from_reasoning_that_began_in_the_prompt(closing: str) -> None:
+    """Its end alone is in the text."""
+    call = json_call("clock", {})
+    assert calls_of(f"<tool_call>{call}</tool_call>{closing}<tool_call>{json_call('tram', TRAM)}</tool_call>") == RIDE
+
+
+def test_a_box_in_reasoning_of_any_mark_is_no_answer() -> None:
+    """The one behind it is."""
+    for opening, closing in THOUGHTS.items():
+        if "`" not in opening:
+            assert extract_last_boxed_answer(f"\\boxed{{2}} {opening}\\boxed{{1}}{closing}") == "2", opening
+
+
+def test_a_mark_of_calls_that_is_in_no_list_is_told() -> None:
+    """What a model of tomorrow writes is no move, whatever stands in it."""
+    for mark in (
+        "<new:tool_call>",
+        "<|tool_call_open|>",
+        "<｜NEW｜function_calls>",
+        "<|tool_request|>",
+        "<x_tool_calls:y>",
+    ):
+        (call,) = text_calls(f"Let me see.\n{mark}tram 7</stop>")
+        assert call.name is None, mark
+
+
+def test_elements_in_arguments_have_the_types_of_the_schema() -> None:
+    """At any level; the texts of MiniMax M3 have none."""
+    (call,) = text_calls(VALID["minimax m3 nested"][0])
+    element = {"type": "object", "properties": {"city": {"type": "string"}, "zip": {"type": "integer"}}}
+    schema = {"properties": {"ship": {"$ref": "#/$defs/ship"}, "items": {"items": {}}}, "$defs": {"ship": element}}
+    assert typed_arguments(call.arguments, schema)["ship"] == {"city": "Ulm", "zip": 1}
 
 
 class Ending(Env[str, str]):

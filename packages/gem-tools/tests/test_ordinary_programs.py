@@ -6,9 +6,11 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,11 +40,26 @@ def compare(mode: str, names: list[str], folder: Path) -> dict[str, str]:
             place = folder / name.replace(" ", "-").replace("/", "-")
             place.mkdir()
             (place / "file.py").write_text(PROGRAMS[name])
-            plain = subprocess.run([sys.executable, "file.py"], cwd=place, capture_output=True, check=False)
+            plain = subprocess.run(
+                [sys.executable, "file.py"],
+                cwd=place,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env={**os.environ, "PYTHONUNBUFFERED": ""},
+                check=False,
+            )
             done = sandbox.run(PROGRAMS[name])
             if (done.stdout.encode(), done.exit_code) != (plain.stdout, plain.returncode):
                 different[name] = f"{done} instead of {plain.stdout!r}, {plain.returncode}"
     return different
+
+
+@pytest.fixture(autouse=True)
+def _interruptible() -> Iterator[None]:
+    """Let programs be interrupted, where a shell has started the tests in the background as well."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.slow(reason="some programs start processes")

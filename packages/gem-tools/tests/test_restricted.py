@@ -237,6 +237,31 @@ def test_no_execution_takes_processes_from_another(user: str) -> None:
     }
 
 
+PIPELINES = """
+import json
+from gem_tools.sandbox import Limits, Sandbox
+shells = (
+    "import subprocess\\nfor _ in range(30):\\n"
+    "    done = subprocess.run('echo a | wc -c', shell=True, capture_output=True)\\n    if done.returncode: print(done)"
+)
+interrupted = (
+    "import os, signal\\ndef end(*_): raise KeyError('a child has ended')\\nsignal.signal(signal.SIGCHLD, end)\\n"
+    "reads, writes = os.pipe()\\ntry:\\n    if os.fork() == 0: os._exit(0)\\n    os.read(reads, 1)\\n"
+    "except KeyError as error: print(error)"
+)
+with Sandbox("restricted", Limits(seconds=60)) as sandbox:
+    print(json.dumps([sandbox.run(code).stdout for code in (shells, interrupted)]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("user", ["ordinary"])
+def test_shells_and_handlers_are_as_without_a_limit_of_processes(user: str) -> None:
+    """No signal interrupts the fork of a shell, and a handler of Python interrupts what it waits for."""
+    done = subprocess.run([*command_as(user), "-c", PIPELINES], capture_output=True, text=True, check=True, cwd="/")
+    assert json.loads(done.stdout) == ["", "'a child has ended'\n"]
+
+
 CHILDREN = """
 import os, subprocess, sys, tempfile
 script = os.path.join(tempfile.mkdtemp(), "script.py")

@@ -253,6 +253,18 @@ def test_a_session_that_ends_says_so_and_begins_afresh(sandbox: Sandbox, end: st
         assert session.run("print('well')").stdout == "well\n"
 
 
+@pytest.mark.parametrize(
+    "closes", ["os.close(0)", "os.close(1)", "os.close(2)", "os.closerange(0, 3)", "sys.stdin.close()"]
+)
+def test_a_call_after_a_closed_stream_is_executed_or_says_that_it_is_not(sandbox: Sandbox, closes: str) -> None:
+    """The descriptors of the next call take the numbers of the streams that a program has closed."""
+    with sandbox.session() as session:
+        session.run(f"import os, sys\n{closes}")
+        done = session.run("open('ran', 'w').close()\nprint(input())", stdin="line")
+        assert done.session_ended or done.stdout == "line\n"
+        assert done.session_ended or session.run("print(os.path.exists('ran'))").stdout == "True\n"
+
+
 @pytest.mark.slow
 def test_sixteen_threads_run_at_once(sandbox: Sandbox) -> None:
     """Executions wait for nobody's: sixteen that sleep take little longer than one."""

@@ -30,15 +30,23 @@ TERMINAL_STATE = "<｜TERMINAL_STATE｜>"
 
 BOX = "\\boxed{"
 
-THOUGHTS = {f"<{tag}>": f"</{tag}>" for tag in ("think", "thinking", "seed:think")} | {
+_IFM = ("ifm|think", "ifm|think_fast", "ifm|think_faster")
+_TAGS = ("think", "thinking", "seed:think", "mm:think", "think:opensource", *_IFM)
+THOUGHTS = {f"<{tag}>": f"</{tag}>" for tag in _TAGS} | {
     "[THINK]": "[/THINK]",
     "◁think▷": "◁/think▷",
     "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|think:start|>": "<|think:end|>",
+    "<|open|>think<|sep|>": "<|close|>think<|sep|>",
+    "<|plamo:begin_think:plamo|>": "<|plamo:end_think:plamo|>",
+    "<|inner_prefix|>": "<|inner_suffix|>",
+    "<|content_thinking|>": "<|end_message|>",
     "<|channel>thought": "<channel|>",
     "<|channel|>analysis<|message|>": "<|end|>",
+    "to=self<|message|>": "<|eom|>",
 }
 """What begins a model's reasoning, and what ends it."""
-_STRAY = "|".join(re.escape(end) for end in THOUGHTS.values() if "hink" in end.lower())
+_STRAY = "|".join(re.escape(end) for end in THOUGHTS.values() if "hink" in end.lower() or "inner" in end)
 _ASIDE = (
     rf"(?P<thought>{'|'.join(map(re.escape, THOUGHTS))})"
     rf"|(?P<stray>{_STRAY})"
@@ -101,7 +109,7 @@ def spoken_text(text: str) -> str:
 
 def split_thoughts(text: str) -> tuple[list[str], str]:
     """Return the passages of reasoning in a text, without their tags, and the text without them."""
-    if "hink" not in text and "THINK" not in text and "<|channel" not in text:
+    if "hink" not in text and "THINK" not in text and "<|" not in text:
         return [], text
     pattern, thoughts, kept, begin, position = _aside_or("(?!)"), [], [], 0, 0
     while (match := pattern.search(text, position)) is not None:

@@ -10,82 +10,89 @@ item        for example
             ``[{"add": {"a": 1}}]`` (Apertus)
 ``python``  ``[add(a=1), …]``, or a call a line (Llama 4, LFM2, Olmo 3, Gemma 3)
 ``headed``  a name, marks, and ``{"a": 1}`` (DeepSeek V3 and V3.1, Kimi K2, gpt-oss, Mistral since v11,
-            Functionary)
-``invoke``  ``<invoke name="add"><parameter name="a">1</parameter></invoke>`` (Anthropic, MiniMax M2, DeepSeek V3.2,
-            Step 3)
+            Functionary, PLaMo 3)
+``invoke``  ``<invoke name="add"><parameter name="a">1</parameter></invoke>`` (Anthropic, MiniMax M2, DeepSeek since
+            V3.2, Step 3, GigaChat 3.5, dots, Muse)
 ``xml``     ``<function=add><parameter=a>1</parameter></function>`` (Seed); ``<function name="add">`` (MiniCPM)
-``keys``    ``add<arg_key>a</arg_key><arg_value>1</arg_value>`` (Hunyuan)
-``gemma``   ``call:add{a:1,b:<escape>text<escape>}`` (FunctionGemma, Gemma 4)
+``keys``    ``add<arg_key>a</arg_key><arg_value>1</arg_value>`` (Hunyuan, K2 Horizon)
 ==========  ==========================================================================================
 
-The marks are those of the models' chat templates, as the tool parsers of vLLM and SGLang know them.
+The marks are those of the models' chat templates, as the tool parsers of vLLM and SGLang know them. Any other mark that
+speaks of calls (:data:`gem.tools.calls.CALL_MARK`) opens a block too. :mod:`gem_tools.token_calls` reads arguments
+between special tokens.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from gem.tools.calls import ToolCall, argument_object, decode, named_call
+from gem.tools.calls import CALL_MARK, ToolCall, argument_object, decode, named_call
 from gem.tools.xml_calls import function_call, key_value_call
+from gem_tools.token_calls import angle_call, brace_call, channel_call, command_call, sentinel_call
 
 __all__ = ["read_calls"]
 
-_TAGS = (
-    *("tool_call", "tool_calls", "TOOLCALL", "function_calls", "antml:function_calls", "｜DSML｜function_calls"),
-    *("｜DSML｜tool_calls", "function_call", "minimax:tool_call", "seed:tool_call", "longcat_tool_call"),
-)
-_BLOCKS = {f"<{tag}>": f"</{tag}>" for tag in _TAGS} | {
+_BLOCKS = {
     "<|tool_call|>": "<|/tool_call|>",
     "<|tool_call>": "<tool_call|>",
-    "<|tool_call_start|>": "<|tool_call_end|>",
-    "<|tool_calls_section_begin|>": "<|tool_calls_section_end|>",
-    "<｜tool▁calls▁begin｜>": "<｜tool▁calls▁end｜>",
-    "<｜tool_calls_begin｜>": "<｜tool_calls_end｜>",
+    "<TOOLCALL>": "</TOOLCALL>",
     "<|tools_prefix|>": "<|tools_suffix|>",
     "<|python_start|>": "<|python_end|>",
     "<|python_tag|>": "<|eom_id|>",
     "<|action_start|><|plugin|>": "<|action_end|>",
+    "<|action_start|> <|plugin|>": "<|action_end|>",
     "<|START_ACTION|>": "<|END_ACTION|>",
+    "<|content_invoke_tool_json|>": "<|end_message|>",
     "<start_function_call>": "<end_function_call>",
     "```tool_code\n": "```",
+    "**Tool Call:**\n```json\n": "```",
     "[TOOL_CALLS]": "",
     "functools": "",
     "<|function_call|>": "",
     ">>>": "",
 }
-"""The mark that opens a block, and the one that closes it; without one, the block ends with its items."""
+"""The mark that opens a block, and the one that closes it; without one, the block ends with its items.
 
+Of other marks, the closing one has the same words (:func:`_closing`)."""
 _PROGRAM_BLOCK = "<|python_tag|>"
 """Opens a call, or else a program for Llama's own interpreter."""
 
-_BLOCK = re.compile("|".join(map(re.escape, _BLOCKS)))
+_HEAD_MARK = r"<｜tool▁call▁begin｜>|<\|tool_call_begin\|>|<\|plamo:begin_tool_request:plamo\|>"
+"""Opens a single call within a block."""
+_BLOCK = re.compile(f"{'|'.join(map(re.escape, _BLOCKS))}|(?!{_HEAD_MARK}){CALL_MARK}")
 _NAME = r"[\w.-]{1,256}"
-_PREFIX = r"(?:antml:|steptml:|｜DSML｜)?"
+_PREFIX = r"(?:[\w｜]{1,16}[:｜])?"
 _HEAD = (
-    r"<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?|<\|tool_call_begin\|>\s*"
+    r"<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?|<\|tool_call_begin\|>\s*|function\n"
+    r"|<\|plamo:begin_tool_request:plamo\|><\|plamo:begin_tool_name:plamo\|>"
     r"|(?:<\|start\|>assistant)?(?:<\|channel\|>\w{1,32})? ?to="
 )
 _BETWEEN = re.compile(
-    r"\s*(?:[;,]\s*|<｜tool_sep｜>\s*)?"
+    r"\s*(?:[;,:]\s*|<｜tool_sep｜>\s*)?"
     rf"(?:<｜tool_call_begin｜>\s*(?:function<｜tool_sep｜>\s*(?:{_NAME}\s*(?=<))?)?)?"
 )
 _ITEM = re.compile(
-    rf"(?P<xml><function(?:=|\s?name=))|(?P<invoke><{_PREFIX}invoke name=)|(?P<gemma>call:{_NAME}\{{)"
+    rf"(?P<xml><function(?:=|[\sĠ]?name=))|(?P<invoke><{_PREFIX}invoke name=)|(?P<gemma>(?:call:|<call>){_NAME}\{{)"
+    r"|(?P<channel><\|open\|>call )|(?P<angle>\]<\]minimax\[>\[<invoke name=)|(?P<command><tool: )"
+    rf"|(?P<sentinel>{_NAME}\s*<\|tool_(?:arg:start|call:end)\|>)"
     rf"|(?P<headed>{_HEAD}|{_NAME}(?:\[CALL_ID\]\w{{1,64}})?(?:\[ARGS\]|\s*(?=\{{)))"
-    rf"|(?P<keys>{_NAME}\s*<(?:tool_sep|arg_key|/tool_call)>)|(?P<python>\[?\s*{_NAME}\s*\()|(?P<json>[{{\[])"
+    rf"|(?P<keys>{_NAME}\s*<(?:tool_sep>|(?:\w{{1,16}}\|)?arg_key[>:]|/(?:\w{{1,16}}\|)?tool_call[>:]))"
+    rf"|(?P<python>(?:\[\s*)?{_NAME}\s*\()|(?P<json>[{{\[])"
 )
 _HEADING = re.compile(
     rf"(?:{_HEAD})?(?P<name>{_NAME})(?::\d{{1,9}})?"
     r"(?:\[CALL_ID\]\w{1,64}|\[ARGS\]|<｜tool▁sep｜>|<\|(?:tool_call_argument_begin|constrain|message)\|>"
+    r"|<\|plamo:(?:end_tool_name:plamo|begin_tool_arguments:plamo|constrain|msg)\|>"
     r"|<\|channel\|>\w{1,32}|json|code|```|\s){0,16}"
 )
 _ITEM_END = re.compile(
-    rf"\s*(?:```\s*)?(?:<｜tool[▁_]call[▁_]end｜>|<\|tool_call_end\|>|<\|(?:call|end)\|>|</{_PREFIX}invoke>)?"
+    rf"\s*(?:```\s*)?(?:<｜tool[▁_]call[▁_]end｜>|<\|tool_call_end\|>|<\|(?:call|end)\|>|</{_PREFIX}invoke>"
+    r"|<\|plamo:end_tool_arguments:plamo\|>(?:<\|plamo:end_tool_request:plamo\|>)?|<\|close\|>tools<\|sep\|>"
+    r"|\]<\]minimax\[>\[</tool_call>)?"
 )
 _TEXT_END = re.compile(r"\s*(?:<(?:[|｜][^<>]{1,32}[|｜]|/s)>\s*)*\Z")
 """The end of a text, with the tokens with which models end a turn."""
@@ -93,10 +100,6 @@ _FUNCTION_END = re.compile(r"\s*</function>")
 _OBJECT = re.compile(r"\s*\{")
 _JSON = re.compile(r"\s*(?:\[\s*)?\{")
 _QUOTE_OR_BRACKET = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\\.|[()\[\]{}]", re.DOTALL)
-_GEMMA = re.compile(
-    r"(?P<mark><escape>|<\|\"\|>)(?P<text>.*?)(?P=mark)|\"(?:\\.|[^\"\\])*\"|(?P<before>[{,]\s*)(?P<key>[\w.-]+)\s*:",
-    re.DOTALL,
-)
 _CHARACTER_DATA = re.compile(r"\A<!\[CDATA\[(.*)\]\]>\Z", re.DOTALL)
 _NAME_AS_KEY = "<|tools_suffix|>"
 """Closes a list of objects that have the name as their only key (Apertus)."""
@@ -122,7 +125,7 @@ def read_calls(text: str, start: int) -> list[ToolCall]:
 
 def _read_block(text: str, block: re.Match[str]) -> _Items:
     mark, position = block[0], block.end()
-    closing = _BLOCKS[mark]
+    closing = _closing(mark)
     if mark == _PROGRAM_BLOCK and not _JSON.match(text, position) and not _TEXT_END.match(text, position):
         return _program(text, position, closing)
     calls: list[ToolCall] = []
@@ -136,6 +139,15 @@ def _read_block(text: str, block: re.Match[str]) -> _Items:
         closed = closing and text.find(closing, position) >= 0 and _BLOCK.search(text, position) is None
         raise ValueError("it holds no call" if closed else "")
     return calls, position
+
+
+def _closing(mark: str) -> str:
+    """Return the mark that closes a block: the same words with a slash, or with the other one of a pair."""
+    if mark in _BLOCKS:
+        return _BLOCKS[mark]
+    if mark[-2] not in "|｜":
+        return f"</{mark[1:]}"
+    return mark.replace("begin", "end").replace("start", "end")
 
 
 def _read_item(text: str, position: int, closing: str) -> _Items:
@@ -200,21 +212,10 @@ def _xml(text: str, position: int, closing: str) -> _Items:
 
 def _keys(text: str, position: int, closing: str) -> _Items:
     name, written, position = key_value_call(text, position)
+    end = text.find(closing, position) if closing else -1
+    if end >= 0 and _end_of(_BETWEEN, text, position) < end:
+        raise ValueError(f"something follows the call before {closing}")
     return [ToolCall(name, written, untyped=True)], position
-
-
-def _gemma(text: str, position: int, closing: str) -> _Items:
-    begin = text.index("{", position)
-    end = text.find(closing, begin) if closing else -1
-    end = len(text) if end < 0 else end
-
-    def quoted(part: re.Match[str]) -> str:
-        if part["mark"]:
-            return json.dumps(part["text"])
-        return f'{part["before"]}"{part["key"]}":' if part["key"] else part[0]
-
-    name = text[position + len("call:") : begin]
-    return [ToolCall(name, argument_object(_GEMMA.sub(quoted, text[begin:end])))], end
 
 
 def _python(text: str, position: int, closing: str) -> _Items:
@@ -268,12 +269,24 @@ def _end_of(pattern: re.Pattern[str], text: str, position: int) -> int:
     return position if found is None else found.end()
 
 
+def _token(read: Callable[[str, int], tuple[ToolCall, int]]) -> Callable[[str, int, str], _Items]:
+    def reader(text: str, position: int, closing: str) -> _Items:
+        call, end = read(text, position)
+        return [call], end
+
+    return reader
+
+
 _READERS: dict[str, Callable[[str, int, str], _Items]] = {
     "json": _json,
     "headed": _headed,
     "xml": _xml,
     "invoke": _xml,
     "keys": _keys,
-    "gemma": _gemma,
+    "gemma": _token(brace_call),
     "python": _python,
+    "channel": _token(channel_call),
+    "angle": _token(angle_call),
+    "sentinel": _token(sentinel_call),
+    "command": _token(command_call),
 }

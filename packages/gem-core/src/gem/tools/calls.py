@@ -29,6 +29,7 @@ from gem.tools.json_values import copied, decoded
 from gem.tools.xml_calls import closed, function_call, key_value_call
 
 __all__ = [
+    "CALL_MARK",
     "ToolCall",
     "all_tagged",
     "argument_object",
@@ -48,21 +49,26 @@ _MOST_CALLS = 64
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _CALL = r"[\w.-]{1,256}\s*\("
 _LISTED = re.compile(rf"\[\s*{_CALL}(?:\s*\w{{1,256}}\s*=|\s*\)\s*[,\]])")
-_MARKS = ("<tool_call", "TOOL", "<function", "<start_function", "invoke name=", "<|", "<｜", "_call", "tool_code",
-          "functools", ">>>", '"name"')  # fmt: skip
+_MARKS = ("<tool", "TOOL", "Tool Call", "<function", "<start_function", "invoke name=", "<|", "<｜", "_call", "call:",
+          "<call>", "tool_code", "functools", ">>>", '"name"')  # fmt: skip
 """One of them is in every text with calls that is no list of calls of Python."""
 _FIELDS = (
     r'"(?:name|function)"\s*:\s*"[^"\n]{1,256}"\s*,\s*"(?:arguments|parameters)"\s*:|"function"\s*:\s*\{\s*"name"\s*:'
 )
+CALL_MARK = (
+    r"<(?!\w{0,32}\|>|[^<>\s]{0,48}(?:[_▁:]end\b|end[_▁]|argument))(?:[|｜]?\w{1,16}[:|｜])?[|｜]?(?:\w{1,16}_)?"
+    r"(?:tool|function|invoke)[_▁](?:call|request|tool)s?(?:[_▁:]\w{1,16}){0,2}[|｜]?>"
+)
+"""A mark that speaks of calls, as ``<function_calls>``, ``<|tool_call_begin|>`` and ``<｜DSML｜tool_calls>`` do."""
 _MARK = (
     rf"(?P<own>{_OPEN})"
-    r"|(?P<function><function(?:=|\s?name=)(?=[^<>\n]{1,256}>\s*(?:[{<]|\Z)))"
-    r"|<(?:\w{1,16}[:_])?(?:tool|function)_calls?>|<\|tool_calls?(?:_start|_section_begin|_begin)?\|?>|<TOOLCALL>"
-    r"|<start_function_call>|<｜(?:DSML｜\w{1,16}_calls>|tool[▁_]calls?[▁_]begin｜>(?:function<｜tool_sep｜>)?)"
-    r"|<(?:antml:|steptml:|｜DSML｜)?invoke name=|>>>(?=[\w.-]{1,256}\n\s{0,16}\{)"
-    r"|<\|(?:python_start|python_tag|START_ACTION|tools_prefix|function_call)\|>|<\|action_start\|><\|plugin\|>|\[TOOL_CALLS\]"
-    r"|\bfunctools\s*[\[{]|```tool_code\n"
-    r"|(?:<\|start\|>assistant)?(?:<\|channel\|>\w{1,32})? ?\bto=[\w.-]{1,256}[^\n]{0,64}<\|message\|>"
+    r"|(?P<function><function(?:=|[\sĠ]?name=)(?=[^<>\n]{1,256}>\s*(?:[{<]|\Z)))"
+    rf"|{CALL_MARK}(?:function<｜tool_sep｜>)?|<TOOLCALL>|<start_function_call>|<(?:[\w｜]{{1,16}}[:｜])?invoke name="
+    r"|\]<\]minimax\[>\[<(?:tool_call>|invoke name=)|<\|open\|>(?:tools<\|sep\|>|call )|<tool: |\[TOOL_CALLS\]"
+    r"|<\|(?:python_start|python_tag|START_ACTION|tools_prefix)\|>|<\|action_start\|>\s?<\|plugin\|>"
+    r"|\bfunctools\s*[\[{]|```tool_code\n|\*\*Tool Call:\*\*\n```json\n|>>>(?=[\w.-]{1,256}\n\s{0,16}\{)"
+    r"|(?:(?:(?m:^)|(?<=<channel\|>))call:|<call>)(?=[\w.-]{1,256}\{)|(?:<\|start\|>assistant)?(?:<\|channel\|>\w{1,32})?"
+    r" ?\bto=(?!(?:self|user)<)[\w.-]{1,256}[^\n]{0,64}<\|message\|>(?!\s*<\w+:)"
 )
 _OPENING = rf'{_MARK}|(?:\[\s*)?\{{\s*(?:"type"\s*:\s*"function"\s*,\s*)?(?:{_FIELDS})|{_LISTED.pattern}'
 """Where calls begin; all but the first two are read by :mod:`gem.tools.call_formats`, which gem-tools brings."""
@@ -71,7 +77,9 @@ _BEGINNING = re.compile(
     r"\s*(?:(?P<json>\{|\[(?!\s*[\w.-]+\s*\())|(?P<tags><tool_name>)|(?P<xml><function=(?![^<>\n]{1,256}>\s*\{))"
     r"|(?P<keys>[\w.-]{1,256}\s*<(?:tool_sep|arg_key|/tool_call)>))"
 )
-_OTHER_CONTENT = re.compile(rf"\s*(?:\[?\s*{_CALL}|[\w.-]{{1,256}}\s*\{{|<(?:function=|[\w:｜]{{0,16}}invoke name=))")
+_OTHER_CONTENT = re.compile(
+    rf"\s*(?:(?:\[\s*)?{_CALL}|(?:function\n)?[\w.-]{{1,256}}\s*\{{|<(?:function=|[\w:｜]{{0,16}}invoke name=))"
+)
 """What only :mod:`gem.tools.call_formats` reads in ``<tool_call>``."""
 _BLOCK_END, _TEXT_END = re.compile(r"\s*(?:</tool_call>|\Z)"), re.compile(r"\s*\Z")
 _ARGUMENTS = re.compile(r"\s*<arguments>")
@@ -229,7 +237,7 @@ def _read(text: str, opening: re.Match[str]) -> list[ToolCall]:
 def _unread(text: str, opening: re.Match[str], problem: str) -> tuple[list[ToolCall], int]:
     """Return the answer to what is no call, none if a mark is only mentioned, and where the search goes on."""
     start, position = opening.span()
-    begins_line = text[max(start - 1, 0) : start] in ("", "\n") or text[max(start - 2, 0) : start] in ("｜>", "|>")
+    begins_line = text[max(start - 1, 0) : start] in ("", "\n", ">")
     nested = _NEXT_MARK.match(text, position)
     if not problem and (_TEXT_END.match(text, position) or (begins_line and nested is None)):
         problem = "it holds no call"
@@ -257,7 +265,8 @@ def named_call(content: object) -> ToolCall:
     name = next((content[key] for key in ("name", "tool_name", "function") if key in content), None)
     if not isinstance(name, str):
         raise ValueError('it needs a "name" that is a string')
-    return ToolCall(name, argument_object(content.get("arguments", content.get("parameters"))))
+    given = next((content[key] for key in ("arguments", "parameters", "args") if key in content), None)
+    return ToolCall(name, argument_object(given))
 
 
 def argument_object(value: object) -> Mapping[str, Any]:

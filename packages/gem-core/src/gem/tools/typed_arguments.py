@@ -32,18 +32,28 @@ def typed_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any] | No
     tool then reports the wrong type. Python's ``True``, ``False`` and ``None`` are read like JSON's.
 
     Args:
-        arguments: texts by the name of the argument.
+        arguments: by name, texts, or objects and lists with texts in them.
         schema: the JSON schema of the arguments, an object.
     """
     root = schema if isinstance(schema, Mapping) else {}
-    properties = root.get("properties")
+    return _members(arguments, root, root)
+
+
+def _members(values: Mapping[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:
+    properties = schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}
-    return {name: _typed(value, known.get(name), root) for name, value in arguments.items()}
+    return {name: _typed(value, known.get(name), root) for name, value in values.items()}
 
 
 def _typed(text: Any, schema: Any, root: Mapping[str, Any]) -> Any:
-    if not isinstance(text, str) or not isinstance(schema, Mapping):
+    if not isinstance(schema, Mapping):
         return text
+    if not isinstance(text, str):
+        found = _referenced(schema.get("$ref"), root)
+        inner = found if isinstance(found, Mapping) else schema
+        if isinstance(text, dict):
+            return _members(text, inner, root)
+        return [_typed(each, inner.get("items"), root) for each in text] if isinstance(text, list) else text
     word = text.strip()
     if word in _WORDS:
         value: Any = _WORDS[word]

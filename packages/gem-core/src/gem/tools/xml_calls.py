@@ -16,13 +16,15 @@ from typing import NamedTuple
 
 __all__ = ["XmlCall", "closed", "function_call", "key_value_call"]
 
-_FUNCTION = re.compile(r"<(?:function(?:=|\s?name=)|(?P<prefix>[\w:｜]{0,16})invoke name=)(?P<name>[^<>\n]{1,256})>")
+_FUNCTION = re.compile(r"<(?:function(?:=|[\sĠ]?name=)|(?P<prefix>[\w:｜]{0,16})invoke name=)(?P<name>[^<>\n]{1,256})>")
 _PARAMETER = re.compile(
-    r"\s*<[\w:｜]{0,16}(?P<tag>param(?:eter)?)(?:=|(?P<inline>\s?name=))"
+    r"\s*<[\w:｜]{0,16}(?P<tag>param(?:eter)?)(?:=|(?P<inline>[\sĠ]?name=))"
     r"(?P<name>\"[^\"\n]{1,256}\"|[^<>\n]{1,256}?)(?: string=\"\w*\")?>"
 )
-_KEY = re.compile(r"\s*(?:<tool_sep>\s*)?<arg_key>")
-_VALUE = re.compile(r"\s*<arg_value>")
+_KEY = re.compile(r"\s*(?:<tool_sep>\s*)?<(?P<tag>(?:\w{1,16}\|)?arg_key(?::\w{1,16})?)>")
+_VALUE = re.compile(
+    r"\s*(?:<ifm\|arg_type>\w{0,16}</ifm\|arg_type>\s*)?<(?P<tag>(?:\w{1,16}\|)?arg_value(?::\w{1,16})?)>"
+)
 _WRONG_END = re.compile(r"</parameter\w*>?\s*\Z")
 """A closing tag that a model has distorted, at the end of a value that the next parameter ends."""
 _LONGEST_WRONG_END = 64
@@ -83,11 +85,11 @@ def key_value_call(text: str, start: int) -> XmlCall:
     name = text[start:position].strip()
     arguments: dict[str, str] = {}
     while (opening := _KEY.match(text, position)) is not None:
-        key, position = closed(text, opening.end(), "arg_key")
+        key, position = closed(text, opening.end(), opening["tag"])
         value = _VALUE.match(text, position)
         if value is None:
             raise ValueError("<arg_key> has no <arg_value>")
-        arguments[key.strip()], position = closed(text, value.end(), "arg_value")
+        arguments[key.strip()], position = closed(text, value.end(), value["tag"])
     return XmlCall(name, arguments, position)
 
 

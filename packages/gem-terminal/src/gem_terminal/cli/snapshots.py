@@ -35,6 +35,11 @@ def snapshots_command(store: Path | None, unused_for: str | None, digests: tuple
       gem terminal snapshots --unused-for 30d
     """
     kept = SnapshotStore(store)
+    for digest in digests:
+        if not kept.has(digest):
+            raise click.UsageError(
+                f"there is no snapshot {digest!r} in {kept.folder}; run the command without --discard to list them"
+            )
     removed = None
     if unused_for is not None or digests:
         engines = _engines(kept.entries())

@@ -456,12 +456,13 @@ class Engine(ABC):
         """
         raise EngineError(f"the {self.name} engine takes no snapshots of containers; use docker or namespace")
 
-    def export_snapshot(self, snapshot: ContainerSnapshot, target: BinaryIO) -> dict[str, Any]:
+    def export_snapshot(self, snapshot: ContainerSnapshot, target: BinaryIO, store: str) -> dict[str, Any]:
         """Write the files of a snapshot to a file, unless the engine itself keeps them.
 
         Args:
             snapshot: an open snapshot of this engine.
             target: an empty file.
+            store: the name of the store, a word; what the engine keeps for one store, another one cannot discard.
 
         Returns:
             A JSON object for :meth:`import_snapshot` of the same engine in another process.
@@ -483,8 +484,11 @@ class Engine(ABC):
         """
         raise EngineError(f"the {self.name} engine stores no snapshots; use docker or namespace")
 
-    def discard_export(self, record: Mapping[str, Any]) -> None:  # noqa: B027  # most engines keep nothing
-        """Remove what the engine itself keeps of an exported snapshot."""
+    def discard_export(self, record: Mapping[str, Any], store: str) -> None:  # noqa: B027  # most engines keep nothing
+        """Remove what the engine itself keeps of an exported snapshot for a store.
+
+        Open snapshots, of this process and of others, go on.
+        """
 
     def check_side_cars(self, side_cars: Sequence[SideCar]) -> None:
         """Check that the engine can run side-cars in one network.

@@ -47,6 +47,18 @@ class ContainerOwner:
         """The host as 32 hexadecimal digits, for short names without a slash."""
         return hashlib.sha256(self.host.encode()).hexdigest()[:32]
 
+    @property
+    def short_name(self) -> str:
+        """The owner in letters, digits and hyphens, for names of files and images."""
+        return f"{self.machine}-{self.pid}-{self.began.replace('?', '0')}"
+
+    @classmethod
+    def has_ended(cls, short_name: str) -> bool:
+        """Return whether the process of a short name has ended. One of another machine counts as alive."""
+        here = cls.this_process()
+        machine, pid, began = (*short_name.split("-"), "", "")[:3]
+        return machine == here.machine and pid.isdigit() and not cls(here.host, int(pid), began).is_alive()
+
     def __str__(self) -> str:
         return f"{self.host}/{self.pid}/{self.began}"
 

@@ -11,12 +11,14 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO
 
 from gem_terminal.engines.base import Engine
@@ -33,6 +35,13 @@ __all__ = ["SnapshotStore", "StoredSnapshot"]
 _FORMAT = 1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _AT_ONCE = 1 << 20
+_FIELDS: Mapping[str, Any] = {
+    **dict.fromkeys(("engine", "task", "instruction", "files"), str),
+    **dict.fromkeys(("state", "record"), dict),
+    **dict.fromkeys(("processes", "step", "size"), int),
+    "shell": (list, NoneType),
+}
+"""The types of the fields of an entry."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,7 @@ class SnapshotStore:
         session = snapshot.session
         try:
             with self._scratch() as target:
-                record = engine.export_snapshot(session.files, target)
+                record = engine.export_snapshot(session.files, target, self._name())
                 target.flush()
                 size, files = os.fstat(target.fileno()).st_size, _digest_of(target)
                 content = {
@@ -131,12 +140,16 @@ class SnapshotStore:
         )
         return EpisodeSnapshot(found[0], content["state"], session)
 
+    def has(self, digest: str) -> bool:
+        """Return whether there is an entry, damaged or not."""
+        return _DIGEST.fullmatch(digest) is not None and (self._entries / digest).exists()
+
     def entries(self) -> list[StoredSnapshot]:
         """Return the entries that can be read, the one that was used last first."""
         found = []
         for path in self._entries.glob("*"):
             if _DIGEST.fullmatch(path.name):
-                with suppress(EngineError, OSError):
+                with suppress(EngineError, OSError):  # damaged, or of a later version
                     content = self._content(path.name)
                     used = path.stat().st_mtime
                     found.append(StoredSnapshot(path.name, content["task"], content["engine"], content["size"], used))
@@ -161,32 +174,37 @@ class SnapshotStore:
         """
         wanted, count, referred = set(digests), 0, set()
         with exclusive(self.folder / "lock", None):
-            for path in list(self._entries.glob("*")):
-                if not _DIGEST.fullmatch(path.name):
-                    continue
+            staying, leaving = list[dict[str, Any]](), list[tuple[Path, dict[str, Any]]]()
+            for path in [path for path in self._entries.glob("*") if _DIGEST.fullmatch(path.name)]:
                 content = _parsed(path)
                 if content is None:
                     path.unlink(missing_ok=True)
                     count += 1
                     continue
                 is_old = unused_for is not None and time.time() - path.stat().st_mtime >= unused_for
-                if (path.name in wanted or is_old) and self._is_released(content, engines or {}):
-                    path.unlink(missing_ok=True)
-                    count += 1
+                if (path.name in wanted or is_old) and _can_leave(content, engines or {}):
+                    leaving.append((path, content))
                 else:
-                    referred.add(content["files"])
+                    staying.append(content)
+                    referred.update(re.findall(_DIGEST, json.dumps(content)))
+            kept = [content.get("record") for content in staying]
+            for path, content in leaving:
+                if content["files"] == _NOTHING and content["record"] not in kept:  # the engine has them
+                    (engines or {})[content["engine"]].discard_export(content["record"], self._name())
+                path.unlink(missing_ok=True)
+                count += 1
             for path in list(self._files.glob("*")):
                 if _DIGEST.fullmatch(path.name) and path.name not in referred:
                     path.unlink(missing_ok=True)
             self._reap()
         return count
 
-    def _is_released(self, content: Mapping[str, Any], engines: Mapping[str, Engine]) -> bool:
-        if content["files"] == _NOTHING:  # the engine has them
-            if content["engine"] not in engines:
-                return False
-            engines[content["engine"]].discard_export(content["record"])
-        return True
+    def _name(self) -> str:
+        """Return the name of this store, which it keeps wherever its folder moves."""
+        path = self.folder / "name"
+        with suppress(FileExistsError), path.open("x") as file:
+            file.write(secrets.token_hex(8))
+        return path.read_text()
 
     def _content(self, digest: str) -> dict[str, Any]:
         if not _DIGEST.fullmatch(digest):
@@ -215,10 +233,8 @@ class SnapshotStore:
     @contextmanager
     def _scratch(self) -> Iterator[BinaryIO]:
         """Open a new file, which is removed unless it gets another name."""
-        owner = ContainerOwner.this_process()
-        with tempfile.NamedTemporaryFile(
-            dir=self._files, prefix=f".{owner.machine}-{owner.pid}-{owner.began}-", delete=False
-        ) as file:
+        owner = ContainerOwner.this_process().short_name
+        with tempfile.NamedTemporaryFile(dir=self._files, prefix=f".{owner}-", delete=False) as file:
             try:
                 yield file  # type: ignore[misc]  # its wrapper has what a file has
             finally:
@@ -231,10 +247,8 @@ class SnapshotStore:
 
     def _reap(self) -> None:
         """Remove the unfinished files of ended processes of this machine."""
-        machine = ContainerOwner.this_process().machine
         for path in self._files.glob(".*-*-*-*"):
-            host, pid, began, _ = path.name[1:].split("-", 3)
-            if host == machine and pid.isdigit() and not _is_alive(int(pid), began):
+            if ContainerOwner.has_ended(path.name[1:]):
                 path.unlink(missing_ok=True)
 
 
@@ -242,16 +256,24 @@ _NOTHING = hashlib.sha256().hexdigest()
 
 
 def _parsed(entry: Path) -> dict[str, Any] | None:
-    """Return the content of an entry; None if it is not what its name says."""
+    """Return the content of an entry; None if it is not what its name says, or no entry of its format."""
     data = entry.read_bytes()
     if hashlib.sha256(data).hexdigest() != entry.name:
         return None
-    content: dict[str, Any] = json.loads(data)
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or type(content.get("format")) is not int:
+        return None
+    if content["format"] == _FORMAT and not all(isinstance(content.get(key), kind) for key, kind in _FIELDS.items()):
+        return None
     return content
 
 
-def _is_alive(pid: int, began: str) -> bool:
-    return ContainerOwner(ContainerOwner.this_process().host, pid, began).is_alive()
+def _can_leave(content: Mapping[str, Any], engines: Mapping[str, Engine]) -> bool:
+    """Return whether an entry can be removed: one of a later version stays, and what a missing engine keeps."""
+    return content["format"] == _FORMAT and (content["files"] != _NOTHING or content["engine"] in engines)
 
 
 def _digest_of(file: BinaryIO) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -150,8 +151,9 @@ class CarryRules:
                 content = _cleaned(path, content)
             made.add(path, member, content, is_old=path in self.targets)
         removed = tuple(path for path in (*changes.removed, *replaced) if self._may_remove(PurePosixPath(path)))
-        gone = frozenset(removed)
-        kept = tuple(path for path in refused if not gone.isdisjoint(map(str, (path, *PurePosixPath(path).parents))))
+        gone = frozenset(map(PurePosixPath, removed))
+        longest = max((len(path.parts) for path in gone), default=0)
+        kept = tuple(path for path in refused if not gone.isdisjoint(_around(PurePosixPath(path), longest)))
         sheltered = tuple(path for path in removed if not self._is_meant(PurePosixPath(path)))
         inner = {path: repository_of(PurePosixPath(path)) for path in others if not self._is_named(PurePosixPath(path))}
         return CarriedFiles(
@@ -292,7 +294,11 @@ class CarryRules:
         return folder if name in self.modules else None
 
     def _targets_around(self, path: PurePosixPath) -> list[PurePosixPath]:
-        return [place for place in (path, *path.parents) if place in self.targets]
+        return [place for place in _around(path, self._longest_target) if place in self.targets]
+
+    @cached_property
+    def _longest_target(self) -> int:
+        return max((len(target.parts) for target in self.targets), default=0)
 
     def _seems_made(self, path: PurePosixPath, member: tarfile.TarInfo, trees: _Trees) -> bool:
         """Return whether make would take a new entry, or the folder around it, for a target that it has made.
@@ -363,6 +369,15 @@ class CarryRules:
             and not any(within(path, place) for place in (*_VERIFIER, *self.tools))
             and (inside.is_content or inside.is_index if inside is not None else not is_reserved(inner))
         )
+
+
+def _around(path: PurePosixPath, most: int) -> Sequence[PurePosixPath]:
+    """Return a path and those around it, as far as they have at most so many parts.
+
+    To list all that are around each path of a deep tree costs the cube of its depth.
+    """
+    outer = path.parents[-most:] if most else ()
+    return (path, *outer) if len(path.parts) <= most else outer
 
 
 def _is_hidden(parts: Sequence[str], is_mentioned: bool) -> bool:

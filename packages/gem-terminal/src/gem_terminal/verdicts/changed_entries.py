@@ -42,7 +42,7 @@ def entries_of(changes: FileChanges) -> Iterator[ChangedEntry]:
                 if not names or ".." in names or names[0] == "/" or len(member.name) > LONGEST_PATH:
                     continue
                 path = base.joinpath(*names)
-                inside_link = path.parent not in folders and not links.isdisjoint(path.parents)
+                inside_link = bool(links) and path.parent not in folders and not links.isdisjoint(path.parents)
                 if path in seen or inside_link:  # no real tree is like that
                     continue
                 if member.isdir():

@@ -33,6 +33,8 @@ ENVIRONMENT = {
     "LOGNAME": "gem",
     # Each further arena takes 64 MiB of the address space, which is limited, for every few threads.
     "MALLOC_ARENA_MAX": "1",
+    # Arrow's own allocator, which pandas uses for texts, reserves a gibibyte of it at once.
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
     **_ONE_THREAD,
 }
 """All environment variables of a program."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +30,7 @@ from gem_terminal.engines.docker.container import DockerContainer, engine_errors
 from gem_terminal.engines.docker.disk import DiskUsage, DiskWatch, du
 from gem_terminal.engines.docker.images import IMAGE, LABEL
 from gem_terminal.engines.docker.networks import BridgeNetwork, create_network
-from gem_terminal.engines.docker.snapshots import DockerSnapshot
+from gem_terminal.engines.docker.snapshots import IN_USE, DockerSnapshot, is_abandoned, repository_and_tag, stored_name
 from gem_terminal.engines.mirrors import MirrorSettings, mirror_settings, put_mirrors
 from gem_terminal.engines.owner import ContainerOwner
 from gem_terminal.engines.processes import unlinked
@@ -48,8 +49,6 @@ __all__ = ["DockerEngine"]
 _WAIT = """\
 command -v bash >/dev/null && exec bash -c 'while read -r; do :; done; exec sleep 1000000000'
 while :; do sleep 3600 & wait $!; done"""
-STORED = "gem-terminal-snapshot"
-"""The name of the images of stored snapshots; the digest of each is its tag."""
 _STARTS = 4
 """The number of containers started at once; further ones would only wait in the engine."""
 _REAPS_IN = 10.0
@@ -186,28 +185,25 @@ class DockerEngine(Engine):
             raise EngineError("the snapshot is closed")
         return self.start(snapshot.image, limits, environment)
 
-    def export_snapshot(self, snapshot: ContainerSnapshot, target: BinaryIO) -> dict[str, Any]:
+    def export_snapshot(self, snapshot: ContainerSnapshot, target: BinaryIO, store: str) -> dict[str, Any]:
         if not isinstance(snapshot, DockerSnapshot):
             raise EngineError("the Docker engine stores only its own snapshots")
         if not snapshot.is_open:
             raise EngineError("the snapshot is closed")
         with engine_errors("the container engine keeps no snapshot"):
-            self.client.api.tag(snapshot.image, STORED, snapshot.image.rpartition(":")[2])
-        snapshot.keep()
+            self.client.api.tag(snapshot.image, *repository_and_tag(stored_name(snapshot.image, store)))
+            self._hold(snapshot)
         return {"image": snapshot.image, "size": snapshot.size}
 
     def import_snapshot(self, record: Mapping[str, Any], files: BinaryIO) -> ContainerSnapshot:
         image = str(record["image"])
-        with engine_errors(f"the container engine has no snapshot {image}"):
-            found = self.client.images.get(_stored_name(image)).id
-        if found != image:
-            raise EngineError(f"{_stored_name(image)} is not the image of the snapshot any more, but {found}")
         snapshot = DockerSnapshot(image, int(record["size"]), self._closed_snapshots, self._remove_snapshots)
-        snapshot.keep()
+        with engine_errors(f"the container engine has no snapshot {image}"):
+            self._hold(snapshot)
         return snapshot
 
-    def discard_export(self, record: Mapping[str, Any]) -> None:
-        _try_remove(partial(self.client.api.remove_image, _stored_name(str(record["image"]))))
+    def discard_export(self, record: Mapping[str, Any], store: str) -> None:
+        _try_remove(partial(self.client.api.remove_image, stored_name(str(record["image"]), store)))
 
     def reap(self) -> int:
         api = self.client.api
@@ -216,12 +212,15 @@ class DockerEngine(Engine):
             volumes = (api.volumes(filters={"label": LABEL}) or {}).get("Volumes") or []
             networks = api.networks(filters={"label": LABEL})
             images = api.images(filters={"label": LABEL, "dangling": True})
+            held = [name for image in api.images(name=IN_USE) for name in image["RepoTags"] or ()]
         removals = [partial(api.remove_container, each["Id"], force=True, v=True) for each in _abandoned(containers)]
         count = self._remove_rest() + _remove_all(removals)
         for volume in _abandoned(volumes):
             _try_remove(partial(api.remove_volume, volume["Name"], force=True))
         for network in _abandoned(networks):
             _try_remove(partial(api.remove_network, network["Id"]))
+        for name in filter(is_abandoned, held):  # the image stays if it has other names
+            _try_remove(partial(api.remove_image, name))
         for image in _abandoned(images):  # snapshots
             _try_remove(partial(api.remove_image, image["Id"]))
         for image in images:  # unnamed images of interrupted builds; a new one may get its name in a moment
@@ -251,6 +250,7 @@ class DockerEngine(Engine):
         self._containers: dict[str, DockerContainer] = {}
         self._unremoved: dict[str, BridgeNetwork | None] = {}
         self._closed_snapshots: set[str] = set()
+        self._parents: dict[str, str] = {}  # of a snapshot, or its name, the image that it lies above
         self._disks = DiskWatch(self._measure)
 
     def _connected(self) -> DockerClient:
@@ -329,17 +329,27 @@ class DockerEngine(Engine):
         with engine_errors(f"container {container[:12]} gives no snapshot"):
             made = api.commit(container, changes=[f'LABEL {LABEL}="{self._owner}"'])["Id"]
             layers = api.history(made)  # type: ignore[no-untyped-call]  # the SDK has no types there
+        if len(layers) > 1:
+            self._parents[made] = layers[1]["Id"]
         return DockerSnapshot(made, layers[0]["Size"], self._closed_snapshots, self._remove_snapshots)
 
+    def _hold(self, snapshot: DockerSnapshot) -> None:
+        """Give an image a name of this process, so that it stays whatever other processes and stores remove."""
+        name = f"{IN_USE}:{self._owner.short_name}-{secrets.token_hex(8)}"
+        self.client.api.tag(snapshot.image, *repository_and_tag(name))
+        snapshot.hold(name)
+        if snapshot.image in self._parents:
+            self._parents[name] = self._parents.pop(snapshot.image)
+
     def _remove_snapshots(self) -> None:
-        """Remove the images of closed snapshots that no container and no later snapshot needs."""
-        again = True
-        while again:  # the last of a chain of snapshots must be removed first
-            again = False
-            for image in list(self._closed_snapshots):
-                if _try_remove(partial(self.client.api.remove_image, image)):
-                    self._closed_snapshots.discard(image)
-                    again = True
+        """Remove the images of closed snapshots, or their names, that no container and no later snapshot needs."""
+        while free := self._closed_snapshots - set(self._parents.values()):  # the last of a chain goes first
+            removed = [image for image in free if _try_remove(partial(self.client.api.remove_image, image))]
+            if not removed:
+                break
+            self._closed_snapshots.difference_update(removed)
+            for image in removed:
+                self._parents.pop(image, None)
 
     def _measure(self) -> dict[str, DiskUsage]:
         """Return the disk usage of each container, measured from its folders if they are on this machine."""
@@ -392,10 +402,6 @@ class DockerEngine(Engine):
             self._remove_rest()
         finally:
             self._removing.release()
-
-
-def _stored_name(image: str) -> str:
-    return f"{STORED}:{image.rpartition(':')[2]}"
 
 
 def _abandoned(labelled: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -129,7 +129,7 @@ class NamespaceEngine(Engine):
         begins_with = files_to_begin_with(snapshot, self.spawner, limits)
         return self.start_on(snapshot.layers, limits, variables, snapshot.config, begins_with)
 
-    def export_snapshot(self, snapshot: ContainerSnapshot, target: BinaryIO) -> dict[str, Any]:
+    def export_snapshot(self, snapshot: ContainerSnapshot, target: BinaryIO, store: str) -> dict[str, Any]:
         if not isinstance(snapshot, NamespaceSnapshot):
             raise EngineError("the namespace engine stores only its own snapshots")
         copy = snapshot.copy(self.spawner, build_folder())

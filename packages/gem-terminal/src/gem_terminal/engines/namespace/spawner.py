@@ -309,28 +309,49 @@ def _unpack(folder: str) -> None:
     """Unpack the archive on standard input into a folder, with all mode bits."""
     with tarfile.open(fileobj=sys.stdin.buffer, mode="r|") as archive:
         # A generator: what a member replaces is removed right before it, and not before the members ahead of it.
-        members = (_ready(member, folder) for member in archive)
+        inside = os.path.realpath(folder).rstrip("/")
+        known = {folder: inside}
+        members = (_ready(member, folder, inside, known) for member in archive)
         # Numeric owners, since a lookup of names would load the container's own libraries.
         archive.extractall(folder, members, numeric_owner=True, **_UNFILTERED)  # noqa: S202  # checked
 
 
-def _ready(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
+def _ready(member: tarfile.TarInfo, folder: str, inside: str, known: dict[str, str]) -> tarfile.TarInfo:
     """Return a member with a relative name, after its old entry was removed: a pipe would block, a link be followed.
+
+    Args:
+        member: the member.
+        folder: where it will be.
+        inside: the real path of that folder.
+        known: the real paths of folders that members were in; for each member anew, that of a deep one would take long.
 
     Raises:
         tarfile.TarError: if it would be written outside the folder.
     """
     member.name = member.name.lstrip("/")
-    parent, _, name = f"{folder}/{member.name}".rpartition("/")
-    inside = os.path.realpath(folder).rstrip("/") + "/"
-    if not f"{os.path.realpath(parent)}/".startswith(inside) or name == "..":
+    path = f"{folder}/{member.name}"
+    parent, _, name = path.rpartition("/")
+    if not f"{_real_folder(parent, known)}/".startswith(f"{inside}/") or name == "..":
         raise tarfile.TarError(f"{member.name!r} leads out of {folder}")
     if name not in ("", ".") and not member.isdir():
         with suppress(OSError):
-            os.unlink(f"{parent}/{name}")  # noqa: PTH108  # pathlib is slower
-    elif not f"{os.path.realpath(f'{parent}/{name}')}/".startswith(inside):
+            os.unlink(path)  # noqa: PTH108  # pathlib is slower
+        if member.issym() or member.islnk():  # it may lie above a folder that is known
+            known.clear()
+    elif not f"{_real_folder(path, known)}/".startswith(f"{inside}/"):
         raise tarfile.TarError(f"{member.name!r} leads out of {folder}")
     return member
+
+
+def _real_folder(path: str, known: dict[str, str]) -> str:
+    """Return the real path of a folder, by that of the folder around it if that is known."""
+    if path not in known:
+        parent, _, name = path.rpartition("/")
+        plain = f"{known[parent]}/{name}" if parent in known and name not in ("", ".", "..") else ""
+        is_plain = plain != "" and not os.path.islink(plain)  # noqa: PTH114  # pathlib is slower
+        real = plain if is_plain else os.path.realpath(path)
+        known[path] = real.rstrip("/")
+    return known[path]
 
 
 _UNFILTERED: dict[str, Any] = {"filter": "fully_trusted"} if hasattr(tarfile, "fully_trusted_filter") else {}

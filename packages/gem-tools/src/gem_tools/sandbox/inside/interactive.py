@@ -25,7 +25,7 @@ def serve_calls(channel: socket.socket) -> int:
         if len(descriptors) != 2:
             return 0
         number += 1
-        program, stdin = descriptors
+        program, stdin = map(_apart, descriptors)
         os.dup2(stdin, 0)
         os.close(stdin)
         script.connect_streams()
@@ -33,3 +33,14 @@ def serve_calls(channel: socket.socket) -> int:
         exit_code = script.execute(main, prelude, code, "<python>" if number == 1 else f"<python {number}>")
         failed = script.flush()
         channel.send(wire.pack_call(exit_code or failed))
+
+
+def _apart(descriptor: int) -> int:
+    """Return a descriptor under a number that is none of the standard streams, which a program may have closed."""
+    import fcntl  # not on Windows
+
+    if descriptor > 2:
+        return descriptor
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(descriptor)
+    return moved

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -18,7 +19,9 @@ from gem_processes import linux
 __all__ = [
     "BOX",
     "HOME",
+    "PROGRAMS",
     "SCRATCH",
+    "SETTINGS",
     "SYSTEM",
     "USERS",
     "ScratchBind",
@@ -33,13 +36,17 @@ __all__ = [
 BOX = "/box"
 HOME = f"{BOX}/home"
 
-_SYSTEM = (
+PROGRAMS = (
     *(f"/usr/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share")),
     *("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"),
 )
 """The system's own programs and libraries. Administrators put applications into other folders of ``/usr``."""
-_SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts")
-SYSTEM = (*_SYSTEM, *_SETTINGS)
+SETTINGS = (
+    *("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts", "/etc/mime.types", "/etc/services"),
+    *("/etc/protocols", "/etc/terminfo", "/etc/python3", f"/etc/python3.{sys.version_info[1]}"),
+)
+"""What the interpreter and its library read of the system's settings; none of it is about users or secrets."""
+SYSTEM = (*PROGRAMS, *SETTINGS)
 """What every jail shows of the system, as far as the system has it."""
 SCRATCH = {"/tmp": f"{BOX}/tmp", "/var/tmp": f"{BOX}/var-tmp", "/dev/shm": f"{BOX}/shm"}  # noqa: S108 - only in an execution
 """World-writable folders of a usual system, and their places inside the jail."""

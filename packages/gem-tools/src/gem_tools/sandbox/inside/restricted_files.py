@@ -12,14 +12,10 @@ import os
 from collections.abc import Collection, Iterator, Sequence
 
 from gem_processes.landlock import EXECUTE, LIST, READ, READ_FILE, REMOVE_DIR, SCRATCH, WRITE_FILE, Ruleset
+from gem_tools.sandbox.inside.jail import PROGRAMS, SETTINGS
 
 __all__ = ["coarse_roots", "restrict_execution", "restrict_server", "shown_roots"]
 
-_SYSTEM = (
-    *(f"/usr/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "share", "include")),
-    *("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store"),
-)
-_SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/etc/alternatives", "/etc/fonts")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _OWN = tuple(f"/proc/self/{name}" for name in ("fd", "maps", "stat", "statm", "status"))
 
@@ -30,7 +26,7 @@ def shown_roots(shown: Sequence[str]) -> list[str]:
     Args:
         shown: the folders of the interpreter and its packages.
     """
-    found = sorted({os.path.realpath(path) for path in (*_SYSTEM, *shown) if os.path.exists(path)})
+    found = sorted({os.path.realpath(path) for path in (*PROGRAMS, *shown) if os.path.exists(path)})
     roots: list[str] = []
     for path in found:
         if not roots or not path.startswith(f"{roots[-1]}/"):
@@ -44,7 +40,7 @@ def coarse_roots(roots: Sequence[str], scratch: str) -> list[str]:
     The server's restrictions apply to executions too, so theirs need not be as fine, and each rule costs time.
     """
     found = set()
-    for path in (*roots, *map(os.path.realpath, (*_SETTINGS, *_DEVICES))):
+    for path in (*roots, *map(os.path.realpath, (*SETTINGS, *_DEVICES))):
         top = f"/{path.split('/')[1]}"
         found.add(path if os.path.realpath(scratch).startswith(f"{top}/") else top)
     return sorted(found)
@@ -66,7 +62,7 @@ def restrict_server(version: int, roots: Sequence[str], hidden: Collection[str],
     for root in roots:
         for path, access in _visible(root, hidden):
             rules.allow_path(path, access)
-    for path in _SETTINGS:
+    for path in SETTINGS:
         rules.allow_path(path, READ)
     for path in _DEVICES:
         rules.allow_path(path, READ_FILE | WRITE_FILE)
