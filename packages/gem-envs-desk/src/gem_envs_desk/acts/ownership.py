@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from gem_envs_desk.facts import numbers_in, shows
+from gem_envs_desk.facts import as_read, has_words, numbers_in
 from gem_envs_desk.store import TableSchema
 
 __all__ = ["Ownership"]
@@ -44,7 +44,7 @@ class Ownership:
                     if _tells(value):
                         private.setdefault(value, set()).add(owner)
         self._private = {
-            value: (frozenset(owners), value.casefold() if isinstance(value, str) else Decimal(str(value)))
+            value: (frozenset(owners), as_read(value) if isinstance(value, str) else Decimal(str(value)))
             for value, owners in private.items()
             if "" not in owners
         }
@@ -57,11 +57,11 @@ class Ownership:
     def shown(self, text: str) -> list[tuple[frozenset[str], Value]]:
         """Return the owners and the values of all that a text shows of customers."""
         amounts = " ".join(word for word in text.split() if not _CODE.search(word))
-        folded, numbers = text.casefold(), numbers_in(amounts)
+        read, numbers = as_read(text), numbers_in(amounts)
         return [
             (owners, value)
             for value, (owners, written) in self._private.items()
-            if (written in folded and shows(text, value) if isinstance(written, str) else written in numbers)
+            if (has_words(read, written) if isinstance(written, str) else written in numbers)
         ]
 
 
