@@ -81,14 +81,16 @@ def amounts_of_the_other_sign(own: Served) -> Way:
 
 
 def facts_under_another_name(own: Served) -> Way:
-    if len(own.facts) < 2:
-        return None
+    """Not of what may be told unasked."""
+    reckoned = {"charge", "compensation", "data price", "fines", "refund"} & own.facts
+
+    def has_other(call: DeskCall) -> bool:
+        return own.is_fact(call) and bool(reckoned - {call.arguments["fact"]})
 
     def other(call: DeskCall) -> list[Action]:
-        name = min(own.facts - {call.arguments["fact"]})
-        return [tell(name, call.arguments["value"]), call]
+        return [tell(min(reckoned - {call.arguments["fact"]}), call.arguments["value"]), call]
 
-    return each(own, own.is_fact, other)
+    return each(own, has_other, other)
 
 
 def every_reason(own: Served) -> Way:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from random import Random
 from typing import Any
 
@@ -60,6 +61,14 @@ def test_an_older_bill_is_paid() -> None:
         assert bill["due_on"] < TODAY.isoformat()
         amounts = [row["amount"] for row in network.rows("bills", phone_number=bill["phone_number"])]
         assert amounts.count(bill["amount"]) == 1
+
+
+def test_a_line_has_one_bill_a_month() -> None:
+    """Two of them are due more than half a month apart."""
+    for network, bill in older(Network, "bills"):
+        others = [row for row in network.rows("bills", phone_number=bill["phone_number"]) if row is not bill]
+        due = date.fromisoformat(bill["due_on"])
+        assert all(abs((date.fromisoformat(row["due_on"]) - due).days) > 15 for row in others)
 
 
 def test_an_older_loan_has_come_back_and_its_fine_is_paid() -> None:

@@ -15,6 +15,7 @@ from gem_envs_desk.acts.language import (
     REFUSED,
     TELL,
     DeskActs,
+    FactKind,
     SpeechAct,
     canonical,
     exact_number,
@@ -217,6 +218,8 @@ class ConversationJudge:
     def _tells(self, fact: str, value: Any, wish: int) -> None:
         aim, kind = self.task.aims[wish], self.acts.facts.get(fact)
         is_right = False
+        if fact == REFUSED and value not in self.acts.grounds:
+            return  # the customer asks for a reason
         if fact == DONE:
             is_right = value in self.done
         elif fact == REFUSED:
@@ -228,13 +231,21 @@ class ConversationJudge:
                 if one.name == fact and canonical(one.value) == canonical(value):
                     self.told[wish][index] = is_right = True
             arguments = [call.arguments[name] for call in aim.gold for name in kind.arguments if name in call.arguments]
-            is_right = is_right or canonical(value) in map(canonical, arguments)
+            is_asked = bool(arguments) or any(one.name == fact for one in aim.facts)
+            true = arguments if is_asked else self._unasked(kind)
+            is_right = is_right or canonical(value) in map(canonical, true)
         else:
             return  # nobody knows what it is
         if not is_right:
             self._break("facts", f"{fact} {value!r} is not true of wish {wish + 1}")
         if not self.is_identified and not (kind is not None and kind.is_public):
             self._break("identified", f"{fact} told before the customer was identified")
+
+    def _unasked(self, kind: FactKind) -> list[Any]:
+        """Return the facts of a kind that are true, and may be told to a customer who does not ask for one."""
+        table, column = kind.column
+        rows = self._ownership().rows(table, self.task.customer) if table else []
+        return [*kind.named, *(row[column] for row in rows)]
 
     def _break(self, predicate: str, reason: str) -> None:
         reasons = self.broken.setdefault(predicate, [])

@@ -62,6 +62,11 @@ class FactKind(NamedTuple):
     form: str = ""
     """A regular expression for the whole value, by which the customer knows an answer from other words; empty if
     ``wants`` says enough."""
+    column: tuple[str, str] = ("", "")
+    """The table and the column where such facts stand, if they need no reckoning. What is so of the customer's rows, or
+    of those that are nobody's, may be told to who does not ask for it."""
+    named: tuple[float, ...] = ()
+    """The facts of this kind that the policy names, which may be told likewise."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ class Ownership:
     """
 
     def __init__(self, schema: Mapping[str, TableSchema], state: Mapping[str, Any]) -> None:
+        self._schema, self._state = schema, state
         owners: dict[str, dict[Any, str]] = {}
         private: dict[Value, set[str]] = {}
         for table, (columns, key) in schema.items():
@@ -53,6 +54,11 @@ class Ownership:
     def owner(self, key: object) -> str:
         """Return the customer to whom a key belongs, an order number for example; empty if to nobody."""
         return self._keys.get(str(key).strip().casefold(), "")
+
+    def rows(self, table: str, customer: str) -> list[Mapping[str, Any]]:
+        """Return the rows of a table that belong to a customer or to nobody."""
+        key = self._schema[table].key[0]
+        return [row for row in self._state[table] if self.owner(row[key]) in ("", customer)]
 
     def shown(self, text: str) -> list[tuple[frozenset[str], Value]]:
         """Return the owners and the values of all that a text shows of customers."""
