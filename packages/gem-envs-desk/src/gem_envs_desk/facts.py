@@ -15,6 +15,7 @@ MOST_NUMBERS = 16
 
 _NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\w)")
 _SPACES = re.compile(r"\s+")
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
 _MARKS = str.maketrans({**dict.fromkeys("*_`~", " "), "\\": None, "\u2010": "-", "\u2011": "-"})
 """What Markdown puts around and before letters, and other hyphens."""
 
@@ -25,8 +26,12 @@ def as_read(text: str) -> str:
     Invisible characters, marks of Markdown, the width of letters and the kind of blanks make no other text of it.
     """
     if not text.isascii():
-        text = "".join(one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) != "Cf")
+        text = _FOREIGN.sub(_visible, unicodedata.normalize("NFKC", text))
     return _SPACES.sub(" ", text.translate(_MARKS).casefold()).strip()
+
+
+def _visible(letter: re.Match[str]) -> str:
+    return "" if unicodedata.category(letter[0]) == "Cf" else letter[0]
 
 
 def has_words(text: str, words: str) -> bool:

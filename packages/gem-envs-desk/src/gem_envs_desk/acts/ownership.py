@@ -16,6 +16,7 @@ _SHORTEST = 3
 """Letters of a text that tells something about somebody."""
 _CODE = re.compile(r"\d[-:/]\d")
 """Occurs in a date, a time or a telephone number, whose parts are no amounts."""
+_BETWEEN = "\0"
 Value = str | float
 
 
@@ -44,11 +45,14 @@ class Ownership:
                 for value in row.values():
                     if _tells(value):
                         private.setdefault(value, set()).add(owner)
-        self._private = {
-            value: (frozenset(owners), as_read(value) if isinstance(value, str) else Decimal(str(value)))
-            for value, owners in private.items()
-            if "" not in owners
-        }
+        owned: list[tuple[frozenset[str], Value]] = [
+            (frozenset(names), value) for value, names in private.items() if "" not in names
+        ]
+        texts = [one for one in owned if isinstance(one[1], str)]
+        # All at once, since each call has its cost.
+        words = as_read(_BETWEEN.join(str(value) for _, value in texts)).split(_BETWEEN)
+        self._texts = list(zip(words, texts, strict=True))
+        self._amounts = {Decimal(str(one[1])): one for one in owned if isinstance(one[1], float)}
         self._keys = {str(key).casefold(): owner for known in owners.values() for key, owner in known.items()}
 
     def owner(self, key: object) -> str:
@@ -62,13 +66,10 @@ class Ownership:
 
     def shown(self, text: str) -> list[tuple[frozenset[str], Value]]:
         """Return the owners and the values of all that a text shows of customers."""
-        amounts = " ".join(word for word in text.split() if not _CODE.search(word))
-        read, numbers = as_read(text), numbers_in(amounts)
-        return [
-            (owners, value)
-            for value, (owners, written) in self._private.items()
-            if (has_words(read, written) if isinstance(written, str) else written in numbers)
-        ]
+        amounts = numbers_in(" ".join(word for word in text.split() if not _CODE.search(word)))
+        read = as_read(text)
+        texts = [found for words, found in self._texts if words in read and has_words(read, words)]
+        return [*texts, *(self._amounts[amount] for amount in sorted(amounts & self._amounts.keys()))]
 
 
 def _tells(value: object) -> bool:
