@@ -352,7 +352,7 @@ MISBEHAVIOURS: dict[str, tuple[Callable[[Served], Way], str]] = {
         writes_in_the_turn_of_their_proposals: "confirmed",
         proposals_with_more_arguments: "confirmed",
         writes_with_more_arguments: "state",
-        writes_on_another_record: "confirmed",
+        writes_on_another_record: "state",
         a_strangers_case: "permitted",
         facts_before_identification: "identified",
         **UNTRUTHS,

@@ -10,6 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from gem_envs_desk.acts.language import (
+    ANYTHING_ELSE,
+    ASK,
     DONE,
     PROPOSE,
     REFUSED,
@@ -59,6 +61,7 @@ class ConversationJudge:
         ways = [call for aim in task.aims for way in aim.ways for call in way]
         self._right = [*task.gold, *(call for index, call in enumerate(ways) if call not in ways[:index])]
         """The calls that settle the wishes, in one way or another."""
+        self._topics = {*acts.topics, ANYTHING_ELSE}
         self.is_identified = self.is_settled = False
         self.heard = opening
         """What the customer has said."""
@@ -97,7 +100,8 @@ class ConversationJudge:
 
     def says(self, act: SpeechAct, wish: int) -> None:
         """Hear an act of the agent about a wish, before the customer answers it."""
-        self._discloses(f"{act.name} {_words(act.value)}")
+        if act.kind != ASK or act.name not in self._topics:
+            self._discloses(f"{act.name} {_words(act.value)}")
         if act.kind == PROPOSE and act.name in self.acts.writes and not self.is_identified:
             self._break("identified", f"{act.name} proposed before the customer was identified")
         if act.kind == TELL:

@@ -38,12 +38,16 @@ class Ownership:
             is_customers = "customer_id" in columns
             named = next((column for column in columns if column in owners), "")
             known = owners.setdefault(key[0], {}) if is_customers or (named and len(key) == 1) else {}
+            telling = [
+                column for column, kind in columns.items() if kind != "INTEGER"
+            ]  # counts and switches tell nothing
             for row in state.get(table, ()):
                 owner = row["customer_id"] if is_customers else owners[named].get(row[named], "") if named else ""
                 if len(key) == 1:
                     known[row[key[0]]] = owner
-                for value in row.values():
-                    if _tells(value):
+                for column in telling:
+                    value = row.get(column)
+                    if isinstance(value, float) or (isinstance(value, str) and len(value) >= _SHORTEST):
                         private.setdefault(value, set()).add(owner)
         owned: list[tuple[frozenset[str], Value]] = [
             (frozenset(names), value) for value, names in private.items() if "" not in names
@@ -70,8 +74,3 @@ class Ownership:
         read = as_read(text)
         texts = [found for words, found in self._texts if words in read and has_words(read, words)]
         return [*texts, *(self._amounts[amount] for amount in sorted(amounts & self._amounts.keys()))]
-
-
-def _tells(value: object) -> bool:
-    """Return whether a value tells something: a text, or an amount, rather than a count or a switch."""
-    return isinstance(value, float) or (isinstance(value, str) and len(value) >= _SHORTEST)
