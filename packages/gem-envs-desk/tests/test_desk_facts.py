@@ -7,7 +7,9 @@ from decimal import Decimal
 import pytest
 
 from gem_envs_desk.acts.language import canonical, exact_number
+from gem_envs_desk.acts.ownership import Ownership
 from gem_envs_desk.facts import shows
+from gem_envs_desk.telecom.env import TelecomActsDomain
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,18 @@ def test_a_value_is_shown_however_it_is_set(text: str) -> None:
 def test_other_words_do_not_show_a_value(text: str) -> None:
     """Neither longer words nor parts do."""
     assert not shows(text, "5 Oak Street")
+
+
+def test_part_of_a_word_is_nobodys_name() -> None:
+    """Of a customer called Ott, "ottoman" tells nothing; the name alone does, and so does an address."""
+    domain = TelecomActsDomain()
+    names = [("C1", "Ott", "ott@mail.example"), ("C2", "Rud", "rud@mail.example")]
+    rows = [{"customer_id": key, "first_name": "", "last_name": name, "email": mail} for key, name, mail in names]
+    owned = Ownership(domain.schema, {"customers": rows})
+    assert owned.shown("An ottoman of the rudest kind, hott@mail.example.") == []
+    assert owned.shown("*Ott*: ask RUD@mail.example") == [
+        (frozenset({"C1"}), "Ott"), (frozenset({"C2"}), "Rud"), (frozenset({"C2"}), "rud@mail.example")
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "value"), [("jane_doe@mail.example", "jane_doe@mail.example"), ("_25.50_", 25.5)])

@@ -38,9 +38,8 @@ class Ownership:
             is_customers = "customer_id" in columns
             named = next((column for column in columns if column in owners), "")
             known = owners.setdefault(key[0], {}) if is_customers or (named and len(key) == 1) else {}
-            telling = [
-                column for column, kind in columns.items() if kind != "INTEGER"
-            ]  # counts and switches tell nothing
+            # Counts and switches tell nothing.
+            telling = [column for column, kind in columns.items() if kind != "INTEGER"]
             for row in state.get(table, ()):
                 owner = row["customer_id"] if is_customers else owners[named].get(row[named], "") if named else ""
                 if len(key) == 1:
