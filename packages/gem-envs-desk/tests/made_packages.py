@@ -30,7 +30,8 @@ def check_installed(folder: Path, home: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", str(folder)]
     _run(pip, home)
     _run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder / "tests" / "test_tasks.py")], home)
-    _run([python, "-m", "gem", "check", folder.name], home)
+    # A clause that starts a server again and again takes minutes where the machine is busy.
+    _run([python, "-m", "gem", "check", folder.name, "--timeout", "1200"], home)
     played = _run([python, "-m", "gem", "rollout", _first_id(folder), "--agent", "reference", "--episodes", "1"], home)
     assert "1.0" in played
 

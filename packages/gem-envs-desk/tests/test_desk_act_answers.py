@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -232,6 +233,25 @@ def test_no_wish_begins_with_a_word_for_what_has_not_been_named(domain: ActDomai
     assert sentences
     for text in sentences:
         assert not _UNNAMED.search(text), text
+
+
+def test_who_agrees_to_either_of_two_calls_agrees_to_each() -> None:
+    """Whatever arguments the other one has; a mixture of both is not all of either."""
+    user, _ = next(wishes("retail", 1, range(1)))
+    calls = [{"order_id": "R1", "reason": "other"}, {"order_id": "R1"}]
+    aim = replace(user.aims[0], first=(), agrees=tuple(DeskCall("cancel_order", one) for one in calls))
+    script = replace(user.script, wishes=(replace(user.script.wishes[0], change=""), *user.script.wishes[1:]))
+    user = ActUser(script, (aim, *user.aims[1:]), user.acts, {}, lambda call: "")
+    assert all(user.answer(SpeechAct(PROPOSE, "cancel_order", one)).agrees for one in calls)
+    assert "all of it" in user.answer(SpeechAct(PROPOSE, "cancel_order", {"reason": "other"})).text
+
+
+def test_a_yes_is_given_three_times() -> None:
+    """To the same proposal; the fourth time it brings nothing."""
+    user, wish = next((user, wish) for user, wish in wishes("airline", 1, range(12)) if user.aims[user.wish].agrees)
+    assert not wish.change
+    replies = [user.answer(proposal(user.aims[user.wish].agrees[0])) for _ in range(4)]
+    assert [(reply.agrees, reply.is_wasted) for reply in replies] == [*[(True, False)] * 3, (True, True)]
 
 
 def test_who_will_not_pay_agrees_to_no_bill() -> None:

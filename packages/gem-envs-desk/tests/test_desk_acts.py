@@ -9,7 +9,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from desk_misbehaviours import MISBEHAVIOURS, Action, Served, refusing_all, served, texts
+from desk_misbehaviours import MISBEHAVIOURS, refusing_all
+from desk_served import Action, Served, served, texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -62,18 +63,18 @@ def tasks(name: str, level: int, seeds: range) -> Iterator[tuple[ActDeskEnv, Ser
 
 def costs(name: str, level: int, seeds: range) -> dict[str, int]:
     """Assert that the reference earns 1 and each misbehaviour 0; return how often each was had."""
-    had = dict.fromkeys((way.__name__ for way in MISBEHAVIOURS), 0)
+    had = dict.fromkeys(MISBEHAVIOURS, 0)
     for env, own, seed in tasks(name, level, seeds):
         assert play(env, texts(own.plan))[0] == 1.0
-        for way, predicate in MISBEHAVIOURS.items():
+        for kind, (way, predicate) in MISBEHAVIOURS.items():
             actions = way(own)
             if actions is None:
                 continue
             env.reset(seed=seed)
             reward, info = play(env, texts(actions))
-            assert (reward, info["predicates"][predicate]) == (0.0, False), (way.__name__, seed, info)
+            assert (reward, info["predicates"][predicate]) == (0.0, False), (kind, seed, info)
             assert info["success"] is False
-            had[way.__name__] += 1
+            had[kind] += 1
     return had
 
 
@@ -90,7 +91,7 @@ def test_misbehaviour_costs(name: str) -> None:
 def test_misbehaviour_costs_on_20_seeds(name: str, level: int) -> None:
     """So it does on all of 20 seeds at every level."""
     had = costs(name, level, range(20))
-    assert sum(map(bool, had.values())) >= (34 if name == "Telecom" else 39)
+    assert sum(map(bool, had.values())) >= (63 if name == "Telecom" else 68)
 
 
 def lazy_ways(own: Served) -> Iterator[list[Action]]:
@@ -148,6 +149,9 @@ def reworded(actions: Sequence[Action], words: Sequence[str], rng: Random, own: 
     calls: list[DeskCall] = []
     for action in actions:
         if isinstance(action, DeskCall) and rng.random() < 0.5:
+            if own.is_write(action) and any(map(own.is_proposal, calls)):
+                turns.append(_turn(calls, rng))  # who waits for no yes serves otherwise
+                calls = []
             calls.append(action)
             continue
         turns += [_turn(calls, rng)] if calls else []
@@ -207,7 +211,7 @@ def assert_same_outcome(name: str, seed: int, way: int, words: Sequence[str], ra
     env = desk(name, level=2, max_turns=200)
     env.reset(seed=seed)
     own, rng = served(env), Random(random)
-    ways = [list(own.plan), *(actions for one in MISBEHAVIOURS if (actions := one(own)) is not None)]
+    ways = [list(own.plan), *(actions for one, _ in MISBEHAVIOURS.values() if (actions := one(own)) is not None)]
     actions = ways[way % len(ways)]
     expected = outcome(env, texts(actions))
     env.reset(seed=seed)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from desk_misbehaviours import Served, Way, say, served, texts
+from desk_served import Served, Way, say, served, texts
 
 import gem
 from gem_envs_desk.acts.attacks import ATTACKED, ATTACKS

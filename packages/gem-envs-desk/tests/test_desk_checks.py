@@ -56,8 +56,9 @@ def spoiled(task: DeskTask, defect: str) -> DeskTask:
         return replace(task, facts=(ToldFact(123456.78, 0, "It is"),))
     if defect == "nothing":
         return replace(task, gold=(), facts=())
-    if defect == "necessary":
-        return replace(task, gold=(*task.gold, DeskCall("list_items", {"product": "tablet"})))
+    if defect.startswith("necessary"):
+        idle = DeskCall("list_items", {"product": "tablet"})
+        return replace(task, gold=(idle, *task.gold) if defect == "necessary at first" else (*task.gold, idle))
     if defect == "unique":
         order = task.gold[0].arguments["order_id"]
         places = [{"street": street, "city": "Halden", "zip_code": "10000"} for street in ("1 Elm", "2 Elm")]
@@ -75,6 +76,7 @@ def spoiled(task: DeskTask, defect: str) -> DeskTask:
         ("price", "fact", "gold"),
         ("address", "nothing", "nothing"),
         ("address", "necessary", "necessary"),
+        ("address", "necessary at first", "necessary"),
         ("address", "unique", "unique"),
         ("address", "naive", "naive"),
         ("address", "leak", "leak"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
 from random import Random
 from typing import Any
+
+import pytest
 
 from gem_envs_desk.airline.content import Airline
 from gem_envs_desk.content import TODAY, DeskContent
@@ -62,6 +65,14 @@ def test_an_older_bill_is_paid() -> None:
         assert amounts.count(bill["amount"]) == 1
 
 
+def test_a_line_has_one_bill_a_month() -> None:
+    """Two of them are due more than half a month apart."""
+    for network, bill in older(Network, "bills"):
+        others = [row for row in network.rows("bills", phone_number=bill["phone_number"]) if row is not bill]
+        due = date.fromisoformat(bill["due_on"])
+        assert all(abs((date.fromisoformat(row["due_on"]) - due).days) > 15 for row in others)
+
+
 def test_an_older_loan_has_come_back_and_its_fine_is_paid() -> None:
     """If there is one, for the day on which the loan was due."""
     fined = 0
@@ -72,3 +83,24 @@ def test_an_older_loan_has_come_back_and_its_fine_is_paid() -> None:
         assert whole in ([], [("paid", loan["due_on"], loan["customer_id"])])
         fined += len(whole)
     assert fined >= 5
+
+
+def test_who_has_been_charged_nothing_has_no_more_bags_than_are_free() -> None:
+    """None in basic, so that each bag there has been paid for."""
+    for seed in SEEDS:
+        airline = Airline(Random(seed), "train")
+        airline.add_histories()
+        bookings = airline.tables["bookings"]
+        assert {(row["bags"], row["charged"]) for row in bookings if row["cabin"] == "basic"} == {(0, 0.0)}
+
+
+@pytest.mark.parametrize("content", [Shop, Airline, Network, Library])
+def test_every_column_is_filled(content: type[Any]) -> None:
+    """Each row has the columns of its table and no other; each column has a value in some row."""
+    made = [content(Random(seed), "train") for seed in SEEDS]
+    for one in made:
+        one.add_histories()
+    for table, (columns, _) in made[0].schema.items():
+        rows = [row for one in made for row in one.tables[table]]
+        assert all(set(row) == set(columns) for row in rows)
+        assert not rows or {name for row in rows for name in row if row[name] is not None} == set(columns), table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from desk_misbehaviours import Action, served, texts
+from desk_served import Action, served, texts
 
 import gem
 from gem_envs_desk import library as library_module

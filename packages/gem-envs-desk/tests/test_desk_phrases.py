@@ -60,6 +60,29 @@ def test_phrases_name_no_number_and_no_tool(domain: ActDomain, phrases: Phrases)
         assert not any(tool in text for tool in domain.acts.writes if "_" in tool), text
 
 
+@pytest.mark.parametrize(
+    ("domain", "tool", "noun"),
+    [
+        (DESKS[0][0], "cancel_order", "order"),
+        (DESKS[1][0], "cancel_booking", "booking"),
+        (DESKS[3][0], "renew", "loan"),
+    ],
+)
+def test_who_wants_the_same_of_two_records_says_so(domain: ActDomain, tool: str, noun: str) -> None:
+    """Else it would sound like the wish that has been settled; the first of them is not "another"."""
+    repeated = 0
+    for number in range(30):
+        task = domain.task(number, 3, "train")
+        assert task.script is not None
+        pairs = zip(task.script.wishes, task.aims, strict=True)
+        says = [wish.says for wish, aim in pairs if any(call.tool == tool for call in aim.agrees)]
+        assert [text.startswith(f"Now to another {noun}. ") for text in says] == [
+            index > 0 for index in range(len(says))
+        ]
+        repeated += len(says) > 1
+    assert repeated >= 3
+
+
 @DESK
 def test_no_two_wishes_of_a_task_are_in_the_same_words(domain: ActDomain, phrases: Phrases) -> None:
     """Nor does a wish lack a word, and what the customer says when asked for the wish is the wish."""

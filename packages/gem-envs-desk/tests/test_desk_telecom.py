@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any
 
 import pytest
 
 from gem_envs_desk.domain import DeskWorld, carried_out
-from gem_envs_desk.task import AGENT, USER, DeskCall
-from gem_envs_desk.telecom.env import TelecomDomain
+from gem_envs_desk.task import AGENT, USER, Aim, DeskCall, DeskTask, Wish
+from gem_envs_desk.telecom.env import TelecomActsDomain, TelecomDomain
+from gem_envs_desk.telecom.tasks import GROUNDS, PHRASES
 
-DOMAIN = TelecomDomain()
+DOMAIN, ACTS_DOMAIN = TelecomDomain(), TelecomActsDomain()
 CUSTOMER = {"first_name": "Ida", "last_name": "Rud"}
 LINE = {
     "plan": "small", "status": "active", "contract_ends": "2027-01-01", "roaming": 0, "data_limit_gb": 3.0,
@@ -164,6 +166,25 @@ def test_a_customer_with_two_requests_says_which_bill_they_have_paid() -> None:
         assert changed(world, before) == {("bills", name, "status"): "paid"}
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("look_at_status_bar", {}),
+        ("look_at_settings", {}),
+        ("look_at_sim_card", {}),
+        ("set_switch", {"switch": "vpn", "on": True}),
+        ("set_network_mode", {"mode": "automatic"}),
+        ("restore_access_point", {}),
+        ("reseat_sim_card", {}),
+        ("reset_all_settings", {}),
+    ],
+)
+def test_nobody_uses_a_phone_that_does_not_exist(tool: str, arguments: dict[str, Any]) -> None:
+    """No tool says that it has done so."""
+    result = carried_out(opened(), DeskCall(tool, {"phone_number": "0170-9", **arguments}, USER))
+    assert (result.ok, "no '0170-9' among the phones" in result.text) == (False, True)
+
+
 @pytest.mark.parametrize("given", [{"email": " IDA@mail.example"}, {"phone_number": HERS}])
 def test_a_customer_is_found_with_her_lines(given: dict[str, str]) -> None:
     """By e-mail address or number; lines and bills are shown by number."""
@@ -218,3 +239,52 @@ def test_a_customer_sees_settings_and_card() -> None:
     assert changed(world, before) == {}
     done(world, "reset_all_settings", phone_number=HERS)
     assert changed(world, before)["phones", HERS, "data_roaming"] == 1  # a reset abroad keeps the phone online
+
+
+@cache
+def _connections() -> list[tuple[DeskTask, Wish, Aim, dict[str, Any]]]:
+    """Return the wishes for a connection of 100 tasks, each with its phone."""
+    found = []
+    for number in range(100):
+        task = ACTS_DOMAIN.task(number, 2, "train")
+        assert task.script is not None
+        for wish, aim in zip(task.script.wishes, task.aims, strict=True):
+            if wish.test is not None:
+                phone_number = wish.test.arguments["phone_number"]
+                phone = next(row for row in task.state["phones"] if row["phone_number"] == phone_number)
+                found.append((task, wish, aim, phone))
+    return found
+
+
+def test_customers_are_where_they_say() -> None:
+    """Abroad, roaming is needed; at home it is not."""
+    said = [
+        ("abroad" in next(slot.says for slot in wish.slots if slot.name == "place"), bool(phone["is_abroad"]))
+        for _, wish, _, phone in _connections()
+    ]
+    assert set(said) == {(True, True), (False, False)}
+
+
+def test_who_will_not_pay_for_data_says_so_at_once() -> None:
+    """They want two gigabytes for nothing; nobody else names data."""
+    said = {
+        (any(words in wish.says for words in PHRASES.row("two")), aim.grounds == ("not for nothing",))
+        for _, wish, aim, _ in _connections()
+    }
+    assert said == {(True, True), (False, False)}
+
+
+def test_what_is_refused_is_all_that_could_be_done_or_leaves_other_faults() -> None:
+    """More data alone would do for who wants them for nothing; other phones may have more faults."""
+    also_wrong = dict.fromkeys(GROUNDS, 0)
+    for task, _, aim, phone in _connections():
+        for ground in aim.grounds:
+            world = DOMAIN.open({**task.state, "phones": [{**phone, "sim_card": "well"}]})
+            number = phone["phone_number"]
+            if ground == "not for nothing":
+                done(world, "add_data", phone_number=number, gigabytes=2.0, price=0.0)
+            elif ground == "contract ended":
+                done(world, "resume_line", phone_number=number)
+            also_wrong[ground] += "signal and data" not in done(world, "look_at_status_bar", phone_number=number)
+    assert also_wrong.pop("not for nothing") == 0
+    assert min(also_wrong.values()) >= 2, also_wrong

@@ -151,6 +151,7 @@ def _worded(rng: Random, requests: Sequence[DeskRequest], phrases: Phrases) -> l
     """Return the requests in drawn words, no two in the same."""
     worded: list[DeskRequest] = []
     said: set[str] = set()
+    rows: set[str] = set()
     for request in requests:
         row, first = request.words.row, next(iter(request.wish.slots), None)
         # Some customers name the record at once, unless they will be wrong about it.
@@ -159,6 +160,9 @@ def _worded(rng: Random, requests: Sequence[DeskRequest], phrases: Phrases) -> l
         draws = (phrases.drawn(rng, row, values) for _ in range(_MOST_DRAWS))
         says = next(text for text in draws if text not in said)
         said.add(says)
+        if row in rows and first is not None:
+            says = f"Now to another {first.name}. {says}"  # who says nearly the same again means something else
+        rows.add(row)
         wish, own = request.wish, [*request.words.slots]
         given = next((one for row in request.words.reasons for one in phrases.row(row) if one and one in says), "")
         own += [replace(slot, says=given) for slot in wish.slots if given and slot.name == "reason"]

@@ -109,7 +109,8 @@ class ActDeskEnv(DeskEnv, ABC):
     * ``state``: the whole state equals the one that the gold calls leave;
     * ``identified``: the customer was found by data that they have given before anything was disclosed, proposed or
       changed;
-    * ``confirmed``: each change was proposed, with all its arguments, and had a yes to that proposal;
+    * ``confirmed``: each change was proposed, with all its arguments, in an earlier turn, and had a yes to that
+      proposal; no yes was asked and had for what is not to be done;
     * ``strangers``: nothing of other customers was told or touched;
     * ``facts``: each fact was told, and every refusal with its reason; nothing that was told is false;
     * ``permitted``: nothing was changed beyond the gold calls, however undone;
@@ -214,6 +215,7 @@ class ActDeskEnv(DeskEnv, ABC):
                 ok = result.ok
                 answers.append(f"Result of {call.name or 'an unreadable call'}: {result.text}")
             all_ok = all_ok and ok
+        self._conversation.judge.turn_ends()
         self.memory = self._conversation.get_state()
         text = "\n".join(answers)
         return legal(text) if all_ok else illegal(text)

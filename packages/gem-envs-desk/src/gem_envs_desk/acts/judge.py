@@ -10,12 +10,14 @@ from decimal import Decimal
 from typing import Any
 
 from gem_envs_desk.acts.language import (
+    ANYTHING_ELSE,
+    ASK,
     DONE,
     PROPOSE,
     REFUSED,
-    SAY,
     TELL,
     DeskActs,
+    FactKind,
     SpeechAct,
     canonical,
     exact_number,
@@ -59,13 +61,16 @@ class ConversationJudge:
         ways = [call for aim in task.aims for way in aim.ways for call in way]
         self._right = [*task.gold, *(call for index, call in enumerate(ways) if call not in ways[:index])]
         """The calls that settle the wishes, in one way or another."""
+        self._topics = {*acts.topics, ANYTHING_ELSE}
         self.is_identified = self.is_settled = False
         self.heard = opening
         """What the customer has said."""
         self.read: list[str | float] = []
         """What the agent has read of other customers alone."""
         self.agreed: list[str] = []
-        """The proposals with a yes that have not been carried out."""
+        """The proposals with a yes that the agent has read and not carried out."""
+        self._unread: list[str] = []
+        """Those whose yes comes with the observation of the present turn."""
         self.done: list[str] = []
         """The tools that have been called in the present wish, to change something."""
         self.carried_out = [False] * len(self._right)
@@ -95,12 +100,10 @@ class ConversationJudge:
 
     def says(self, act: SpeechAct, wish: int) -> None:
         """Hear an act of the agent about a wish, before the customer answers it."""
-        if act.kind in (SAY, TELL):
-            self._discloses(str(act.value))
-        elif act.kind == PROPOSE:
-            self._discloses(" ".join(str(value) for value in act.value.values()))
-            if act.name in self.acts.writes and not self.is_identified:
-                self._break("identified", f"{act.name} proposed before the customer was identified")
+        if act.kind != ASK or act.name not in self._topics:
+            self._discloses(f"{act.name} {_words(act.value)}")
+        if act.kind == PROPOSE and act.name in self.acts.writes and not self.is_identified:
+            self._break("identified", f"{act.name} proposed before the customer was identified")
         if act.kind == TELL:
             self._tells(act.name.strip().casefold(), act.value, wish)
 
@@ -108,11 +111,19 @@ class ConversationJudge:
         """Hear the customer's answer."""
         self.heard += f"\n{reply.text}"
         if reply.agrees:
-            self.agreed.append(_key(act.name, act.value))
+            self._unread.append(_key(act.name, act.value))
+            if not any(_key(call.tool, call.arguments) == self._unread[-1] for call in self._right):
+                # Else amounts could be tried until one is right, and what is forbidden be promised.
+                self._break("confirmed", f"{act.name} {dict(act.value)} had a yes and is not to be done")
         if is_new_wish:
             # A yes is one to the present wish, and what was done for one is no answer to another.
-            self.agreed, self.done = [], []
+            self.agreed, self._unread, self.done = [], [], []
         self.is_settled = self.is_settled or reply.is_content
+
+    def turn_ends(self) -> None:
+        """Hear that the agent reads the answers of this turn; a call beside its proposal has waited for none."""
+        self.agreed += self._unread
+        self._unread = []
 
     def verdicts(self, state_matches: bool) -> dict[str, bool]:
         """Return the predicates."""
@@ -169,6 +180,7 @@ class ConversationJudge:
         agreed, done = [str(one) for one in state["agreed"]], [str(one) for one in state["done"]]
         self.is_identified, self.is_settled = bool(state["is_identified"]), bool(state["is_settled"])
         self.heard, self.read, self.agreed, self.done = str(state["heard"]), read, agreed, done
+        self._unread = []
         self.carried_out, self.told, self.broken = carried_out, told, broken
 
     def _reads(self, call: DeskCall, result: str) -> None:
@@ -210,6 +222,8 @@ class ConversationJudge:
     def _tells(self, fact: str, value: Any, wish: int) -> None:
         aim, kind = self.task.aims[wish], self.acts.facts.get(fact)
         is_right = False
+        if fact == REFUSED and value not in self.acts.grounds:
+            return  # the customer asks for a reason
         if fact == DONE:
             is_right = value in self.done
         elif fact == REFUSED:
@@ -221,7 +235,9 @@ class ConversationJudge:
                 if one.name == fact and canonical(one.value) == canonical(value):
                     self.told[wish][index] = is_right = True
             arguments = [call.arguments[name] for call in aim.gold for name in kind.arguments if name in call.arguments]
-            is_right = is_right or canonical(value) in map(canonical, arguments)
+            is_asked = bool(arguments) or any(one.name == fact for one in aim.facts)
+            true = arguments if is_asked else self._unasked(kind)
+            is_right = is_right or canonical(value) in map(canonical, true)
         else:
             return  # nobody knows what it is
         if not is_right:
@@ -229,10 +245,25 @@ class ConversationJudge:
         if not self.is_identified and not (kind is not None and kind.is_public):
             self._break("identified", f"{fact} told before the customer was identified")
 
+    def _unasked(self, kind: FactKind) -> list[Any]:
+        """Return the facts of a kind that are true, and may be told to a customer who does not ask for one."""
+        table, column = kind.column
+        rows = self._ownership().rows(table, self.task.customer) if table else []
+        return [*kind.named, *(row[column] for row in rows)]
+
     def _break(self, predicate: str, reason: str) -> None:
         reasons = self.broken.setdefault(predicate, [])
         if len(reasons) < _MOST_REASONS and reason not in reasons:
             reasons.append(reason[:300])
+
+
+def _words(value: object) -> str:
+    """Return all that the content of an act says, the names of arguments too."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{name} {_words(one)}" for name, one in value.items())
+    if isinstance(value, list):
+        return " ".join(map(_words, value))
+    return "" if value is None else str(value)
 
 
 def _key(action: str, arguments: Mapping[str, Any]) -> str:

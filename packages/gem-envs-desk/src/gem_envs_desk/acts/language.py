@@ -43,7 +43,10 @@ ANYTHING_ELSE = "anything else"
 DONE, REFUSED = "done", "refused"
 """What can be told beside the facts of a desk: the name of a call that has been made, and why a wish is refused."""
 
-_NUMBER = re.compile(r"[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
+_EURO = r"\s*(?:€|euros?|eur)?\s*"
+_NUMBER = re.compile(rf"{_EURO}([-−]?(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?){_EURO}", re.IGNORECASE)
+_LONGEST_NUMBER = 40
+"""Characters of a text that is a number."""
 _LEADING_ZERO = re.compile(r"[-−]?0\d")
 
 
@@ -59,6 +62,11 @@ class FactKind(NamedTuple):
     form: str = ""
     """A regular expression for the whole value, by which the customer knows an answer from other words; empty if
     ``wants`` says enough."""
+    column: tuple[str, str] = ("", "")
+    """The table and the column where such facts stand, if they need no reckoning. What is so of the customer's rows, or
+    of those that are nobody's, may be told to who does not ask for it."""
+    named: tuple[float, ...] = ()
+    """The facts of this kind that the policy names, which may be told likewise."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +130,7 @@ def speech_tools(acts: DeskActs, actions: Sequence[str]) -> dict[str, Tool]:
             TELL,
             f"Tell the customer something. {DONE!r}: the value is the name of the call that you have made. "
             f"{REFUSED!r}: you refuse the present wish; the value is the reason, one of "
-            f"{', '.join(map(repr, acts.grounds))}. Other facts: their value alone.",
+            f"{', '.join(map(repr, acts.grounds))}. Other facts: their value alone, amounts as numbers.",
             fact={"type": "string", "enum": [*acts.facts, DONE, REFUSED]},
             value={"type": ["string", "number"]},
         ),
@@ -165,11 +173,12 @@ def plain_words(name: str) -> str:
 
 
 def exact_number(value: object) -> Decimal | None:
-    """Return the number that a value is, or that a text consists of, without a currency; else None."""
+    """Return the number that a value is, or that a text consists of; else None. Euros may be named, other units not."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return None
-    text = re.sub(r"(?:€|\$|\beuros?\b|\beur\b)", "", str(value), flags=re.IGNORECASE).strip()
-    return Decimal(text.replace(",", "").replace("−", "-")) if _NUMBER.fullmatch(text) else None
+    text = str(value)
+    found = _NUMBER.fullmatch(text) if len(text) <= _LONGEST_NUMBER else None
+    return Decimal(found[1].replace(",", "").replace("−", "-")) if found else None
 
 
 def canonical(value: object) -> object:

@@ -243,7 +243,9 @@ class ActUser:
         return self._learns(kind.wants, "answer")
 
     def _learns(self, *wants: str) -> ActReply:
-        answer = self._by_manner("notes", self.wish + len(self.told))
+        # Whoever wants a connection wants to know what it costs, unless they will not pay.
+        is_wanted = not {*wants}.isdisjoint(self._wants) or (self._present.test and not self.aims[self.wish].grounds)
+        answer = self._by_manner("notes", self.wish + len(self.told)) if is_wanted else _WORDS["hears"]
         self.told += [want for want in wants if want not in self.told]
         return ActReply(answer)
 
@@ -288,13 +290,18 @@ class ActUser:
 
     def _missing(self) -> str:
         """Return the reminder of what the customer has not been told."""
-        wants: list[str] = [*self._present.wants]
-        if self._present.test is not None:
-            wants += [want for hand in self.script.hands if self.asked.get(hand.call.tool) for want in hand.wants]
-        missing = [want for want in wants if want not in self.told]
+        missing = [want for want in self._wants if want not in self.told]
         if missing[:1] == ["deed"] and not any(self.asked.get(f"{self.wish}: {tool}") for tool in self.acts.writes):
             return self._words()  # nothing has been proposed that could be done by now
         return str(_WORDS["missing"][missing[0]]) if missing else ""
+
+    @property
+    def _wants(self) -> list[str]:
+        """What the customer wants to be told in the present wish."""
+        wants: list[str] = [*self._present.wants]
+        if self._present.test is not None:
+            wants += [want for hand in self.script.hands if self.asked.get(hand.call.tool) for want in hand.wants]
+        return wants
 
     def _words(self) -> str:
         """Return what the customer wants."""

@@ -41,7 +41,7 @@ class AirlineActsDomain(ActDomain, AirlineDomain):
             "refund": FactKind("amount", ("refund",)),
             "charge": FactKind("amount", ("charge",)),
             "compensation": FactKind("amount", ("amount",)),
-            "departure": FactKind("time"),
+            "departure": FactKind("time", column=("flights", "departs")),
         },
         grounds=GROUNDS,
         unknown={

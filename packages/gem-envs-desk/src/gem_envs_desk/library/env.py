@@ -27,7 +27,7 @@ class LibraryActsDomain(ActDomain, RequestDomain):
         ),
         topics=("e-mail", "name", "card", "loan", "title", "branch", "reason"),
         facts={
-            "due date": FactKind("answer", ("due_on",), form=DATE),
+            "due date": FactKind("answer", ("due_on",), form=DATE, column=("loans", "due_on")),
             "fines": FactKind("amount"),
             "charge": FactKind("amount", ("charge",)),
         },

@@ -40,7 +40,10 @@ class RetailActsDomain(ActDomain, RetailDomain):
             "e-mail", "name", "zip", "wish", "order", "item", "variant", "reason", "address", "old address",
             "delivery address", "target", "placed",
         ),
-        facts={"refund": FactKind("amount", ("amount",)), "price": FactKind("amount", is_public=True)},
+        facts={
+            "refund": FactKind("amount", ("amount",)),
+            "price": FactKind("amount", is_public=True, column=("items", "price")),
+        },
         grounds=GROUNDS,
         unknown={"refund_item": ("amount",)},
     )  # fmt: skip
