@@ -115,6 +115,13 @@ def test_columns_of_letters_hold_options_of_mathematics_too() -> None:
     assert (content.gold, content.extras) == ("B", {"options": {"A": "1", "B": "2", "C": "3", "D": "4"}})
 
 
+def test_a_table_may_hold_the_number_of_the_option_as_a_decimal() -> None:
+    """As data frames hold whole numbers in a column where one is missing."""
+    assert read_row({**PIQA, "label": 1.0}, "qa").gold.letter == "B"
+    with pytest.raises(DatasetError, match=r"'label': 0\.5 is no number"):
+        read_row({**PIQA, "label": 0.5}, "qa")
+
+
 def test_two_columns_of_letters_are_no_options() -> None:
     """They may be the numbers of a formula."""
     row = {"question": "Add a and b.", "a": 3, "b": 4, "answer": "7"}
@@ -139,6 +146,7 @@ def test_a_question_stands_below_the_text_that_it_is_about(column: str) -> None:
         ({**PIQA, "label": "²"}, "is no number"),
         ({**MED, "cop": 4}, "'cop': 4 is no number from 0 to 3, as MedMCQA numbers"),
         ({**PIQA, "sol2": None}, "no options to choose from in 'sol1', 'sol2'"),
+        ({**COPA, "question": None}, "may count the columns choice1, choice2 from 0 or from 1|no question"),
         ({**RECLOR, "answers": ["Ann"]}, "no options to choose from in 'answers'"),
         ({**SCIQ, "distractor1": "Neon"}, "no two or more different answers"),
         ({**TRUTHFUL, "mc1_targets": {"choices": ["No."], "labels": [1, 0]}}, "not one right answer"),

@@ -61,8 +61,10 @@ class _ChoiceSet:
         return self.question, *self.options, self.answer
 
     def fits(self, row: Mapping[str, Any]) -> bool:
-        return all(column in row for column in self.columns) and (
-            len(self.options) > 1 or not isinstance(row[self.options[0]], (str, Mapping))
+        return (
+            all(column in row for column in self.columns)
+            and (len(self.options) > 1 or not isinstance(row[self.options[0]], (str, Mapping)))
+            and ("{question}" not in self.request or isinstance(row.get("question"), str))
         )
 
     def read(self, row: Mapping[str, Any]) -> RowContent:
@@ -76,7 +78,8 @@ class _ChoiceSet:
                 f"{texts!r:.60}; remove the row"
             )
         options = {letter: str(text).strip() for letter, text in zip(_LETTERS, texts, strict=False)}
-        said = str(plain_value(row[self.answer])).strip()
+        value = plain_value(row[self.answer])
+        said = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
         number = int(said) - self.first if said.isascii() and said.isdigit() else -1
         if not 0 <= number < len(options):
             raise DatasetError(
@@ -90,7 +93,7 @@ class _ChoiceSet:
         question = text_of_question(row, self.question)
         if self.name == "HellaSwag" and not is_missing(row.get("activity_label")):
             question = f"{row['activity_label']}: {question}"
-        request = self.request.format(**row)
+        request = self.request.replace("{question}", str(row.get("question")))
         return with_passage(row, f"{question}\n\n{request}" if request else question, (self.question,))
 
 

@@ -3,8 +3,8 @@ r"""Shapes of published sets of mathematics.
 Sources of the shapes: GSM8K (Cobbe et al. 2021, github.com/openai/grade-school-math), MATH (Hendrycks et al. 2021,
 github.com/hendrycks/math), OCWCourses, known as Minerva (Lewkowycz et al. 2022), OlympiadBench (He et al. 2024,
 github.com/OpenBMB/OlympiadBench), SVAMP, ASDiv and MAWPS as github.com/QwenLM/Qwen2.5-Math has them, MMLU, AQuA, MathQA
-(Amini et al. 2019), MGSM (Shi et al. 2023), whose
-``answer`` is a text or missing, and Open-Reasoner-Zero (Hu et al. 2025), whose rows are two turns of a chat.
+(Amini et al. 2019), MGSM (Shi et al. 2023), whose ``answer`` is a text or missing, and Open-Reasoner-Zero (Hu et al.
+2025), whose rows are two turns of a chat.
 """
 
 from __future__ import annotations
