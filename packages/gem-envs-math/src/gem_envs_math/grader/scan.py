@@ -63,7 +63,7 @@ _LABEL = re.compile(
 _REMARK = re.compile(r"(?<=[\d}])\s*(?:\\text\s*\{\s*)?\(([a-z]{3,}(?: [a-z]{2,}){0,3})\)\s*\}?\Z")
 """Words in brackets behind a number, ``5 (students)``."""
 _QUANTIFIED = re.compile(r"(?<=\S)\s*,?\s*(?:\\text\s*\{\s*)?,?\s*\bfor\s+(?:all|every|any|each)\s[^=]*\Z")
-"""The values for which a formula holds: ``f(x) = x for all x > 0``."""
+"""The values for which an equation holds: ``f(x) = x for all x > 0``."""
 _PERIODIC = re.compile(r"(?<![\d.])(\d*\.\d*?)(?:(\d)\2{2,}|(\d{2,9}?)\3+)(?:\.{3,}|\\[lc]?dots(?![a-zA-Z]))")
 """A decimal whose last digits return before it goes on: ``0.333...``, ``0.1818...``."""
 _ORDINAL = re.compile(r"\A(\d+)\s*(?:\^\s*)?\{?\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:st|nd|rd|th)[\s}]*\Z")
@@ -150,7 +150,7 @@ def cleaned(text: str) -> str:
     text = _LABEL.sub("", _EMPHASIS.sub(r"\2", text.strip()))
     if "." in text and ("..." in text or "dots" in text):
         text = _PERIODIC.sub(r"\1\\overline{\2\3}", text)
-    if "for" in text:
+    if "for" in text and "=" in text:
         text = _QUANTIFIED.sub("", text)
     if ")" in text:
         text = _REMARK.sub(r" \\text{\1}", text)
