@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gem.errors import ArgumentError, ArgumentTypeError
+from gem.errors import ArgumentError, ArgumentTypeError, DatasetError
 from gem_envs_code.code_env import CodeEnv
 from gem_envs_code.mini import MiniEnv
 
@@ -113,3 +113,28 @@ def test_the_fraction_of_tests_is_paid() -> None:
         assert env.step(env.reference_answer(env.row))[1] == 1.0
     with pytest.raises(ArgumentError, match="reward must be one of 'all', 'fraction'"):
         CodeEnv(dataset=rows, reward="some")
+
+
+PLUS = {
+    "text": "Double a number.",
+    "test_list": ["assert twice(1) == 2"],
+    "test": "import pluggy\ninputs, results = [[0], [-4]], [0, -8]\n"
+    "for given, result in zip(inputs, results):\n    assert twice(*given) == result",
+}
+"""A row of MBPP as EvalPlus publishes it, with further inputs in a program that imports a library."""
+
+
+def test_tests_that_import_a_library_ask_for_it() -> None:
+    """Without the argument the row is an error with the remedy, since no program could pass its tests."""
+    with pytest.raises(DatasetError, match=r"import pluggy, and without libraries=\['pluggy'\] no program can pass"):
+        CodeEnv(dataset=[PLUS])
+    optional = {**PLUS, "test": "try:\n    import pluggy\nexcept ImportError:\n    pass\nassert twice(2) == 4"}
+    assert CodeEnv(dataset=[optional]).reset(seed=0)
+
+
+@pytest.mark.parametrize(("program", "paid"), [("2 * n", 1.0), ("2 * abs(n)", 0.0)])
+def test_further_inputs_of_evalplus_are_tests(program: str, paid: float) -> None:
+    """A program that is right on the original tests alone fails."""
+    with CodeEnv(dataset=[PLUS], libraries=["pluggy"]) as env:
+        env.reset(seed=0)
+        assert env.step(f"```python\ndef twice(n):\n    return {program}\n```")[1] == paid

@@ -574,3 +574,84 @@ def test_signs_of_operations_are_operators(sign: str, plain: str) -> None:
     """Unicode has several signs for each; a formula means the same with any."""
     assert grade(f"3{sign}x", f"3{plain}x").how == "exact"
     assert grade(f"3{sign}x", "3+x").verdict == "different"
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "same"),
+    [
+        (r"\ln|x| + c", r"\ln|x| + C", True),
+        (r"y = c_1 e^{-x} + c_2 e^{x}", r"y = C_1 e^x + C_2 e^{-x}", True),
+        (r"e^x + c^2", r"e^x + C", False),
+        (r"\frac{\pi}{4} + n\pi", r"\frac{\pi}{4} + k\pi, k \in \mathbb{Z}", True),
+        (r"x = \frac{\pi}{4} + n\pi", r"\frac{\pi}{4} + k\pi", True),
+        (r"\frac{\pi}{4} + 2n\pi", r"\frac{\pi}{4} + k\pi", False),
+        ("2n - 1", "2k - 1", False),
+        ("f(z) = z^2", "f(x) = x^2", True),
+        ("f(z) = az", "f(a) = a^2", False),
+        ("g(z) = z^2", "f(x) = x^2", False),
+    ],
+)
+def test_names_of_constants_and_parameters_do_not_count(answer: str, gold: str, same: bool) -> None:
+    """Those of integration, of periodic answers, and the variable of a function; a letter alone is itself."""
+    assert grade(answer, gold, seconds=GENEROUS).correct is same
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "same"),
+    [
+        ("0.333...", r"\frac13", True),
+        (r"0.1666\ldots", r"\frac16", True),
+        ("0.142857142857...", r"\frac17", True),
+        (r"\mathrm{H_2SO_4}", r"\ce{H2SO4}", True),
+        ("CO2", r"\mathrm{CO_2}", True),
+        ("CO", r"\mathrm{CO_2}", False),
+        ("5 (students)", "5", True),
+        (r"5 \text{ (students)}", "6", False),
+        (r"5 \pmod 7", "5", False),
+        ("no", "false", True),
+        ("yes", "no", False),
+        ("the series diverges", "diverges", False),
+        ("diverges", r"\text{divergent}", True),
+        ("none", r"\emptyset", True),
+        ("R", r"\mathbb{R}", True),
+        ("Q", r"\mathbb{R}", False),
+    ],
+)
+def test_dress_of_values(answer: str, gold: str, same: bool) -> None:
+    """Decimals that go on, formulas of compounds, remarks behind a number, and words."""
+    assert grade(answer, gold, seconds=GENEROUS).correct is same
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "same"),
+    [
+        ("3:4", r"\frac34", True),
+        (r"\frac{5}{8}", "5:8", True),
+        ("2", "2:1", True),
+        ("4:3", r"\frac34", False),
+        ("1:2:3", r"\frac16", False),
+        ("[2, 1]", "x = 2, y = 1", True),
+        ("[1, 2]", "x = 2, y = 1", False),
+        ("(x, y) = (1, 2)", "1, 2", True),
+        ("(x, y) = (2, 1)", "1, 2", False),
+        ("Maximum: 3, Minimum: 1", "1, 3", True),
+        ("Maximum: 3, Minimum: 2", "1, 3", False),
+        ("a:b", "b", False),
+        (r"\{1 \pm \sqrt5, -2\}", r"\{-2, 1+\sqrt5, 1-\sqrt5\}", True),
+        (r"\{1 \pm \sqrt5\}", r"1 + \sqrt5", False),
+        (r"f(x) = x \text{ for all } x \in \mathbb{Z}", "f(x) = x", True),
+        (r"f(x) = x \text{ for all } x, f(x) = 1", "f(x) = x", False),
+        ("5 for every 3", "5", False),
+        ("x = 1 or x = -3", "x_1 = 1, x_2 = -3", True),
+        ("(1, 2, 3)", r"\begin{pmatrix}1\\2\\3\end{pmatrix}", True),
+        ("(1, 2, 3)", r"\begin{pmatrix}1&2&3\end{pmatrix}", False),
+        ("x = (c - by)/a", r"x = \frac{c-by}{a}", True),
+        ("3 by 4", "3, 4", False),
+        ("2x = 2x + 4", "x = x + 2", False),
+        (r"\cos A = 0.6", r"\frac35", True),
+        (r"\cos A = 0.6", r"\frac45", False),
+    ],
+)
+def test_several_values_in_other_forms(answer: str, gold: str, same: bool) -> None:
+    """Ratios and quotients, points with names, labelled values, both signs in a set, and for which values it holds."""
+    assert grade(answer, gold, seconds=GENEROUS).correct is same

@@ -113,7 +113,7 @@ CONTEST = {
     "private_tests": {"input": [], "output": []},
     "generated_tests": {"input": ["4 5\n"], "output": ["9\n"]},
 }
-MBPP = {
+MBPP: dict[str, Any] = {
     "text": "Write a function to add.",
     "code": "def add(a,b): return a+b",
     "task_id": 1,
@@ -259,7 +259,27 @@ PUBLISHED: list[tuple[dict[str, Any], Kind, str, Any, Any]] = [
     ({"question": "Who?", "answer": ["Ann", "Lee"]}, "qa", "NQ-Open", "Who?", ["Ann", "Lee"]),
     ({"question": "Who?", "possible_answers": '["Ann"]', "obj": "A"}, "qa", "PopQA", "Who?", ["Ann"]),
     ({"question": "Who?", "answer": "Ann", "answer_aliases": ["A."]}, "qa", "MuSiQue", "Who?", ["Ann", "A."]),
-    ({"question": "Is it?", "answer": True, "passage": "…"}, "qa", "question, answer", "Is it?", ["True", "yes"]),
+    ({"question": "Is it?", "answer": True, "passage": "…"}, "qa", "question, answer", "…\n\nIs it?", ["True", "yes"]),
+    (
+        {"pubid": 1, "question": "Does it?", "context": {"contexts": ["A.", "B."]}, "final_decision": "maybe"},
+        "qa",
+        "PubMedQA",
+        "A.\nB.\n\nDoes it?\nAnswer yes, no or maybe.",
+        ["maybe"],
+    ),
+    ({"question": "3 + 4?", "answer": None, "answer_number": 7}, "math", "MGSM", "3 + 4?", 7),
+    ({"question": "3 + 4?", "answer": "The answer is 7.", "answer_number": 7}, "math", "MGSM", "3 + 4?", 7),
+    (
+        {**MBPP, "test": "for n in (1, 2):\n    assert add(n, n) == 2 * n"},
+        "code",
+        "MBPP",
+        f"{MBPP['text']}\n\nThe program must pass tests like this one:\nassert add(1, 2) == 3",
+        {
+            "assertions": [*MBPP["test_list"], "for n in (1, 2):\n    assert add(n, n) == 2 * n"],
+            "setup": "import math",
+            "entry_point": "add",
+        },
+    ),
     (
         HELLA_SWAG,
         "qa",
@@ -376,7 +396,7 @@ def test_the_order_of_options_depends_on_the_row_alone() -> None:
     assert letters == set("ABCD")
     assert content.gold.options[content.gold.letter] == content.gold[1] == "Neon"
     assert sorted(content.gold.options.values()) == ["Iron", "Neon", "Nitrogen", "Oxygen"]
-    with pytest.raises(DatasetError, match="no four different answers"):
+    with pytest.raises(DatasetError, match="no two or more different answers"):
         read_row({**GPQA, "Incorrect Answer 1": "Neon"}, "qa")
 
 
@@ -384,7 +404,7 @@ def test_the_order_of_options_depends_on_the_row_alone() -> None:
     ("row", "message"),
     [
         ({**HELLA_SWAG, "label": ""}, "no usable answer in 'label'"),
-        ({**HELLA_SWAG, "endings": []}, "no endings"),
+        ({**HELLA_SWAG, "endings": []}, "no options to choose from in 'endings'"),
         ({**WINO, "answer": ""}, "no usable answer in 'answer'"),
         ({**DROP, "answer": {}, "validated_answers": {}}, "no usable answer"),
     ],

@@ -8,8 +8,10 @@ from typing import Any
 
 from gem.arguments import boolean, choice, integer, real, string
 from gem.core import Observation
+from gem.errors import DatasetError
 from gem.text import extract_code_from_model
-from gem_envs_code.judge import JudgeResult, judge, library_names, limits_for, shared_sandbox
+from gem_envs_code.judge import JudgeResult, importable, judge, library_names, limits_for, shared_sandbox
+from gem_envs_code.needed_libraries import needed_libraries
 from gem_envs_code.suite import Suite, read_suite
 from gem_questions import Grade, QuestionEnv, Rows, RowStream, open_dataset
 from gem_questions.question import RowMap
@@ -170,6 +172,7 @@ class CodeEnv(JudgedEnv):
         self.question_key = None if question_key is None else string("question_key", question_key)
         self.test_key = None if test_key is None else string("test_key", test_key)
         self._content: tuple[Mapping[str, Any], RowContent] | None = None
+        self._importable = importable(library_names(libraries))
         shuffle = not boolean("eval", eval)
         super().__init__(
             open_dataset(dataset_name, split, dataset, streaming=streaming),
@@ -195,7 +198,14 @@ class CodeEnv(JudgedEnv):
 
     def suite(self, row: Mapping[str, Any]) -> Suite:
         column = "column with tests" if self.test_key is None else f"column {self.test_key!r}"
-        return read_suite(self.content(row).gold, f"the {column} of {_named(row)}")
+        suite = read_suite(self.content(row).gold, f"the {column} of {_named(row)}")
+        if missing := needed_libraries(suite) - self._importable:
+            names = ", ".join(map(repr, sorted({*self.libraries, *missing})))
+            raise DatasetError(
+                f"the tests of {_named(row)} import {', '.join(sorted(missing))}, and without libraries=[{names}] no "
+                "program can pass them; install these and pass the argument, or remove the row"
+            )
+        return suite
 
     def check_row(self, row: Mapping[str, Any]) -> None:
         self.suite(row)

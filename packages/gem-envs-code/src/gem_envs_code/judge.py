@@ -28,6 +28,7 @@ __all__ = [
     "TIME_LIMIT",
     "WRONG_ANSWER",
     "JudgeResult",
+    "importable",
     "judge",
     "library_names",
     "limits_for",
@@ -70,6 +71,15 @@ def library_names(libraries: Sequence[str]) -> tuple[str, ...]:
     from gem_tools.sandbox import Sandbox
 
     return Sandbox(libraries=libraries).libraries or ()
+
+
+def importable(libraries: tuple[str, ...]) -> frozenset[str]:
+    """Return the top-level modules of libraries and of all that they depend on."""
+    if not libraries:
+        return frozenset()
+    from gem_tools.sandbox.system import allowed_modules
+
+    return frozenset(allowed_modules(libraries)["names"])
 
 
 _LONGEST_RESULTS = 1 << 22

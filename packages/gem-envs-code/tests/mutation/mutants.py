@@ -10,8 +10,11 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
+from typing import TypeVar
 
-__all__ = ["mutants"]
+__all__ = ["mutants", "replaced", "silent_nodes", "with_fields"]
+
+_Node = TypeVar("_Node", bound=ast.AST)
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.Gt, ast.NotEq),
@@ -62,12 +65,12 @@ def mutants(source: str) -> Iterator[tuple[str, str]]:
     tree = ast.parse(source)
     nodes = list(ast.walk(tree))
     seen = {ast.unparse(tree)}
-    annotations = _annotations(tree)
+    silent = silent_nodes(tree)
     for number, node in enumerate(nodes):
-        if id(node) in annotations:
+        if id(node) in silent:
             continue
         for word, changed in _changes(node):
-            mutant = _replaced(tree, number, changed)
+            mutant = replaced(tree, number, changed)
             try:
                 text = ast.unparse(ast.fix_missing_locations(mutant))
                 compile(text, "mutant.py", "exec")
@@ -78,7 +81,7 @@ def mutants(source: str) -> Iterator[tuple[str, str]]:
                 yield f"line {getattr(node, 'lineno', 0)}: {word}", text
 
 
-def _annotations(tree: ast.Module) -> set[int]:
+def silent_nodes(tree: ast.Module) -> set[int]:
     """Return the nodes that say nothing to the running program: annotations and docstrings."""
     silent: list[ast.AST] = []
     for node in ast.walk(tree):
@@ -94,7 +97,7 @@ def _annotations(tree: ast.Module) -> set[int]:
     return {id(inner) for node in silent for inner in ast.walk(node)}
 
 
-def _replaced(tree: ast.Module, number: int, changed: ast.AST | list[ast.AST]) -> ast.Module:
+def replaced(tree: ast.Module, number: int, changed: ast.AST | list[ast.AST]) -> ast.Module:
     """Return a copy of a tree in which another node, or several statements, stand in the place of one."""
     whole = copy.deepcopy(tree)
     old = list(ast.walk(whole))[number]
@@ -108,7 +111,7 @@ def _replaced(tree: ast.Module, number: int, changed: ast.AST | list[ast.AST]) -
     return made
 
 
-def _with(node: ast.AST, **fields: object) -> ast.AST:
+def with_fields(node: _Node, **fields: object) -> _Node:
     """Return a copy of a node with other fields."""
     changed = copy.copy(node)
     for name, value in fields.items():
@@ -123,19 +126,19 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST | list[ast.AST]]]:
             for place, operator in enumerate(node.ops):
                 for other in _COMPARISONS.get(type(operator), ()):
                     ops = [*node.ops[:place], other(), *node.ops[place + 1 :]]
-                    yield f"{type(operator).__name__} is {other.__name__}", _with(node, ops=ops)
+                    yield f"{type(operator).__name__} is {other.__name__}", with_fields(node, ops=ops)
         case ast.BinOp() | ast.AugAssign():
             for binary in _OPERATORS.get(type(node.op), ()):
-                yield f"{type(node.op).__name__} is {binary.__name__}", _with(node, op=binary())
+                yield f"{type(node.op).__name__} is {binary.__name__}", with_fields(node, op=binary())
             if isinstance(node, ast.BinOp):
                 yield "the right operand is gone", node.left
                 yield "the left operand is gone", node.right
         case ast.BoolOp():
             other_op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-            yield "and/or exchanged", _with(node, op=other_op)
+            yield "and/or exchanged", with_fields(node, op=other_op)
             for place in range(len(node.values)):
                 rest = node.values[:place] + node.values[place + 1 :]
-                yield f"condition {place + 1} is gone", rest[0] if len(rest) == 1 else _with(node, values=rest)
+                yield f"condition {place + 1} is gone", rest[0] if len(rest) == 1 else with_fields(node, values=rest)
         case ast.UnaryOp():
             yield f"{type(node.op).__name__} is gone", node.operand
         case ast.Constant(value=bool() as flag):
@@ -154,15 +157,15 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST | list[ast.AST]]]:
         case ast.Slice():
             for name in ("lower", "upper", "step"):
                 if getattr(node, name) is not None:
-                    yield f"no {name} bound", _with(node, **{name: None})
+                    yield f"no {name} bound", with_fields(node, **{name: None})
         case ast.IfExp():
             yield "always the first", node.body
             yield "always the second", node.orelse
         case ast.comprehension():
             for place in range(len(node.ifs)):
-                yield "a condition is gone", _with(node, ifs=node.ifs[:place] + node.ifs[place + 1 :])
+                yield "a condition is gone", with_fields(node, ifs=node.ifs[:place] + node.ifs[place + 1 :])
         case ast.If() | ast.While():
-            yield "the condition is turned round", _with(node, test=ast.UnaryOp(ast.Not(), node.test))
+            yield "the condition is turned round", with_fields(node, test=ast.UnaryOp(ast.Not(), node.test))
             if isinstance(node, ast.If):
                 yield "always the first branch", list(node.body)
                 yield "always the other branch", list(node.orelse) or [ast.Pass()]
@@ -180,21 +183,21 @@ def _calls(node: ast.Call) -> Iterator[tuple[str, ast.AST]]:
     match node.func:
         case ast.Name(id=name):
             if name in _NAMES:
-                yield f"{name} is {_NAMES[name]}", _with(node, func=ast.Name(_NAMES[name], ast.Load()))
+                yield f"{name} is {_NAMES[name]}", with_fields(node, func=ast.Name(_NAMES[name], ast.Load()))
             if name in _IDENTITY and len(node.args) == 1:
                 yield f"no {name}", node.args[0]
             if name == "range" and len(node.args) > 1:
-                yield "a range from 0", _with(node, args=node.args[1:2])
+                yield "a range from 0", with_fields(node, args=node.args[1:2])
         case ast.Attribute(attr=name):
             if name in _METHODS:
-                yield f"{name} is {_METHODS[name]}", _with(node, func=_with(node.func, attr=_METHODS[name]))
+                yield f"{name} is {_METHODS[name]}", with_fields(node, func=with_fields(node.func, attr=_METHODS[name]))
             if name in _DROPPED:
                 yield f"no {name}", node.func.value
             if name in _LIMITED and len(node.args) == _LIMITED[name] and not node.keywords:
                 for count in (1, 2):
-                    yield f"{name} at most {count}", _with(node, args=[*node.args, ast.Constant(count)])
+                    yield f"{name} at most {count}", with_fields(node, args=[*node.args, ast.Constant(count)])
             if name == "split":
                 other: list[ast.expr] = [ast.Constant(" ")] if not node.args else []
-                yield "split at other places", _with(node, args=other)
+                yield "split at other places", with_fields(node, args=other)
     for place, keyword in enumerate(node.keywords):
-        yield f"no {keyword.arg}", _with(node, keywords=node.keywords[:place] + node.keywords[place + 1 :])
+        yield f"no {keyword.arg}", with_fields(node, keywords=node.keywords[:place] + node.keywords[place + 1 :])

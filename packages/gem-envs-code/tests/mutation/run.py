@@ -1,7 +1,8 @@
 """The mutation run over every bundled problem: which mutants of the reference solutions pass all hidden tests?
 
 ``python packages/gem-envs-code/tests/mutation/run.py [--again | IDENTITY ...]`` writes ``passing.json`` beside this
-file: the number of mutants, and those that pass; ``--again`` runs only those that passed before. A
+file: the number of mutants, and those that pass; ``--again`` runs only those that passed before. ``--further`` runs the
+mutants of ``further_mutants`` instead, and writes how many of each problem pass to ``passing_further.json``. A
 mutant that passes is then tried on inputs that the hidden tests lack: those of other seeds, and neighbours of known
 inputs. An input on which it answers wrongly may be a test that is missing; it is printed, to be read against the
 statement and put into ``boundary_inputs.json`` of the problems.
@@ -23,6 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from further_mutants import further_mutants
 from mutants import mutants
 from neighbours import Neighbours
 
@@ -30,6 +32,7 @@ from gem_envs_code.compare import same_text, same_value
 from gem_envs_code.problems import CodeProblem, all_problems
 
 RECORD = Path(__file__).with_name("passing.json")
+FURTHER_RECORD = Path(__file__).with_name("passing_further.json")
 SEEDS, PROGRAM_SEEDS = range(1, 9), range(1, 21)
 """Of the inputs on which survivors are tried; more for programs, whose inputs are texts without neighbours."""
 NEIGHBOURS = 250
@@ -89,14 +92,19 @@ def source_of(problem: CodeProblem) -> str:
     return source.rpartition("\nimport sys\n")[0] if problem.is_program else source
 
 
-def run_problem(problem: CodeProblem, only: frozenset[str] | None = None, search: bool = True) -> dict[str, Any]:
+def run_problem(
+    problem: CodeProblem, only: frozenset[str] | None = None, search: bool = True, further: bool = False
+) -> dict[str, Any]:
     """Return the mutants of a problem that pass every hidden test, and inputs that would tell them.
 
     Args:
         problem: the problem.
         only: the changes of the mutants to run, where it is known that the others fail.
         search: whether to look for inputs that tell those that pass.
+        further: whether to take the further mutants.
     """
+    reference = source_of(problem)
+    changed = further_mutants(reference, problem.is_program) if further else mutants(reference)
     inputs = [*problem.examples, *problem.inputs()]
     cases = []
     for given in inputs:
@@ -106,7 +114,7 @@ def run_problem(problem: CodeProblem, only: frozenset[str] | None = None, search
     cases.sort(key=lambda case: len(json.dumps(case[0])))  # short inputs refuse most mutants
     survivors = []
     count = 0
-    for words, source in mutants(source_of(problem)):
+    for words, source in changed:
         count += 1
         if only is not None and words not in only:
             continue
@@ -174,20 +182,24 @@ def _limit() -> None:
     signal.signal(signal.SIGVTALRM, _stop)
 
 
-def _child(place: int, only: frozenset[str] | None, search: bool, connection: Any) -> None:
+def _child(place: int, only: frozenset[str] | None, search: bool, further: bool, connection: Any) -> None:
     _limit()
-    connection.send(run_problem(all_problems()[place], only, search))
+    connection.send(run_problem(all_problems()[place], only, search, further))
 
 
 def run_all(
-    places: list[int], only: dict[str, frozenset[str]] | None = None, search: bool = True, seconds: float = 300.0
+    places: list[int],
+    only: dict[str, frozenset[str]] | None = None,
+    search: bool = True,
+    seconds: float = 300.0,
+    further: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Yield the result of each problem, from a process of its own; without survivors where it ran out of time."""
     context = multiprocessing.get_context("fork")
     for place in places:
         ours, theirs = context.Pipe()
         known = None if only is None else only.get(all_problems()[place].id, frozenset())
-        child = context.Process(target=_child, args=(place, known, search, theirs))
+        child = context.Process(target=_child, args=(place, known, search, further, theirs))
         child.start()
         theirs.close()
         try:
@@ -204,23 +216,24 @@ def run_all(
 
 def main() -> None:
     """Run all problems, or those that the command line names."""
-    again = sys.argv[1:2] == ["--again"]
+    again, further = sys.argv[1:2] == ["--again"], sys.argv[1:2] == ["--further"]
     known = json.loads(RECORD.read_text("utf-8"))["passing"] if again else {}
-    named = set() if again else set(sys.argv[1:])
+    named = set() if again else set(sys.argv[1 + further :])
     places = [place for place, problem in enumerate(all_problems()) if not named or problem.id in named]
     only = {name: frozenset(changes) for name, changes in known.items()} if again else None
     results = []
-    for result in run_all(places, only):
+    for result in run_all(places, only, further=further):
         results.append(result)
         if result.get("told") or result.get("unfinished"):
             print(json.dumps({key: value for key, value in result.items() if key != "untold"}), flush=True)
     if not named:
+        passing = {result["id"]: result["survivors"] for result in results if result.get("survivors")}
         record = {
             "problems": len(results),
             "mutants": sum(result.get("mutants", 0) for result in results),
-            "passing": {result["id"]: result["survivors"] for result in results if result.get("survivors")},
+            "passing": {name: len(words) for name, words in passing.items()} if further else passing,
         }
-        RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        (FURTHER_RECORD if further else RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     count = sum(result.get("mutants", 0) for result in results)
     print(
         len(results),

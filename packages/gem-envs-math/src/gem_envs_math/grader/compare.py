@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +10,7 @@ from fractions import Fraction
 from gem_envs_math.grader.algebra import Node, Quotient, proportional, quotient, same
 from gem_envs_math.grader.finite_sets import worked_out_set
 from gem_envs_math.grader.numbers import close, value_of
-from gem_envs_math.grader.parameters import renamed, without_domains
+from gem_envs_math.grader.parameters import by_other_names, renamed, without_domains
 from gem_envs_math.grader.real_sets import is_real_set, same_set
 from gem_envs_math.grader.units import uncertain
 from gem_envs_math.grader.values import (
@@ -61,6 +62,9 @@ class Rules:
 
 STRICT = Rules()
 
+_FUNCTION = re.compile(r"(\w+)\(([A-Za-z])\)")
+_SAME_VERDICTS = ({"yes", "true"}, {"no", "false"})
+
 
 def equal(one: Value, two: Value, rules: Rules = STRICT) -> bool | None:
     """Return whether an answer (the first value) and a gold answer are the same; None if undecided.
@@ -75,7 +79,8 @@ def equal(one: Value, two: Value, rules: Rules = STRICT) -> bool | None:
         same_key = isinstance(one, UnreadNotation) and isinstance(two, UnreadNotation) and one.key == two.key
         return True if same_key else None
     if isinstance(one, TextAnswer) or isinstance(two, TextAnswer):
-        return False
+        words = [value.text if isinstance(value, TextAnswer) else "" for value in (one, two)]
+        return set(words) in _SAME_VERDICTS
     if _has_dots(one) != _has_dots(two):
         return None  # which terms the dots stand for is for people to see
     for first, second in ((one, two), (two, one)):
@@ -120,6 +125,10 @@ def equal(one: Value, two: Value, rules: Rules = STRICT) -> bool | None:
     for first, second in ((one, two), (two, one)):
         if isinstance(first, Ratio) and first.half and isinstance(second, Formula):  # "10:00 am" and "10"
             return first.parts[1] == Formula(("n", Fraction(0))) and equal(first.parts[0], second, rules)
+        if isinstance(first, Ratio) and isinstance(second, Formula) and len(first.parts) == 2:
+            above, below = first.parts
+            if isinstance(above, Formula) and isinstance(below, Formula):  # "5:8" and "5/8"
+                return equal(Formula(("/", above.node, below.node)), second, rules)
     return False
 
 
@@ -230,7 +239,8 @@ def _as_relation(value: Interval | Relational) -> Relational | None:
 
 def _assigned(one: Value, two: Value, rules: Rules) -> bool | None:
     if isinstance(one, Assignment) and isinstance(two, Assignment):
-        if one.name == two.name or not one.name or not two.name:
+        two = _of_variable(two, one.name)
+        if _same_name(one.name, two.name):
             told = equal(one.value, two.value, rules)
             if told is not False or (one.name == two.name and not _mentions(one) and not _mentions(two)):
                 return told
@@ -239,7 +249,9 @@ def _assigned(one: Value, two: Value, rules: Rules) -> bool | None:
     assert isinstance(assignment, Assignment)
     if isinstance(other, Relational):
         return _equations(assignment, other, rules) if other.kind == "=" else False
-    if isinstance(other, Unordered) and assignment.name.startswith("("):
+    if isinstance(other, Unordered) and other.kind == "list" and assignment.name.startswith("("):
+        if isinstance(assignment.value, Sequence) and all(isinstance(item, Formula) for item in other.items):
+            return _in_order(assignment.value.items, other.items, rules)  # "(x, y) = (1, 2)" and "1, 2"
         point = _point_by_names(other, assignment)
         if point is not None:
             return equal(assignment.value, point, rules)
@@ -248,10 +260,28 @@ def _assigned(one: Value, two: Value, rules: Rules) -> bool | None:
     return equal(assignment.value, other, rules)
 
 
+def _of_variable(function: Assignment, name: str) -> Assignment:
+    """Return ``f(z) = z`` as a function of the variable in a name, ``f(x)``; what is none of such a name as it is."""
+    wanted, own = _FUNCTION.fullmatch(name), _FUNCTION.fullmatch(function.name)
+    if wanted is None or own is None or wanted[1] != own[1] or wanted[2] == own[2]:
+        return function
+    if renamed(function.value, wanted[2], own[2]) != function.value:  # it has the other letter too
+        return function
+    return Assignment(name, renamed(function.value, own[2], wanted[2]), None)
+
+
+def _same_name(one: str, two: str) -> bool:
+    """Return whether two names are one, or one of them is missing, or numbers the solutions of the other: ``x_1``."""
+    if one == two or not one or not two:
+        return True
+    longer, shorter = sorted((one, two), key=len, reverse=True)
+    return shorter == longer.partition("_")[0] and longer.partition("_")[2].isdigit()
+
+
 def _equations(one: Assignment | Relational, two: Assignment | Relational, rules: Rules) -> bool | None:
-    """Return whether two equations have the same solutions; identities, which say nothing, are never the same."""
+    """Return whether two equations have the same solutions; those that hold always or never are not the same."""
     first, second = one.difference, two.difference
-    if first is None or second is None or not quotient(first).above or not quotient(second).above:
+    if first is None or second is None or not quotient(first).variables() or not quotient(second).variables():
         return False
     return _proportional(first, second, rules)
 
@@ -271,7 +301,11 @@ def _with_parameters(one: Value, two: Value, rules: Rules) -> bool | None:
             return False
         for old, new in zip(sorted(others), sorted(domains), strict=True):
             second = renamed(second, old, new)
-    return equal(first, second, rules)
+        return equal(first, second, rules)
+    told = equal(first, second, rules)
+    if told is not True and any(equal(first, other, rules) for other in by_other_names(first, second, periodic=True)):
+        return True
+    return told
 
 
 def _has_dots(value: Value) -> bool:
@@ -282,6 +316,9 @@ def _severals(one: Value, two: Value, rules: Rules) -> bool | None:
     kinds = {value.kind for value in (one, two) if isinstance(value, Unordered)}
     if kinds == {"minus"} and isinstance(one, Unordered) and isinstance(two, Unordered):
         return True if _in_order(one.items, two.items, rules) else None
+    points = _point_by_names(one, two), _point_by_names(two, one)
+    if any(points):
+        return equal(points[0] or one, points[1] or two, rules)
     for value, other in ((one, two), (two, one)):
         if isinstance(value, Sequence) and (value.opening, value.closing) == ("[", "]") and len(value.items) > 2:
             if kinds == {"list"} and isinstance(other, Unordered):  # a list that has left its brackets out
@@ -291,9 +328,6 @@ def _severals(one: Value, two: Value, rules: Rules) -> bool | None:
         return False
     if kinds == {"union", "list"} and (is_condition(one) or is_condition(two)):
         return False  # "or" between inequalities is not "and"
-    points = _point_by_names(one, two), _point_by_names(two, one)
-    if any(points):
-        return equal(points[0] or one, points[1] or two, rules)
     first = one.items if isinstance(one, Unordered) else (one,)
     second = two.items if isinstance(two, Unordered) else (two,)
     points_only = kinds == {"list"} and all(isinstance(item, Sequence) for item in (*first, *second))
@@ -326,9 +360,10 @@ def _point_by_names(value: Value, other: Value) -> Sequence | None:
         names = other.name[1:-1].split(",")
         if set(names) != set(found):
             return None
-    elif not isinstance(other, Sequence) or other.opening != "(":
+    elif not isinstance(other, Sequence) or other.opening not in ("(", "["):
         return None
-    return Sequence("(", ")", tuple(found[name] for name in names))
+    opening, closing = ("[", "]") if isinstance(other, Sequence) and other.closing == "]" else ("(", ")")
+    return Sequence(opening, closing, tuple(found[name] for name in names))
 
 
 def _distinct(items: tuple[Value, ...], rules: Rules) -> tuple[Value, ...]:
@@ -370,6 +405,8 @@ def _matrices(one: Value, two: Value, rules: Rules) -> bool | None:
     for value in (one, two):
         if isinstance(value, Matrix):
             rows.append(value.rows)
+        elif isinstance(value, Sequence) and value.opening == "(":  # a vector, which a column is too
+            rows.append(tuple((item,) for item in value.items))
         elif isinstance(value, Sequence) and value.opening == "[":
             inner = [item for item in value.items if isinstance(item, Sequence) and item.opening == "["]
             if len(inner) < len(value.items):
@@ -385,6 +422,8 @@ def _matrices(one: Value, two: Value, rules: Rules) -> bool | None:
 def _is_special(value: Value, name: str) -> bool:
     if isinstance(value, NamedSet):
         return value.name == name
+    if isinstance(value, Formula):  # "R" in plain letters
+        return value.node == ("v", "R" if name == "reals" else name)
     if name == "reals":
         line = _as_sequence(value) if isinstance(value, (Sequence, Interval)) else None
         return line == Sequence("(", ")", (Infinity(-1), Infinity(1)))

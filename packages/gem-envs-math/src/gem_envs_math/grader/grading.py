@@ -15,9 +15,10 @@ from gem.errors import ProcessCallError, ProcessTimeoutError
 from gem_envs_math.grader.compare import Rules, equal
 from gem_envs_math.grader.forms import has_work_left
 from gem_envs_math.grader.limits import LONGEST, NotMathError, TooMuchError
+from gem_envs_math.grader.parameters import by_other_names
 from gem_envs_math.grader.parser import parse
 from gem_envs_math.grader.question import Demands, demands_of, rounds_to
-from gem_envs_math.grader.texts import choice_letter, choice_letters
+from gem_envs_math.grader.texts import chemical_formula, choice_letter, choice_letters
 from gem_envs_math.grader.units import uncertain
 from gem_envs_math.grader.values import Formula, Relational, Value, is_formula, is_read
 from gem_processes import ProcessPool, ResourceHandle, SharedResource
@@ -34,6 +35,8 @@ _NO_ANSWERS = frozenset({"", "nan"})
 _LETTERS = frozenset("ABCDEFGHabcdefgh")
 _CHOICES = frozenset("ABCDabcd")
 """Letters of options that may come in the other case where no question says that they are names; e is a number."""
+_NAMED_QUANTITY = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)\s*(?:\\angle\s*)?\\?[A-Za-z]+\s*=\s*([^=]+)")
+"""A trigonometric function of an angle, and its value."""
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 Done = Literal["equal", "computed"]
@@ -141,6 +144,9 @@ def _grade(answer: str, gold: str | None, settings: _Settings) -> GradeResult:
 def _read_and_compared(answer: str, gold: str, settings: _Settings) -> tuple[GradeResult, Value | None, Value | None]:
     """Return the verdict on two texts, and their values if they were read."""
     one = two = None
+    compound = chemical_formula(gold)
+    if compound is not None and chemical_formula(answer) == compound:
+        return GradeResult("same", "exact"), None, None
     try:
         one, two = read(answer), read(gold)
         if one is None or two is None:
@@ -156,16 +162,16 @@ def _read_and_compared(answer: str, gold: str, settings: _Settings) -> tuple[Gra
             return GradeResult("same", "exact"), one, two
         percent = demands is None or demands.percent or "%" in gold or "percent" in gold
         nouns = demands.nouns if demands is not None else frozenset()
-        if (
-            demands is not None
-            and isinstance(one, Relational)
-            and (side := demands.asked_side(answer, one)) is not None
-        ):
-            one = read(side) or one
+        if isinstance(one, Relational):
+            side = _named_side(answer, two) if demands is None else demands.asked_side(answer, one)
+            one = one if side is None else read(side) or one
         choice = choice_letter(answer) if answer[:1] in "(ABCDEFGH\\" else None
         if choice is not None and choice[1] and (rest := read(choice[1])) is not None:
             one = rest  # "(C) 5" for 5
-        told = equal(one, two, Rules(percent=percent, nouns=nouns, tolerance=settings.tolerance, error=settings.error))
+        rules = Rules(percent=percent, nouns=nouns, tolerance=settings.tolerance, error=settings.error)
+        told = equal(one, two, rules)
+        if told is not True and any(equal(one, other, rules) for other in by_other_names(one, two)):
+            told = True
         if told is not True and (
             (settings.tolerance and rounds_to(one, gold, two))
             or (demands is not None and (demands.rounded(one, two) or demands.base_left_out(one, two)))
@@ -184,6 +190,12 @@ def _read_and_compared(answer: str, gold: str, settings: _Settings) -> tuple[Gra
     if unsure or not (all(map(is_read, (one, two))) or all(map(is_formula, (one, two)))):
         return GradeResult("unreadable", "notation"), one, two
     return _slowly(answer, gold, percent, nouns, settings.seconds), one, two
+
+
+def _named_side(answer: str, gold: Value) -> str | None:
+    r"""Return the right side of ``\cos A = 0.6`` as an answer to an unknown question for a number."""
+    found = _NAMED_QUANTITY.fullmatch(answer.strip(" $")) if isinstance(gold, Formula) and gold.is_number else None
+    return None if found is None else found[1]
 
 
 def _letter(value: Value, text: str) -> tuple[str, bool] | None:

@@ -11,6 +11,7 @@ __all__ = ["spread"]
 
 _CONSONANTS = frozenset("bcdfghjklmnpqrstvwxyz")
 _MATHEMATICS = frozenset({"+", "-", "*", "/", "^", "_", "=", "frac", "sqrt", "(", "<", ">", "le", "ge"})
+_SIGNS = frozenset("+-*/=(")
 _QUANTITIES = frozenset({"ans", "avg"})
 """Names for an answer that could be products of letters."""
 _SHORT = 3
@@ -38,7 +39,11 @@ def spread(tokens: list[Token]) -> list[Token]:
             token.kind == "word"
             and not environment
             and not (plain and before.kind == "_" and after.kind != "_")  # "v_min", which LaTeX would write in braces
-            and (_is_product(token, before, len(tokens) == 1) or _among_operators(token, before, after, written, group))
+            and (
+                _is_product(token, before, len(tokens) == 1)
+                or _among_operators(token, before, after, written, group)
+                or (token.raw == "by" and before.kind in _SIGNS)  # "c - by", not "3 by 4"
+            )
         ):
             for place, letter in enumerate(token.raw):
                 spread_out.append(Token("sym", letter, token.space and place == 0, letter))

@@ -41,6 +41,7 @@ _CURRENCIES = {sign: sign for sign in "$€£¥₹₩₽₫"}
 _PER = frozenset({"per", "/", "a", "an", "each"})
 _CLOCK = re.compile(r"(\d{1,2})(?::(\d\d))?\s*([ap])\.?\s?m")
 _FIGURE = re.compile(r"(?:m\s*)?\\?(angle|triangle)\s*[{(]?\s*((?:[A-Z]'*[\s,]*){3})[})]?")
+_SHORTEST_LABEL = 4
 _DOTS = re.compile(r"\.{3,}")
 _SET_OPERATIONS = frozenset({"cup", "cap", "setminus"})
 _CHOICE = re.compile(r"\(([A-Ha-h])\)|([A-Ha-h])[).:]")
@@ -51,6 +52,9 @@ _PHRASES: dict[str, Value] = {
     "positive infinity": Infinity(1), "negative infinity": Infinity(-1), "minus infinity": Infinity(-1),
     "dne": TextAnswer("does not exist"),
     "no real solution": NamedSet("empty"), "no real solutions": NamedSet("empty"),
+    "no real root": NamedSet("empty"), "no real roots": NamedSet("empty"), "none": NamedSet("empty"),
+    "diverges": TextAnswer("divergent"), "does not converge": TextAnswer("divergent"),
+    "converges": TextAnswer("convergent"),
 }  # fmt: skip
 
 
@@ -152,7 +156,8 @@ def _value(tokens: list[Token], depth: int) -> Value:
         if len(parts) > 1:
             return _several(parts, marks, depth)
     kinds = {token.kind for token in tokens}
-    if kinds & {"pm", "mp"}:
+    whole_set = tokens[0].kind == "lset" and closes(tokens) == len(tokens) - 1
+    if kinds & {"pm", "mp"} and not whole_set:
         flips = {"pm": ("+", "-"), "mp": ("-", "+")}
         return Unordered("list", tuple(
             read([Token(flips[t.kind][way], "", t.space, "") if t.kind in flips else t for t in tokens])
@@ -172,9 +177,16 @@ def _value(tokens: list[Token], depth: int) -> Value:
     if len(parts) > 1 and all(parts):
         return _dimensions(tuple(map(read, parts)))
     parts = _split(tokens, lambda token: token.kind == ":" or (token.kind == "word" and token.raw == "to"))
+    if len(parts) == 2 and all(parts) and all(_is_label(token) for token in parts[0]):
+        return Assignment(" ".join(token.raw for token in parts[0]), read(parts[1]), None)
     if len(parts) > 1 and all(parts):
         return Ratio(tuple(map(read, parts)))
     return _single(tokens, depth)
+
+
+def _is_label(token: Token) -> bool:
+    """Return whether a token is a word that may stand before a colon and a value, ``Maximum: 3``."""
+    return token.kind == "word" and len(token.raw) >= _SHORTEST_LABEL
 
 
 def _is_division(token: Token) -> bool:

@@ -57,7 +57,15 @@ _DOUBLED = re.compile(
 )
 _BACKSLASHES = re.compile(r"\\+")
 _EMPHASIS = re.compile(r"\A(\*\*|[`\"'])([^*`\"']+)\1\Z")
-_LABEL = re.compile(r"\A(?:final\s+)?answer\s*:\s*", re.IGNORECASE)
+_LABEL = re.compile(
+    r"\A(?:final\s+)?answer\s*:\s*|\A\\text\s*\{\s*(?:final\s+)?answer\s*:\s*\}\s*(?=\S)", re.IGNORECASE
+)
+_REMARK = re.compile(r"(?<=[\d}])\s*(?:\\text\s*\{\s*)?\(([a-z]{3,}(?: [a-z]{2,}){0,3})\)\s*\}?\Z")
+"""Words in brackets behind a number, ``5 (students)``."""
+_QUANTIFIED = re.compile(r"(?<=\S)\s*,?\s*(?:\\text\s*\{\s*)?,?\s*\bfor\s+(?:all|every|any|each)\s[^=]*\Z")
+"""The values for which an equation holds: ``f(x) = x for all x > 0``."""
+_PERIODIC = re.compile(r"(?<![\d.])(\d*\.\d*?)(?:(\d)\2{2,}|(\d{2,9}?)\3+)(?:\.{3,}|\\[lc]?dots(?![a-zA-Z]))")
+"""A decimal whose last digits return before it goes on: ``0.333...``, ``0.1818...``."""
 _ORDINAL = re.compile(r"\A(\d+)\s*(?:\^\s*)?\{?\s*(?:\\(?:text|mathrm)\s*\{\s*)?(?:st|nd|rd|th)[\s}]*\Z")
 _PYTHON_ARRAY = re.compile(r"\A(?:(?:sp|sympy|np|numpy)\.)?(?:Matrix|array)\s*\((.*)\)\Z", re.DOTALL)
 _ANGLES = re.compile(r"\A<([^<>=]+,[^<>=]+)>\Z")
@@ -140,6 +148,12 @@ def cleaned(text: str) -> str:
     if "(" in text:
         text = _PYTHON_ARRAY.sub(r"\1", _RECURRING.sub(r"\1\\overline{\2}", text))
     text = _LABEL.sub("", _EMPHASIS.sub(r"\2", text.strip()))
+    if "." in text and ("..." in text or "dots" in text):
+        text = _PERIODIC.sub(r"\1\\overline{\2\3}", text)
+    if "for" in text and "=" in text:
+        text = _QUANTIFIED.sub("", text)
+    if ")" in text:
+        text = _REMARK.sub(r" \\text{\1}", text)
     text = _ANGLES.sub(r"(\1)", _ORDINAL.sub(r"\1", text))
     if "j" in text:
         text = _imaginary(text)

@@ -9,8 +9,8 @@ from gem_envs_math.grader.units import MULTIPLIERS, NUMBER_WORDS
 from gem_envs_math.grader.values import TextAnswer, UnreadNotation
 
 __all__ = [
-    "INDEX", "choice_letter", "choice_letters", "notation_key", "number_in_chinese", "number_in_words", "text_value",
-    "unwrapped", "words_of",
+    "INDEX", "chemical_formula", "choice_letter", "choice_letters", "notation_key", "number_in_chinese",
+    "number_in_words", "text_value", "unwrapped", "words_of",
 ]  # fmt: skip
 
 _TEXT_ONLY = re.compile(r"\\(?:text|textbf|textit|textrm|mbox|mathrm|mathbf|boxed|fbox|emph)\s*\{([^{}]*)\}")
@@ -145,6 +145,26 @@ def number_in_chinese(words: str) -> int | None:
         else:
             part, digit, last = part + (digit or 1) * power, 0, power
     return total + part + digit
+
+
+def chemical_formula(text: str) -> str | None:
+    r"""Return a compound's formula without its typography, ``\mathrm{H_2SO_4}`` as ``H2SO4``; None if it is none."""
+    if len(text) > _LONGEST_COMPOUND or not any("A" <= sign <= "Z" for sign in text):
+        return None
+    plain = re.sub(r"\\(?:ce|mathrm|text|rm)(?![a-zA-Z])|[{}_$\s]", "", unicodedata.normalize("NFKC", text))
+    elements = _ELEMENT.findall(plain) if _COMPOUND.fullmatch(plain) else []
+    return plain if len(elements) > 1 and _ELEMENTS.issuperset(elements) else None
+
+
+_LONGEST_COMPOUND = 80
+_ELEMENT = re.compile(r"[A-Z][a-z]?")
+_COMPOUND = re.compile(r"(?:[A-Z][a-z]?\d{0,3}|\((?:[A-Z][a-z]?\d{0,3})+\)\d{0,2})+(?:\^\d?[+-])?")
+_SYMBOLS = (
+    "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb "
+    "Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au "
+    "Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am"
+)
+_ELEMENTS = frozenset(_SYMBOLS.split())
 
 
 def choice_letter(text: str) -> tuple[str, str] | None:

@@ -6,15 +6,39 @@ import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 from gem.errors import DatasetError
 from gem_questions.schemas.content import column_of, is_missing, plain_value, row_name
 
-__all__ = ["CHOICE_KEYS", "ChoiceGold", "choices_of", "chosen_option", "gold_of_choice", "with_choices"]
+__all__ = [
+    "CHOICE_ANSWERS",
+    "CHOICE_KEYS",
+    "OPTION_COLUMNS",
+    "ChoiceGold",
+    "choices_of",
+    "chosen_option",
+    "gold_of_choice",
+    "with_choices",
+]
 
 CHOICE_KEYS = ("choices", "options")
 """Columns that hold the options, in order of precedence, in any capitals."""
+CHOICE_ANSWERS = (
+    "answerkey", "answer", "correct", "correct_option", "answer_index", "answer_idx", "label", "target", "gold",
+)  # fmt: skip
+"""Columns that hold the right one, likewise."""
+_SERIES = re.compile(r"(|(?:option|choice|opt|op)[ _]?)([a-j]|\d)")
+"""The name of a column that holds one option, in small letters: ``A``, ``option_a``, ``choice1``."""
+_FEWEST_LETTERS = 3
+"""Columns that are called by letters alone are options from this number on; two may be a and b of a formula."""
+OPTION_COLUMNS = frozenset(
+    {"a"}
+    | {f"{word}{gap}{first}" for word in ("option", "choice", "opt", "op") for gap in ("", "_", " ") for first in "a01"}
+)
+"""The columns, in small letters, that hold the first option where each has a column of its own."""
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LETTERED = re.compile(r"^\s*\(?([A-Za-z])\s*[).:]\s*")
 _INLINE = re.compile(r"(?:^|\s)\(?([A-Za-z])\s?[).]\s")
@@ -63,11 +87,18 @@ def choices_of(row: Mapping[str, Any]) -> dict[str, str] | None:
     """Return the options of a row by their letters; None if it has none.
 
     Forms: a list of texts, with letters before them or without; an object from letters to texts; ARC's object of two
-    lists, ``text`` and ``label``, or its list of such objects; one text ``"A) … B) …"``, also with MathQA's small
-    letters, or as Python writes a list.
+    lists, ``text`` and ``label``, or its list of such objects, also within the question; one text ``"A) … B) …"``, also
+    with MathQA's small letters, or as Python writes a list; a column for each option.
     """
     column = column_of(row, CHOICE_KEYS)
     value = None if column is None else plain_value(row[column])
+    if column is None:
+        if columns := _option_columns(tuple(row)):
+            texts = {letter: row[name] for letter, name in zip(_LETTERS, columns, strict=False)}
+            held = {letter: str(text).strip() for letter, text in texts.items() if not is_missing(text)}
+            return held if len(held) > 1 else None
+        question = row.get("question")
+        value = plain_value(question.get("choices")) if isinstance(question, Mapping) else None
     if isinstance(value, str) and _LIST_OF_TEXTS.fullmatch(value):
         value = _python_list(value)
     if isinstance(value, str):
@@ -86,6 +117,22 @@ def choices_of(row: Mapping[str, Any]) -> dict[str, str] | None:
     return None
 
 
+@lru_cache(maxsize=1024)
+def _option_columns(columns: tuple[Any, ...]) -> tuple[str, ...]:
+    """Return the columns of a row that hold one option each, in their order; none if it has no two of a series."""
+    series: dict[str, dict[str, str]] = {}
+    for name in columns:
+        match = _SERIES.fullmatch(name.lower()) if isinstance(name, str) else None
+        if match is not None and (match[1] or not match[2].isdigit()):
+            series.setdefault(match[1], {})[match[2]] = name
+    for word, named in series.items():
+        for order in ("abcdefghij", "0123456789", "123456789"):
+            held = [named[sign] for sign in takewhile(named.__contains__, order)]
+            if len(held) == len(named) >= (2 if word else _FEWEST_LETTERS):
+                return tuple(held)
+    return ()
+
+
 def with_choices(question: str, options: Mapping[str, str]) -> str:
     """Return a question with its options below it, one a line, and how to answer."""
     lines = "\n".join(f"{letter}) {text}" for letter, text in options.items())
@@ -99,7 +146,15 @@ def gold_of_choice(row: Mapping[str, Any], column: str, options: Mapping[str, st
         DatasetError: if it gives none of these.
     """
     value = plain_value(row[column])
+    if isinstance(value, list) and len(value) == 1:
+        value = plain_value(value[0])
     letters = list(options)
+    columns = _option_columns(tuple(row)) if column_of(row, CHOICE_KEYS) is None else ()
+    if columns and columns[0][-1] != "0" and str(value).strip().isdigit():
+        raise DatasetError(
+            f"{row_name(row)} has the answer {value!r:.60} in {column!r}, which may count the columns "
+            f"{', '.join(columns)} from 0 or from 1; pass a function map_row that returns the letter"
+        )
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(letters):
         return letters[value]
     if isinstance(value, str) and not is_missing(value):

@@ -117,12 +117,14 @@ def _mbpp(row: Mapping[str, Any]) -> RowContent:
     asserts = [*_listed(row["test_list"]), *_listed(row.get("challenge_test_list"))]
     if not asserts or not all(isinstance(test, str) for test in asserts):
         raise DatasetError(f"{row_name(row)} has no tests: its 'test_list' is {asserts!r:.60}; remove the row")
+    more = row.get("test")  # EvalPlus has its further inputs in one program
+    tests = asserts if is_missing(more) else [*asserts, str(more)]
     setup = [str(row.get("test_setup_code") or ""), *map(str, _listed(row.get("test_imports")))]
     statement = text_of_question(row, question).rstrip()
     return RowContent(
         f"{statement}\n\nThe program must pass tests like this one:\n{asserts[0].strip()}",
         {
-            "assertions": asserts,
+            "assertions": tests,
             "setup": "\n".join(line for line in setup if line),
             "entry_point": _tested_function(row, asserts),
         },

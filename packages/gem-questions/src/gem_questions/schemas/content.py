@@ -22,6 +22,7 @@ __all__ = [
     "plain_value",
     "row_name",
     "text_of_question",
+    "with_passage",
 ]
 
 Kind = Literal["math", "qa", "code"]
@@ -133,6 +134,25 @@ def text_of_question(row: Mapping[str, Any], column: str) -> str:
             "as question_key"
         )
     return value
+
+
+_PASSAGES = ("passage", "context", "article", "story", "narrative", "support")
+"""Columns that hold the text that a question is about, in any capitals."""
+
+
+def with_passage(row: Mapping[str, Any], question: str, used: Sequence[str] = ()) -> str:
+    """Return a question below the text that it is about, where the row has one that the question does not repeat.
+
+    Args:
+        row: the row.
+        question: its question.
+        used: columns that the question already is.
+    """
+    column = column_of(row, _PASSAGES)
+    text = None if column is None or column in used else row[column]
+    if not isinstance(text, str) or not text.strip() or text.strip() in question:
+        return question
+    return f"{text.rstrip()}\n\n{question}"
 
 
 _USER = ("user", "human")

@@ -3,7 +3,8 @@ r"""Shapes of published sets of mathematics.
 Sources of the shapes: GSM8K (Cobbe et al. 2021, github.com/openai/grade-school-math), MATH (Hendrycks et al. 2021,
 github.com/hendrycks/math), OCWCourses, known as Minerva (Lewkowycz et al. 2022), OlympiadBench (He et al. 2024,
 github.com/OpenBMB/OlympiadBench), SVAMP, ASDiv and MAWPS as github.com/QwenLM/Qwen2.5-Math has them, MMLU, AQuA, MathQA
-(Amini et al. 2019), and Open-Reasoner-Zero (Hu et al. 2025), whose rows are two turns of a chat.
+(Amini et al. 2019), MGSM (Shi et al. 2023), whose ``answer`` is a text or missing, and Open-Reasoner-Zero (Hu et al.
+2025), whose rows are two turns of a chat.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gem.errors import DatasetError
-from gem_questions.schemas.choices import CHOICE_KEYS, choices_of, gold_of_choice, with_choices
+from gem_questions.schemas.choice_schemas import OPTION_KEYS, has_options, multiple_choice
 from gem_questions.schemas.content import (
     RowContent,
     RowSchema,
@@ -101,16 +102,8 @@ def _svamp(row: Mapping[str, Any]) -> RowContent:
 
 
 def _choices(row: Mapping[str, Any]) -> RowContent:
-    options = choices_of(row)
-    assert options is not None
-    question, answer = column_of(row, QUESTION_KEYS), column_of(row, _CHOICE_ANSWERS)
-    assert question is not None
-    assert answer is not None
-    letter = gold_of_choice(row, answer, options)
-    return RowContent(with_choices(text_of_question(row, question), options), letter, {"options": options})
-
-
-_CHOICE_ANSWERS = ("answer", "correct", "correct_option", "label", "answerkey", "target")
+    question, gold = multiple_choice(row, QUESTION_KEYS)
+    return RowContent(question, gold.letter, {"options": gold.options})
 
 
 class _Held(dict[str, Any]):
@@ -156,6 +149,15 @@ MATH_SCHEMAS = (
         question_alone=True,
     ),
     RowSchema(
+        "MGSM",
+        "math",
+        "question",
+        "answer_number",
+        lambda row: _has(row, "question", "answer_number"),
+        lambda row: RowContent(text_of_question(row, "question"), math_gold(row, "answer_number")),
+        frozenset(("question", "answer_number")),
+    ),
+    RowSchema(
         "Minerva",
         "math",
         "problem",
@@ -180,13 +182,9 @@ MATH_SCHEMAS = (
         "math",
         "question",
         "answer",
-        lambda row: (
-            choices_of(row) is not None
-            and column_of(row, QUESTION_KEYS) is not None
-            and column_of(row, _CHOICE_ANSWERS) is not None
-        ),
+        lambda row: has_options(row, QUESTION_KEYS),
         _choices,
-        needs_one=frozenset(CHOICE_KEYS),
+        needs_one=OPTION_KEYS,
     ),
     RowSchema(
         "SVAMP, ASDiv",

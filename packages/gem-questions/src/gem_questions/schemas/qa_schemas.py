@@ -2,25 +2,22 @@
 
 Sources of the shapes: SQuAD (Rajpurkar et al. 2016 and 2018), TriviaQA (Joshi et al. 2017), HotpotQA (Yang et al.
 2018), Natural Questions (Kwiatkowski et al. 2019; github.com/google-research-datasets/natural-questions), PopQA (Mallen
-et al. 2023), MuSiQue (Trivedi et al. 2022), RuleTaker (Clark et al. 2020), GPQA (Rein et al. 2023), HellaSwag (Zellers
-et al. 2019), WinoGrande (Sakaguchi et al. 2020), OpenBookQA (Mihaylov et al. 2018), DROP (Dua et al. 2019) and IFEval
-(Zhou et al. 2023), each as its authors or Hugging Face publish it; the columns of the last seven are those that the
-tasks of github.com/EleutherAI/lm-evaluation-harness read.
+et al. 2023), MuSiQue (Trivedi et al. 2022), RuleTaker (Clark et al. 2020), PubMedQA (Jin et al. 2019), DROP (Dua et al.
+2019) and IFEval (Zhou et al. 2023), each as its authors or Hugging Face publish it; the columns of the last three are
+those that the tasks of github.com/EleutherAI/lm-evaluation-harness read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Sized
-from hashlib import sha256
 from itertools import permutations, zip_longest
 from typing import Any
 
 from gem.errors import DatasetError
-from gem_questions.schemas.choices import CHOICE_KEYS, ChoiceGold, choices_of, gold_of_choice, with_choices
+from gem_questions.schemas.choice_schemas import CHOICE_SCHEMAS, OPTION_KEYS, has_options, multiple_choice
 from gem_questions.schemas.content import (
     RowContent,
     RowSchema,
-    column_of,
     is_missing,
     json_value,
     plain_value,
@@ -111,41 +108,12 @@ def _rule_taker(row: Mapping[str, Any]) -> RowContent:
 _ENTAILMENT = {"entailment": ("True", "yes"), "not entailment": ("False", "no")}
 
 
-def _gpqa(row: Mapping[str, Any]) -> RowContent:
-    texts = [str(row[column]).strip() for column in _GPQA_ANSWERS]
-    if any(is_missing(row[column]) for column in _GPQA_ANSWERS) or len(set(texts)) < len(texts):
-        raise DatasetError(f"{row_name(row)} has no four different answers; remove the row")
-    question = text_of_question(row, "Question").strip()
-    # The published order has the right answer first. This one depends on the row alone.
-    order = sorted(texts, key=lambda text: sha256(f"{question}\n{text}".encode("utf-8", "replace")).digest())
-    options = dict(zip("ABCD", order, strict=True))
-    letter = next(letter for letter, text in options.items() if text == texts[0])
-    return RowContent(with_choices(question, options), ChoiceGold(letter, options))
-
-
-_GPQA_ANSWERS = ("Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
-
-
-def _hella_swag(row: Mapping[str, Any]) -> RowContent:
-    endings = plain_value(row["endings"])
-    if not isinstance(endings, Sequence) or isinstance(endings, str) or not 1 < len(endings) <= len(_LETTERS):
-        raise DatasetError(f"{row_name(row)} has no endings to choose from: {endings!r:.60}; remove the row")
-    options = {letter: str(text).strip() for letter, text in zip(_LETTERS, endings, strict=False)}
-    about = "" if is_missing(row.get("activity_label")) else f"{row['activity_label']}: "
-    question = f"{about}{text_of_question(row, 'ctx')}\n\nWhich ending continues the text?"
-    return RowContent(with_choices(question, options), ChoiceGold(gold_of_choice(row, "label", options), options))
-
-
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-def _winogrande(row: Mapping[str, Any]) -> RowContent:
-    options = {"A": str(row["option1"]).strip(), "B": str(row["option2"]).strip()}
-    letter = {"1": "A", "2": "B"}.get(str(plain_value(row["answer"])).strip())
-    if letter is None:
-        raise DatasetError(f"{row_name(row)} has no usable answer in 'answer': {row['answer']!r:.60}; remove the row")
-    question = f"{text_of_question(row, 'sentence')}\n\nWhat belongs in the place of the underscore?"
-    return RowContent(with_choices(question, options), ChoiceGold(letter, options))
+def _pub_med(row: Mapping[str, Any]) -> RowContent:
+    context = plain_value(row["context"])
+    texts = plain_value(context.get("contexts")) if isinstance(context, Mapping) else context
+    abstract = "\n".join(map(str, texts)) if isinstance(texts, list) else str(texts or "")
+    question = f"{abstract}\n\n{text_of_question(row, 'question')}\nAnswer yes, no or maybe.".lstrip()
+    return RowContent(question, qa_golds(row, "final_decision"))
 
 
 def _drop(row: Mapping[str, Any]) -> RowContent:
@@ -201,19 +169,6 @@ def _if_eval(row: Mapping[str, Any]) -> RowContent:
     return RowContent(prompt, InstructionGold(zip(map(str, names), given, strict=True)))
 
 
-def _choices(row: Mapping[str, Any]) -> RowContent:
-    options = choices_of(row)
-    question, answer = column_of(row, QA_QUESTION_KEYS), column_of(row, _CHOICE_ANSWERS)
-    assert options is not None
-    assert question is not None
-    assert answer is not None
-    gold = ChoiceGold(gold_of_choice(row, answer, options), options)
-    return RowContent(with_choices(text_of_question(row, question), options), gold)
-
-
-_CHOICE_ANSWERS = ("answerkey", "answer", "correct", "label", "target")
-
-
 def _is_object(value: Any, *keys: str) -> bool:
     if isinstance(value, (str, list)):  # asking an abstract class takes three times as long
         return False
@@ -221,6 +176,7 @@ def _is_object(value: Any, *keys: str) -> bool:
 
 
 QA_SCHEMAS = (
+    *CHOICE_SCHEMAS,
     RowSchema(
         "Natural Questions",
         "qa",
@@ -255,31 +211,13 @@ QA_SCHEMAS = (
         frozenset(("context", "question", "label")),
     ),
     RowSchema(
-        "GPQA",
+        "PubMedQA",
         "qa",
-        "Question",
-        "Correct Answer",
-        lambda row: all(column in row for column in ("Question", *_GPQA_ANSWERS)),
-        _gpqa,
-        frozenset(("question", *map(str.lower, _GPQA_ANSWERS))),
-    ),
-    RowSchema(
-        "HellaSwag",
-        "qa",
-        "ctx",
-        "label",
-        lambda row: "ctx" in row and "endings" in row and "label" in row,
-        _hella_swag,
-        frozenset(("ctx", "endings", "label")),
-    ),
-    RowSchema(
-        "WinoGrande",
-        "qa",
-        "sentence",
-        "answer",
-        lambda row: all(column in row for column in ("sentence", "option1", "option2", "answer")),
-        _winogrande,
-        frozenset(("sentence", "option1", "option2", "answer")),
+        "question",
+        "final_decision",
+        lambda row: "question" in row and "context" in row and "final_decision" in row,
+        _pub_med,
+        frozenset(("question", "context", "final_decision")),
     ),
     RowSchema(
         "DROP",
@@ -369,12 +307,8 @@ QA_SCHEMAS = (
         "qa",
         "question",
         "answer",
-        lambda row: (
-            choices_of(row) is not None
-            and column_of(row, QA_QUESTION_KEYS) is not None
-            and column_of(row, _CHOICE_ANSWERS) is not None
-        ),
-        _choices,
-        needs_one=frozenset(CHOICE_KEYS),
+        lambda row: has_options(row, QA_QUESTION_KEYS),
+        lambda row: RowContent(*multiple_choice(row, QA_QUESTION_KEYS)),
+        needs_one=OPTION_KEYS,
     ),
 )

@@ -8,7 +8,15 @@ from typing import Any
 
 from gem.errors import DatasetError
 from gem_questions.schemas.code_schemas import CODE_SCHEMAS, STATEMENT_KEYS, TEST_KEYS, code_tests
-from gem_questions.schemas.content import Kind, RowContent, RowSchema, column_of, row_name, text_of_question
+from gem_questions.schemas.content import (
+    Kind,
+    RowContent,
+    RowSchema,
+    column_of,
+    row_name,
+    text_of_question,
+    with_passage,
+)
 from gem_questions.schemas.golds import math_gold, qa_golds, solution_gold
 from gem_questions.schemas.math_schemas import ANSWER_KEYS, MATH_SCHEMAS, QUESTION_KEYS
 from gem_questions.schemas.qa_schemas import QA_ANSWER_KEYS, QA_QUESTION_KEYS, QA_SCHEMAS
@@ -130,8 +138,9 @@ def _by_columns(kind: Kind, question: str, gold: str) -> RowSchema:
         question,
         gold,
         lambda row: question in row and gold in row,
-        lambda row: RowContent(text_of_question(row, question), read_gold(row, gold)),
-        question_alone=True,
+        lambda row: RowContent(
+            with_passage(row, text_of_question(row, question), (question, gold)), read_gold(row, gold)
+        ),
     )
 
 
