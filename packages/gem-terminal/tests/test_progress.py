@@ -74,7 +74,7 @@ class Seen:
                 break
         out, _ = self.process.communicate(timeout=PATIENT_FOR)
         os.close(self.terminal)
-        assert self.process.returncode == 0, (out, self.text)
+        assert self.process.returncode == 0, f"{out}\n{self.text}"  # as a text, which pytest shows whole
         return self.text
 
 
@@ -215,7 +215,7 @@ def test_another_display_keeps_the_terminal() -> None:
 def test_a_child_that_was_forked_while_another_thread_wrote_to_the_terminal_writes_there() -> None:
     """The lock of the buffered standard error, which that thread holds, is held for ever in the child."""
     seen = Seen("""
-        import os, signal
+        import faulthandler, os
         from threading import Thread
         sys.stderr = open(2, "w", closefd=False)
         thread = Thread(target=sys.stderr.buffer.write, args=(b"wide " * 200_000,))
@@ -223,7 +223,7 @@ def test_a_child_that_was_forked_while_another_thread_wrote_to_the_terminal_writ
         os.read(0, 1)
         child = os.fork()
         if not child:
-            signal.alarm(60)
+            faulthandler.dump_traceback_later(60, exit=True)
             with showing("in the child") as told:
                 told(ProgressStage("RUN true", 1, 1))
                 while not told.__self__._written:
@@ -240,7 +240,7 @@ def test_a_child_that_was_forked_while_another_thread_wrote_to_the_terminal_writ
 def test_a_forked_child_leaves_the_display_to_its_parent() -> None:
     """A child that was forked meanwhile does not wait for the parent's lock, and writes a line in place of a bar."""
     seen = Seen("""
-        import os, signal
+        import faulthandler, os
         from threading import Event, Thread
         held, forked = Event(), Event()
         def hold():
@@ -255,7 +255,7 @@ def test_a_forked_child_leaves_the_display_to_its_parent() -> None:
             held.wait()
             child = os.fork()
             if not child:
-                signal.alarm(60)
+                faulthandler.dump_traceback_later(60, exit=True)
                 with showing("in the child") as told:
                     told(ProgressStage("RUN true", 1, 1))
                     while not told.__self__._written:
