@@ -223,7 +223,7 @@ def test_a_child_that_was_forked_while_another_thread_wrote_to_the_terminal_writ
         os.read(0, 1)
         child = os.fork()
         if not child:
-            faulthandler.dump_traceback_later(60, exit=True)
+            faulthandler.dump_traceback_later(60, exit=True, file=2)
             with showing("in the child") as told:
                 told(ProgressStage("RUN true", 1, 1))
                 while not told.__self__._written:
@@ -255,7 +255,7 @@ def test_a_forked_child_leaves_the_display_to_its_parent() -> None:
             held.wait()
             child = os.fork()
             if not child:
-                faulthandler.dump_traceback_later(60, exit=True)
+                faulthandler.dump_traceback_later(60, exit=True, file=2)
                 with showing("in the child") as told:
                     told(ProgressStage("RUN true", 1, 1))
                     while not told.__self__._written:
