@@ -98,6 +98,7 @@ class Wordy(Process):
         return f"{text} {'and so on ' * 40}", reward, terminated, truncated, info
 
 
+@pytest.mark.nightly
 def test_histories_are_whole_also_after_a_loss(cluster: str) -> None:
     """Each observation has all of its episode as in sync mode; a new actor has none of the old one's texts."""
     gem.register("test:Wordy-v0", Wordy, replace=True)
