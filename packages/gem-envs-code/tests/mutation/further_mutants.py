@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from mutants import replaced, silent_nodes, with_fields
+from mutants import changed_programs, with_fields
 
 __all__ = ["further_mutants"]
 
@@ -117,23 +117,7 @@ _TEXT_KINDS = {
 def further_mutants(source: str, is_program: bool) -> Iterator[tuple[str, str]]:
     """Yield every further mutant of a source: its place and change in words, and its own source."""
     tree = ast.parse(source)
-    seen = {ast.unparse(tree)}
-    silent = silent_nodes(tree)
-    changes = (
-        (f"line {getattr(node, 'lineno', 0)}: {word}", replaced(tree, number, changed))
-        for number, node in enumerate(ast.walk(tree))
-        if id(node) not in silent
-        for word, changed in _changes(node)
-    )
-    for words, mutant in changes:
-        try:
-            text = ast.unparse(ast.fix_missing_locations(mutant))
-            compile(text, "mutant.py", "exec")
-        except (SyntaxError, ValueError, TypeError, AttributeError, IndexError):
-            continue  # no program
-        if text not in seen:
-            seen.add(text)
-            yield words, text
+    yield from changed_programs(tree, _changes)
     yield from _of_inputs(tree, is_program)
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-__all__ = ["mutants", "replaced", "silent_nodes", "with_fields"]
+__all__ = ["changed_programs", "mutants", "with_fields"]
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -62,15 +62,25 @@ _LIMITED = {"split": 1, "rsplit": 1, "replace": 2}
 
 def mutants(source: str) -> Iterator[tuple[str, str]]:
     """Yield every mutant of a source: its place and change in words, and its own source."""
-    tree = ast.parse(source)
-    nodes = list(ast.walk(tree))
+    return changed_programs(ast.parse(source), _changes)
+
+
+def changed_programs(
+    tree: ast.Module, changes: Callable[[ast.AST], Iterable[tuple[str, ast.AST | list[ast.AST]]]]
+) -> Iterator[tuple[str, str]]:
+    """Yield each different program with one node changed: the place and the change in words, and its source.
+
+    Args:
+        tree: of the program, which stays as it is.
+        changes: yields the changes of a node, in words and as the node in its place.
+    """
     seen = {ast.unparse(tree)}
-    silent = silent_nodes(tree)
-    for number, node in enumerate(nodes):
+    silent = _silent_nodes(tree)
+    for number, node in enumerate(ast.walk(tree)):
         if id(node) in silent:
             continue
-        for word, changed in _changes(node):
-            mutant = replaced(tree, number, changed)
+        for word, changed in changes(node):
+            mutant = _replaced(tree, number, changed)
             try:
                 text = ast.unparse(ast.fix_missing_locations(mutant))
                 compile(text, "mutant.py", "exec")
@@ -81,7 +91,7 @@ def mutants(source: str) -> Iterator[tuple[str, str]]:
                 yield f"line {getattr(node, 'lineno', 0)}: {word}", text
 
 
-def silent_nodes(tree: ast.Module) -> set[int]:
+def _silent_nodes(tree: ast.Module) -> set[int]:
     """Return the nodes that say nothing to the running program: annotations and docstrings."""
     silent: list[ast.AST] = []
     for node in ast.walk(tree):
@@ -97,7 +107,7 @@ def silent_nodes(tree: ast.Module) -> set[int]:
     return {id(inner) for node in silent for inner in ast.walk(node)}
 
 
-def replaced(tree: ast.Module, number: int, changed: ast.AST | list[ast.AST]) -> ast.Module:
+def _replaced(tree: ast.Module, number: int, changed: ast.AST | list[ast.AST]) -> ast.Module:
     """Return a copy of a tree in which another node, or several statements, stand in the place of one."""
     whole = copy.deepcopy(tree)
     old = list(ast.walk(whole))[number]
