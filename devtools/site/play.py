@@ -114,7 +114,7 @@ def played(env_id: str, *, with_episode: bool, with_scores: bool = True) -> dict
             line["scores"] = {agent: asdict(score) for agent, score in scores_of(spec, EPISODES, SECONDS).items()}
             if all(score["mean"] is None for score in line["scores"].values()):
                 return {"id": env_id, "error": _reason(next(score["error"] for score in line["scores"].values()))}
-            agents = [agent for agent in agents[:-1] if line["scores"][agent]["mean"] is not None] + agents[-1:]
+            agents = [agent for agent in agents if agent == "random" or line["scores"][agent]["mean"] is not None]
         if with_episode:
             if with_scores:
                 line["steps_per_cpu_second"] = measure(spec, SECONDS, 0).steps_per_cpu_second
