@@ -5,27 +5,33 @@ Run with gem-core and gem-envs-games installed::
     python benchmarks/rollouts.py cost [EPISODES]
     python benchmarks/rollouts.py throughput [EPISODES]
     python benchmarks/rollouts.py memory [EPISODES]
-    python benchmarks/rollouts.py late [EPISODES]
+    python benchmarks/rollouts.py late [EPISODES [TURNS [PROCESSES …]]]
 
 ``cost``: CPU milliseconds of a five-turn episode with policies that cost nothing, all threads together, beside a bare
 loop over ``reset`` and ``step``. ``throughput``: 512 episodes at a time with a policy that waits a second for each
 action, without and with 10 % of the episodes waiting 20 s once, against the ideal schedule of the same latencies (each
 place in the batch takes the next episode the moment it is free). ``memory``: peak resident memory while many episodes
-are played. ``late``: all episodes at once, five turns each, with a policy that waits 3 s in the median (log-normal, at
-most 12 s): CPU microseconds of a turn, making the environments included, how late each wait is over, and memory.
+are played. ``late``: all episodes at once, with a policy that waits 3 s in the median (log-normal, at most 12 s): CPU
+microseconds of a turn, making the environments included, how late each wait is over, and memory. It prints a table with
+a row for each number of engine processes, among which the episodes are divided; all begin together. With 0 one process
+waits as the policy does, once for each turn, without engine and environments.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
+import multiprocessing
 import random
 import resource
 import sys
 import time
+from array import array
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
+from typing import Any
 
 import gem
 from gem.core import Env, Info
@@ -154,7 +160,8 @@ def memory(episodes: int) -> None:
 class Lingers(Policy[Any, str]):
     """Waits with a heavy tail, and notes how late each wait is over."""
 
-    late: ClassVar[list[float]] = []
+    def __init__(self, late: array[float]) -> None:
+        self.late = late
 
     def seed_episode(self, seed: int, repetition: int) -> None:
         self.chance = random.Random(seed)
@@ -168,22 +175,67 @@ class Lingers(Policy[Any, str]):
         return "\\boxed{0}"
 
 
-def late(episodes: int) -> None:
+async def wait_alone(episodes: int, turns: int, late: array[float]) -> int:
+    """Wait as the policies of so many episodes do; return the number of waits."""
+
+    async def wait(seed: int) -> None:
+        policy = Lingers(late)
+        policy.seed_episode(seed, 0)
+        for _ in range(turns):
+            await policy.act(None, {})
+
+    await asyncio.gather(*map(wait, range(episodes)))
+    return episodes * turns
+
+
+def play_share(episodes: int, turns: int, in_engine: bool, together: Barrier, results: Connection) -> None:
+    """Play an engine process's share, and send its CPU seconds, its MiB and how late each answer was."""
+    spec = replace(gem.spec(GUESS), kwargs={"min_number": 1, "max_number": 1_000_000, "max_turns": turns})
+    late = array("d")
+    together.wait()
+    cpu = time.process_time()
+    asked = (
+        play(spec, episodes, lambda env: Lingers(late), episodes) if in_engine else wait_alone(episodes, turns, late)
+    )
+    assert asyncio.run(asked) == episodes * turns == len(late)
+    cpu = time.process_time() - cpu
+    results.send((cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, late))
+
+
+def late(episodes: int, turns: int = 5, *numbers: int) -> None:
     """Print the cost of a turn and the lateness of answers where all episodes are played at once."""
-    limits = {"min_number": 1, "max_number": 1_000_000, "max_turns": 5}
-    spec = replace(gem.spec(GUESS), kwargs=limits)
-    begin, cpu = time.perf_counter(), time.process_time()
-    turns = asyncio.run(play(spec, episodes, lambda env: Lingers(), episodes))
-    spent, cpu = time.perf_counter() - begin, time.process_time() - cpu
-    median, last = (sorted(Lingers.late)[int(share * (turns - 1))] for share in (0.5, 0.99))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{episodes} at once, {turns} turns in {spent:.0f} s, {peak:.0f} MiB at most")
-    print(f"{1e6 * cpu / turns:.0f} CPU microseconds a turn")
-    print(f"late: {median:.2f} s in the median, {last:.2f} s at p99")
+    print("| episodes at once, turns each | engine processes | s | CPU µs a turn | late, median and p99, s | MiB |")
+    print("|---|---|---|---|---|---|")
+    context = multiprocessing.get_context("spawn")
+    for number in numbers or (0, 1, 2):
+        count = number or 1
+        together = context.Barrier(count + 1)
+        pipes = [context.Pipe(duplex=False) for _ in range(count)]
+        shares = [episodes // count + (place < episodes % count) for place in range(count)]
+        processes = [
+            context.Process(target=play_share, args=(share, turns, number > 0, together, sender))
+            for share, (_, sender) in zip(shares, pipes, strict=True)
+        ]
+        for process in processes:
+            process.start()
+        together.wait()
+        begin = time.perf_counter()
+        parts = [receiver.recv() for receiver, _ in pipes]
+        spent = time.perf_counter() - begin
+        for process in processes:
+            process.join()
+        waits = sorted(wait for _, _, waited in parts for wait in waited)
+        median, last = (waits[int(share * (len(waits) - 1))] for share in (0.5, 0.99))
+        cpu, memory = (sum(part[place] for part in parts) for place in (0, 1))
+        print(
+            f"| {episodes:,}, {turns} | {number or 'none'} | {spent:.0f} | {1e6 * cpu / len(waits):.0f} | "
+            f"{median:.2f}, {last:.2f} | {memory:,.0f} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
-    measures = {
+    measures: dict[str, tuple[Any, int]] = {
         "cost": (cost, 4000),
         "throughput": (throughput, 2048),
         "memory": (memory, 100_000),
@@ -192,4 +244,4 @@ if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in measures:
         sys.exit(__doc__)
     measure, default = measures[sys.argv[1]]
-    measure(int(sys.argv[2]) if len(sys.argv) > 2 else default)
+    measure(*(map(int, sys.argv[2:]) if len(sys.argv) > 2 else [default]))

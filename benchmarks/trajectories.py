@@ -1,6 +1,7 @@
 r"""Measures recording: size on file and CPU time of an episode under each history wrapper.
 
     python benchmarks/trajectories.py
+    python benchmarks/trajectories.py --many 1000000
 
 An episode has 800 turns with actions of 2 kB and short answers. The CPU time is that of
 :class:`gem.trajectory.TrajectoryBuilder` and of the encoding, without the environment and its wrapper. Beside it stand
@@ -10,6 +11,9 @@ compared with what the environment returned.
 
 The last line has the short episodes of a rollout: 5 turns, each with 20 token ids and log-probabilities. Times are the
 least of several rounds, as other work on the machine shares its caches and its memory.
+
+``--many`` records so many turns in one file, in episodes of 20 turns, and nothing else: CPU microseconds of a turn, and
+the size of the file in times the UTF-8 bytes of what agent and environment say, each text once.
 """
 
 from __future__ import annotations
@@ -32,6 +36,10 @@ BYTES = 3_000_000
 SECONDS = 0.050
 SHORT_SECONDS = 0.000_15
 """The goals: bytes and CPU seconds of a long episode, CPU seconds of a short one."""
+MANY_MICROSECONDS = 40
+MANY_SIZE = 1.2
+"""The goals of many turns in one file: CPU microseconds of a turn, and bytes of the file for each byte of text."""
+MANY_TURNS = 20
 
 
 class _Conversation(gem.Env[Any, Any]):
@@ -84,8 +92,8 @@ WRAPPERS: dict[str, Callable[[gem.Env[Any, Any]], gem.Env[Any, Any]]] = {
 }
 
 
-def _action(rng: random.Random) -> str:
-    words = " ".join(rng.choice(("move", "left", "so", "the", "answer", "42", "is")) for _ in range(600))[:1960]
+def _action(rng: random.Random, size: int = 1960) -> str:
+    words = " ".join(rng.choice(("move", "left", "so", "the", "answer", "42", "is")) for _ in range(600))[:size]
     return f"<think>\n{words}\n</think>\n\\boxed{{{rng.randrange(1000)}}}\n"
 
 
@@ -185,12 +193,64 @@ def short_episode(episodes: int) -> float:
         return (time.process_time() - begin) / episodes
 
 
+def record_many(wrapper: str, turns: int, size: int) -> tuple[float, float]:
+    """Record so many turns with actions of that size in one file.
+
+    Returns:
+        The CPU seconds of a turn, without environment and wrapper, and the bytes of the file for each byte of text.
+    """
+    rng = random.Random(7)
+    env = apply_wrappers(_Conversation(MANY_TURNS), WRAPPERS[wrapper])
+    bare = _Conversation(MANY_TURNS)
+    acts = [_action(rng, size) for _ in range(997)]  # another text for each turn of an episode, and for each episode
+    episodes = turns // MANY_TURNS
+    seconds, spoken, at = 0.0, 0, 0
+    with TemporaryDirectory() as folder, TrajectoryWriter(path := Path(folder) / "many.jsonl") as writer:
+        for seed in range(episodes):
+            spoken += len(bare.reset(seed=seed)[0].encode())
+            results: list[tuple[Any, ...]] = [env.reset(seed=seed)]
+            said = [acts[(at + turn) % len(acts)] for turn in range(MANY_TURNS)]
+            at += MANY_TURNS
+            for action in said:
+                results.append(env.step(action))
+                spoken += len(action.encode()) + len(bare.step(action)[0].encode())
+            begin = time.process_time()
+            builder = TrajectoryBuilder(None, seed)
+            builder.begin(*results[0])
+            for action, result in zip(said, results[1:], strict=True):
+                builder.add(action, *result)
+            writer.write(builder.finish())
+            seconds += time.process_time() - begin
+        begin = time.process_time()
+        writer.close()
+        seconds += time.process_time() - begin
+        return seconds / (episodes * MANY_TURNS), path.stat().st_size / spoken
+
+
+def print_many(turns: int) -> None:
+    """Print the table of ``--many``."""
+    print(f"{turns:,} turns in episodes of {MANY_TURNS}, each row in one file\n")
+    print("| wrapper | bytes of an action | CPU µs a turn | times the text's bytes | goals met |")
+    print("|---|---|---|---|---|")
+    for wrapper in ("none", "concat_with_action", "messages"):
+        for size in (200, 2000):
+            seconds, times = record_many(wrapper, turns, size)
+            met = seconds * 1e6 < MANY_MICROSECONDS and times < MANY_SIZE
+            print(
+                f"| {wrapper} | {size:,} | {seconds * 1e6:.1f} | {times:.3f} | {'yes' if met else 'no'} |", flush=True
+            )
+
+
 def main() -> None:
-    """Print the table and the line below it."""
+    """Print the table and the line below it, or that of ``--many``."""
     parser = argparse.ArgumentParser(description="Measures the recording of episodes.")
     parser.add_argument("--turns", type=int, default=800)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--many", type=int, metavar="TURNS", help="Record so many turns in one file instead.")
     options = parser.parse_args()
+    if options.many:
+        print_many(options.many)
+        return
     print(f"{options.turns} turns; the conversation alone: {conversation(options.turns) / 1e6:.2f} MB\n")
     print("| wrapper | MB | CPU ms | to read, CPU ms | whole, MB | CPU ms | goal met |")
     print("|---|---|---|---|---|---|---|")

@@ -77,7 +77,7 @@ def test_changes_may_take_longer_than_other_answers(
 
 def test_what_is_counted_inside_is_what_is_counted_outside(container: DockerContainer) -> None:
     """Where the control groups cannot be seen, the container is asked for them."""
-    output(container, "head -c 1G /dev/zero | tail -c 1G; for i in $(seq 100); do sleep 5 & done")
+    output(container, "head -c 1G /dev/zero | tail -c 1G; for i in $(seq 100); do sleep 60 >/dev/null 2>&1 & done")
     container.kill_all()
     asked = container._read_counts_inside()
     outside = container._counts
