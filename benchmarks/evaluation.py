@@ -4,7 +4,8 @@
     python benchmarks/evaluation.py memory
     python benchmarks/evaluation.py concurrency
     python benchmarks/evaluation.py workers
-    python benchmarks/evaluation.py peers --inspect PYTHON --verifiers PYTHON
+    python benchmarks/evaluation.py peers --inspect PYTHON --verifiers PYTHON --nemo-gym PYTHON
+    python benchmarks/evaluation.py reach --inspect PYTHON --verifiers PYTHON --nemo-gym PYTHON
 
 The model is `gem fake-model` in a process of its own; only this process's CPU is counted, all threads included. Sides
 of a comparison alternate in rounds of one run.
@@ -22,8 +23,12 @@ each of the 512 places plays the next episode, and nothing but the model takes t
 workers: light episodes, played by their reference policy, in one process and in worker processes, whose CPU counts as
 well. What the processes cost until they play is in it.
 
-peers: the same episodes with Inspect AI and with verifiers, each in a virtual environment of its own that also holds
-gem-core and gem-envs-games (and openai for Inspect AI). Its options name their interpreters.
+peers: the same episodes with Inspect AI, verifiers and NeMo Gym, each in a virtual environment of its own that also
+holds gem-core and gem-envs-games (and openai for Inspect AI). Its options name their interpreters.
+
+reach: how many episodes at once each side plays before a model that takes a second for each answer. The number doubles
+until the episodes take more than twice the ideal time, which is a second a turn, or until the side fails; the row is of
+the last number before.
 """
 
 from __future__ import annotations
@@ -237,33 +242,79 @@ def _version(python: str, distribution: str) -> str:
     return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def peers(inspect: str, verifiers: str, episodes: int, rounds: int, at_once: int) -> None:
-    """Print the CPU of gem-eval, Inspect AI and verifiers for the same episodes at the same endpoint."""
+Play = Callable[[str, int, int], tuple[float, float]]
+"""Plays episodes at a URL, so many of so many at once; returns the seconds of CPU and by the clock."""
+
+
+def play_here(url: str, episodes: int, at_once: int) -> tuple[float, float]:
+    """Play with gem-eval in this process."""
+    with tempfile.TemporaryDirectory() as scratch:
+        began, begin = time.perf_counter(), time.process_time()
+        run = evaluated(url, Path(scratch, "run"), episodes, at_once)
+        seconds = time.process_time() - begin, time.perf_counter() - began
+        failed = [row.failure for row in run.rows() if row.failure]
+        assert not failed, failed[:1]
+    return seconds
+
+
+def sides(inspect: str, verifiers: str, nemo_gym: str) -> dict[str, Play]:
+    """Return what plays, by name: gem-eval, and each peer by its script."""
     here = Path(__file__).parent
     of_inspect, of_verifiers = _version(inspect, "inspect-ai"), _version(verifiers, "verifiers")
-    commands = {
-        f"Inspect AI {of_inspect}": [inspect, str(here / "evaluation_inspect.py"), "realtime"],
-        f"Inspect AI {of_inspect}, no realtime log": [inspect, str(here / "evaluation_inspect.py"), "quiet"],
-        f"verifiers {of_verifiers}, harness in its process": [
-            verifiers,
-            str(here / "evaluation_verifiers.py"),
-            "in-process",
-        ],
+    scripts = {
+        f"Inspect AI {of_inspect}": (inspect, "evaluation_inspect.py", "realtime"),
+        f"Inspect AI {of_inspect}, no realtime log": (inspect, "evaluation_inspect.py", "quiet"),
+        f"verifiers {of_verifiers}, harness in its process": (verifiers, "evaluation_verifiers.py", "in-process"),
+        f"NeMo Gym {_version(nemo_gym, 'nemo-gym')}, servers in one process": (nemo_gym, "evaluation_nemo_gym.py"),
     }
-    cpu: dict[str, list[float]] = {"gem-eval": [], **{name: [] for name in commands}}
-    with FakeModelProcess(SERVER) as server, tempfile.TemporaryDirectory() as scratch:
-        for number in range(rounds):
-            begin = time.process_time()
-            evaluated(server.url, Path(scratch, str(number)), episodes, at_once)
-            cpu["gem-eval"].append((time.process_time() - begin) / episodes * 1000)
-            for name, (python, script, variant) in commands.items():
-                command = [python, script, server.url, str(episodes), str(at_once), variant]
-                result = subprocess.run(command, capture_output=True, text=True, check=True)
-                cpu[name].append(json.loads(result.stdout)["cpu_seconds"] / episodes * 1000)
+
+    def playing(python: str, script: str, *variant: str) -> Play:
+        def play(url: str, episodes: int, at_once: int) -> tuple[float, float]:
+            command = [python, str(here / script), url, str(episodes), str(at_once), *variant]
+            result = subprocess.run(command, capture_output=True, text=True, check=True)
+            found = json.loads(result.stdout.splitlines()[-1])
+            return found["cpu_seconds"], found["seconds"]
+
+        return play
+
+    return {"gem-eval": play_here, **{name: playing(*script) for name, script in scripts.items()}}
+
+
+def peers(inspect: str, verifiers: str, nemo_gym: str, episodes: int, rounds: int, at_once: int) -> None:
+    """Print the CPU of gem-eval and its peers for the same episodes at the same endpoint."""
+    players = sides(inspect, verifiers, nemo_gym)
+    cpu: dict[str, list[float]] = {name: [] for name in players}
+    with FakeModelProcess(SERVER) as server:
+        for _ in range(rounds):
+            for name, play in players.items():
+                cpu[name].append(play(server.url, episodes, at_once)[0] / episodes * 1000)
     print("| | CPU ms an episode | times gem-eval's |\n|---|---|---|")
     for name, values in cpu.items():
         ratios = [theirs / ours for ours, theirs in zip(cpu["gem-eval"], values, strict=True)]
         print(f"| {name} | {spread(values)} | {'' if name == 'gem-eval' else spread(ratios)} |")
+
+
+def reach(inspect: str, verifiers: str, nemo_gym: str, most: int) -> None:
+    """Print how many episodes at once each side plays in at most twice the ideal time."""
+    print(
+        "| | episodes at once | share of the ideal throughput | CPU ms an episode | ended by |\n|---|---|---|---|---|"
+    )
+    with FakeModelProcess([*SERVER, "--latency=1"]) as server:
+        for name, play in sides(inspect, verifiers, nemo_gym).items():
+            at_once, row, reason = 32, "none |  | ", f"{most:,} episodes at once, the most that were tried"
+            while at_once <= most:
+                try:
+                    cpu, seconds = play(server.url, at_once, at_once)
+                except (subprocess.CalledProcessError, AssertionError) as error:
+                    lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines() or [repr(error)]
+                    reason = f"an error at {at_once:,}: {lines[-1]:.80}"
+                    break
+                if seconds > 2 * TURNS:
+                    reason = f"{TURNS / seconds:.0%} at {at_once:,}"
+                    break
+                row = f"{at_once:,} | {TURNS / seconds:.0%} | {cpu / at_once * 1000:.2f}"
+                at_once *= 2
+            print(f"| {name} | {row} | {reason} |", flush=True)
 
 
 def spread(values: list[float]) -> str:
@@ -290,14 +341,19 @@ def main(arguments: list[str]) -> None:
     command.add_argument("--episodes", type=int, default=20_000)
     command.add_argument("--processes", type=int, default=2)
     command.add_argument("--rounds", type=int, default=5)
-    command = commands.add_parser("peers")
-    command.add_argument("--inspect", required=True, metavar="PYTHON")
-    command.add_argument("--verifiers", required=True, metavar="PYTHON")
-    command.add_argument("--episodes", type=int, default=300)
-    command.add_argument("--rounds", type=int, default=3)
-    command.add_argument("--at-once", type=int, default=64)
+    for name in ("peers", "reach"):
+        command = commands.add_parser(name)
+        for peer in ("--inspect", "--verifiers", "--nemo-gym"):
+            command.add_argument(peer, required=True, metavar="PYTHON")
+        if name == "reach":
+            command.add_argument("--most", type=int, default=16_384)
+            continue
+        command.add_argument("--episodes", type=int, default=300)
+        command.add_argument("--rounds", type=int, default=3)
+        command.add_argument("--at-once", type=int, default=64)
     options = vars(parser.parse_args(arguments))
-    parts = {"overhead": overhead, "memory": memory, "concurrency": concurrency, "workers": workers, "peers": peers}
+    measures: tuple[Callable[..., None], ...] = (overhead, memory, concurrency, workers, peers, reach)
+    parts = {measure.__name__: measure for measure in measures}
     parts[options.pop("command")](**options)
 
 

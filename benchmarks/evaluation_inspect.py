@@ -46,12 +46,12 @@ def play():  # Inspect's decorator knows
 
 
 def main(url: str, episodes: int, concurrency: int, log: str) -> None:
-    """Evaluate and print the CPU seconds."""
+    """Evaluate and print the seconds."""
     samples = [Sample(input="play", id=number) for number in range(episodes)]
     task = Task(dataset=MemoryDataset(samples), solver=play(), config=GenerateConfig(logprobs=True))
     with tempfile.TemporaryDirectory() as folder:
         model = get_model("openai-api/fake/fake-model", base_url=url, api_key="none")
-        begin = time.process_time()
+        began, begin = time.perf_counter(), time.process_time()
         (result,) = evaluate(
             task,
             model=model,
@@ -61,9 +61,9 @@ def main(url: str, episodes: int, concurrency: int, log: str) -> None:
             log_dir=folder,
             log_realtime=log == "realtime",
         )
-        seconds = time.process_time() - begin
+        measured = {"cpu_seconds": time.process_time() - begin, "seconds": time.perf_counter() - began}
         assert result.status == "success", result.error
-    json.dump({"cpu_seconds": seconds}, sys.stdout)
+    json.dump(measured, sys.stdout)
 
 
 if __name__ == "__main__":
