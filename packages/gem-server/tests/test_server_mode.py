@@ -117,3 +117,19 @@ def test_wrappers_run_on_the_server(server: RunningServer) -> None:
     ):
         assert here.reset() == there.reset()
         assert same(here.step(["\\boxed{1 1 1}"]), there.step(["\\boxed{1 1 1}"]))
+
+
+def test_a_maker_of_an_engine_is_told_another_mode(faulty: RunningServer) -> None:
+    """A rollout engine makes its environments itself, also those that are played on a server."""
+
+    class EngineMaker:
+        spec = gem.spec(faulty.env("faulty:Counting-v0"))
+
+        def __call__(self) -> Any:
+            return gem.make(self.spec)
+
+    with (
+        gem.make_vec(faulty.env("faulty:Counting-v0"), num_envs=1, mode="server") as envs,
+        pytest.raises(ArgumentError, match="faulty:Counting-v0' on its server in every other mode, such as 'thread'"),
+    ):
+        envs.send_make(0, EngineMaker())

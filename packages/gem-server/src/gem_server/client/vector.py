@@ -148,13 +148,17 @@ class ServerVectorEnv(VectorEnv):
 
 def _asked(maker: Maker, fields: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the address behind a maker, and the fields that open its session."""
-    spec = maker.spec if isinstance(maker, EnvMaker) else None
+    spec = getattr(maker, "spec", None)
     if spec is None or spec.entry_point not in (RemoteEnv, f"{RemoteEnv.__module__}:{RemoteEnv.__qualname__}"):
         raise ArgumentError(
             "mode 'server' takes addresses such as http://localhost:8080/game:Sudoku-v0, "
             f"got {getattr(spec, 'id', maker)!r}"
         )
-    assert isinstance(maker, EnvMaker)
+    if not isinstance(maker, EnvMaker):
+        raise ArgumentError(
+            f"mode 'server' is for make_vec; rollouts and evaluations play {spec.id!r} on its server in every other "
+            "mode, such as 'thread'"
+        )
     names = [name for name in maker.wrappers if isinstance(name, str)]
     if len(names) < len(maker.wrappers):
         raise ArgumentError("in mode 'server' wrappers are names, which the server applies; a callable stays here")
