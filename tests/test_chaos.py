@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -25,6 +27,10 @@ import pytest
 
 from gem_eval.runs import RunFolder, canonical_lines
 from gem_eval.statistics.run_summary import summarize_run
+
+sys.path.append(str(Path(__file__).parents[1] / "packages/gem-ray/tests"))
+
+from local_node import LocalNode, descendants, settings
 
 pytestmark = [
     pytest.mark.nightly,
@@ -47,21 +53,6 @@ def until(condition: Callable[[], Any]) -> Any:
     while not (found := condition()):
         assert time.monotonic() < last, "nothing has come of it in two minutes"
         time.sleep(0.02)
-    return found
-
-
-def below(pid: int) -> list[tuple[int, str]]:
-    """Return the descendants of a process, each with its command line."""
-    parents: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            parents.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
-    found, waiting = [], [pid]
-    while waiting:
-        for child in parents.get(waiting.pop(), ()):
-            waiting.append(child)
-            with suppress(OSError):
-                found.append((child, Path(f"/proc/{child}/cmdline").read_bytes().replace(b"\0", b" ").decode()))
     return found
 
 
@@ -102,6 +93,30 @@ class Service:
         self.process.wait()
 
 
+class Cluster:
+    """A Ray cluster of a head and a node, each with a processor for environments."""
+
+    def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """Start both nodes."""
+        self.folder = Path(tempfile.mkdtemp(prefix="gem-chaos-", dir="/tmp"))  # the paths of its sockets must be short
+        self.nodes = [LocalNode(None, 1, self.folder / "head")]
+        self.nodes.append(LocalNode(self.nodes[0].address, 1, self.folder / "node"))
+
+    def kill_actor(self, run: Round) -> None:
+        """Kill a worker process of either node."""
+        for node in self.nodes:
+            run.kill_below(node.process.pid, "ray::EnvironmentActor")
+
+    def end(self) -> None:
+        """Kill what is left of it."""
+        for node in reversed(self.nodes):
+            node.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
 @dataclass
 class Round:
     """An evaluation that is running, and what it needs."""
@@ -111,6 +126,7 @@ class Round:
     endpoint: Service
     environments: Service
     clock: Path
+    cluster: Cluster | None
     chance: random.Random
 
     def live(self) -> dict[str, Any]:
@@ -125,7 +141,7 @@ class Round:
 
     def kill_below(self, pid: int, words: str = "") -> None:
         """Kill one of the processes below one, of those with these words in their command line."""
-        found = [child for child, command in below(pid) if words in command]
+        found = [child for child in descendants(pid) if words in _command(child)]
         if found:
             kill(self.chance.choice(found))
 
@@ -152,6 +168,13 @@ def set_clock(run: Round) -> None:
 def restart(service: Service) -> None:
     service.kill()
     service.start()
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:  # it has ended
+        return ""
 
 
 @dataclass(frozen=True)
@@ -181,9 +204,9 @@ FAULTS = {
     ),
     "the disk": Fault((), fill_disk),
     "the clock": Fault((), set_clock, available=CLOCK is not None),
-    "a Ray actor": Fault(ON_RAY, lambda run: run.kill_below(run.process.pid, "ray::"), available=RAY),
-    "the Ray node": Fault(ON_RAY, lambda run: run.kill_below(run.process.pid, "raylet/raylet"), available=RAY),
-    "the head of Ray": Fault(ON_RAY, lambda run: run.kill_below(run.process.pid, "gcs_server"), available=RAY),
+    "a Ray actor": Fault(ON_RAY, lambda run: run.cluster and run.cluster.kill_actor(run), available=RAY),
+    "a Ray node": Fault(ON_RAY, lambda run: run.cluster and run.cluster.nodes[1].kill(), available=RAY),
+    "the head of Ray": Fault(ON_RAY, lambda run: run.cluster and run.cluster.nodes[0].kill(), available=RAY),
 }
 WEIGHTS = [1 if "Ray" in kind else 3 for kind in FAULTS]
 
@@ -230,12 +253,12 @@ class Rounds:
         options = ("-n", str(EPISODES), "-g", "2", "-u", self.urls[0], "-c", "8", "--retries", "3")
         return [env_id, *options, *fault.options, "--out", str(folder)]
 
-    def whole(self, fault: Fault) -> RunFolder:
+    def whole(self, fault: Fault, variables: dict[str, str]) -> RunFolder:
         """Return the undisturbed run."""
         settings = (fault.options, fault.served)
         if settings not in self._whole:
             folder = self.folder / f"whole {len(self._whole)}"
-            with self.evaluation(self.arguments(fault, folder), "whole") as process:
+            with self.evaluation(self.arguments(fault, folder), "whole", **variables) as process:
                 _, said = process.communicate(timeout=600)
                 assert process.returncode == 0, said.decode()
             self._whole[settings] = RunFolder(folder)
@@ -248,16 +271,25 @@ class Rounds:
         fault = FAULTS[kind]
         if not fault.available:
             return f"{kind}, not available", False
-        whole, folder = self.whole(fault), self.folder / str(number)
+        cluster = Cluster() if fault.options == ON_RAY else None
+        try:
+            return kind, self._play(number, fault, cluster, chance)
+        finally:
+            if cluster is not None:
+                cluster.end()
+
+    def _play(self, number: int, fault: Fault, cluster: Cluster | None, chance: random.Random) -> bool:
+        at = {"RAY_ADDRESS": cluster.nodes[0].address} if cluster else {}
+        whole, folder = self.whole(fault, at), self.folder / str(number)
         clock = self.folder / f"clock {number}"
         clock.write_text("+0s")
-        variables = {}
+        variables = dict(at)
         if fault.breaks is set_clock:
             real = {"FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1", "DONT_FAKE_MONOTONIC": "1"}
             variables = {"LD_PRELOAD": str(CLOCK), "FAKETIME_DONT_FAKE_MONOTONIC": "1", **real}
         mark, broken = str(number), False
         with self.evaluation(self.arguments(fault, folder), mark, **variables) as process:
-            run = Round(process, folder, self.endpoint, self.environments, clock, chance)
+            run = Round(process, folder, self.endpoint, self.environments, clock, cluster, chance)
             wanted = chance.randrange(1, EPISODES // 2)
             until(lambda: process.poll() is not None or len(_rows(folder)) >= wanted)
             if process.poll() is None:
@@ -269,10 +301,14 @@ class Rounds:
             if ended == 0 and not any(row.failed for row in _rows(folder)):
                 break
             resuming = ["--resume", str(folder)] if (folder / "run.json").exists() else self.arguments(fault, folder)
-            with self.evaluation(resuming, mark) as process:
+            if cluster is not None and any(node.process.poll() is not None for node in cluster.nodes):
+                cluster.end()
+                cluster.start()
+                at = {"RAY_ADDRESS": cluster.nodes[0].address}
+            with self.evaluation(resuming, mark, **at) as process:
                 _, said = process.communicate(timeout=600)
                 ended = process.returncode
-        story = f"round {number}, {kind}: exit {ended}\n{said.decode()[-3000:]}"
+        story = f"round {number}: exit {ended}\n{said.decode()[-3000:]}"
         assert ended == 0, story
         played = RunFolder(folder)
         assert list(canonical_lines(played)) == list(canonical_lines(whole)), story
@@ -281,7 +317,7 @@ class Rounds:
         assert figures(played) == figures(whole), story
         assert not list(folder.glob("unfinished*")), story
         until(lambda: not marked(mark))
-        return kind, broken
+        return broken
 
 
 def _rows(folder: Path) -> list[Any]:
@@ -291,9 +327,12 @@ def _rows(folder: Path) -> list[Any]:
 @pytest.fixture(scope="module")
 def rounds(tmp_path_factory: pytest.TempPathFactory, reserve_port: Callable[[], int]) -> Iterator[Rounds]:
     """What all rounds share."""
-    playing = Rounds(tmp_path_factory.mktemp("chaos"), (reserve_port(), reserve_port()))
-    yield playing
-    playing.close()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings().items():
+            patch.setenv(name, value)
+        playing = Rounds(tmp_path_factory.mktemp("chaos"), (reserve_port(), reserve_port()))
+        yield playing
+        playing.close()
 
 
 @pytest.mark.parametrize("part", range(PARTS))

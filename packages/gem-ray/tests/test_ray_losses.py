@@ -166,6 +166,52 @@ def test_a_lost_node_is_replaced_by_one_that_joins(start_node: Callable[..., Any
         node.kill()
 
 
+ENGINE = """
+import asyncio
+import gem_rollout.environments
+from gem.errors import VectorError
+from gem.policies import ScriptedPolicy
+from gem_ray.vector_env import RayVectorEnv
+from gem_rollout import RolloutEngine, plan_episodes
+
+made = []
+
+def backend(*arguments, **options):
+    made.append(RayVectorEnv(*arguments, **options))
+    return made[0]
+
+gem_rollout.environments.lookup = lambda *_: backend
+
+async def play():
+    plan = plan_episodes("test:Process-v0", 64)
+    async with RolloutEngine(plan, lambda env: ScriptedPolicy(["0.02"] * 20), concurrency=4, mode="ray") as engine:
+        await engine.take()
+        made[0]._start_timeout = 20.0  # which the first start may exceed on a busy machine
+        say(began=True)
+        await asyncio.to_thread(input)
+        async for _ in engine:
+            pass
+
+try:
+    asyncio.run(play())
+except VectorError as error:
+    say(error=str(error))
+"""
+"""An engine whose environments have no node any more."""
+
+
+def test_an_engine_without_a_node_ends_in_time(start_node: Callable[..., Any], head: Any) -> None:
+    """It waits for another node as long as a start may take, and then says what the actors need."""
+    node = start_node(head.address, cpus=1)
+    with ExitStack() as stack:
+        run = driver(ENGINE, head.address, stack)
+        assert heard(run)["began"]
+        node.kill()
+        answer(run)
+        assert "1 of 1 Ray actors, with 8 environments, did not start within 20 s" in heard(run)["error"]
+        assert run.wait(120) == 0
+
+
 def test_a_sharded_rollout_survives_the_loss_of_a_node(
     start_node: Callable[..., Any], head: Any, tmp_path: Path, below: Any
 ) -> None:

@@ -19,6 +19,7 @@ from gem.core import Env, Info
 from gem.env_spec import EnvSpec
 from gem.errors import ArgumentError, EpisodeLimitError, VectorError
 from gem.policies import Act, Policy, RandomPolicy
+from gem.vector.engine_access import EngineAccess
 from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine, mixture, plan_episodes, rollout
 from gem_rollout.replay import replay
 from gem_rollout.trajectory import EpisodeKey
@@ -890,3 +891,26 @@ def test_several_consumers_of_one_engine_share_its_episodes() -> None:
     taken, delivered = asyncio.run(play())
     assert sorted(key.seed for key in taken) == list(range(40))
     assert delivered == 40
+
+
+def test_an_error_of_the_vector_environment_ends_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Episodes that wait for their environments do not wait for ever, and the error is raised."""
+    take_ready = EngineAccess.take_ready
+    calls = 0
+
+    def failing(access: EngineAccess[Any]) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > 3:
+            raise VectorError("no node has room")
+        return take_ready(access)
+
+    monkeypatch.setattr(EngineAccess, "take_ready", failing)
+
+    async def play() -> None:
+        async with RolloutEngine(plan_episodes(trial(), 64), RandomPolicy, concurrency=8) as engine:
+            async for _ in engine:
+                pass
+
+    with pytest.raises(VectorError, match="no node has room"):
+        asyncio.run(asyncio.wait_for(play(), 60))

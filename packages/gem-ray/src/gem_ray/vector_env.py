@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -32,6 +33,7 @@ _MAX_ATTEMPTS = 3
 
 _MIN_SECONDS = 30.0
 """… in this time at least: Ray places actors on a dead node for 15 seconds, until it declares it dead."""
+_LATE = 0.05  # seconds after the time limit of a start
 
 
 class RayVectorEnv(VectorEnv):
@@ -95,6 +97,7 @@ class RayVectorEnv(VectorEnv):
         integer("max_calls", max_calls, minimum=1)
         real("linger", linger, minimum=0.0)
         self._start_timeout = None if start_timeout is None else real("start_timeout", start_timeout, minimum=0.001)
+        self._alarm: threading.Timer | None = None
         self.lost_episodes = 0
         """Episodes in play that were lost with their actors."""
         self._described: dict[int, tuple[Maker | None, Any]] = {}
@@ -208,6 +211,9 @@ class RayVectorEnv(VectorEnv):
                 self._receive(link, call)
             left = None if deadline is None else deadline - time.monotonic()
             if len(self._arrived) >= count or (left is not None and left <= 0.0):
+                if self._notify is not None:  # for an engine, which waits elsewhere
+                    self._check_start()
+                    self._set_alarm()
                 return
             self._check_start()
             self._wait(1.0 if left is None else min(left, 1.0))
@@ -280,6 +286,21 @@ class RayVectorEnv(VectorEnv):
                 "start_timeout= in mode_kwargs"
             )
 
+    def _set_alarm(self) -> None:
+        """Have the engine look here again when an actor should have started, as nothing else may happen till then."""
+        down = [link.down_since for link in self._links if link.down_since is not None]
+        if self._alarm is None and down and self._start_timeout is not None:
+            left = min(down) + self._start_timeout - time.monotonic()
+            self._alarm = threading.Timer(max(left, 0.0) + _LATE, self._ring)
+            self._alarm.daemon = True
+            self._alarm.start()
+
+    def _ring(self) -> None:
+        self._alarm = None
+        notify = self._notify
+        if notify is not None:
+            notify()
+
     def _check_attempts(self, link: ActorLink, error: ActorLostError) -> None:
         down = 0.0 if link.down_since is None else time.monotonic() - link.down_since
         if link.attempts >= _MAX_ATTEMPTS and down > _MIN_SECONDS:
@@ -290,6 +311,9 @@ class RayVectorEnv(VectorEnv):
             )
 
     def _shut_down(self) -> None:
+        alarm = self._alarm
+        if alarm is not None:
+            alarm.cancel()
         errors = self._end_actors()
         if errors:
             raise VectorError(f"the environments of {len(errors)} actors could not be closed; the first: {errors[0]}")
