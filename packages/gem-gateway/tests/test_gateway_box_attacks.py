@@ -17,11 +17,11 @@ from raw_calls import statuses
 
 from gem_eval.clients import Completion, Sampling, ScriptedClient
 from gem_gateway import CallBudget, ClientAnswerer, Gateway
-from gem_gateway.exchange import ExchangeLimits
 from gem_gateway.harnesses.box_layer import BOX_PYTHON
 from gem_gateway.harnesses.own_box import OwnBox, obstacle_to_own_box
 from gem_gateway.harnesses.place import PlacedFile
 from gem_gateway.harnesses.table import command_harness
+from gem_gateway.limits import ExchangeLimits
 
 SECRET = "what the other episode knows"
 CALLS = 40

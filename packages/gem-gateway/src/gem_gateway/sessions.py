@@ -34,6 +34,10 @@ DIALECT_PATHS = {"chat": "/v1", "completions": "/v1", "responses": "/v1", "messa
 Anthropic ``/v1/messages``, those of Google ``/v1beta/models/…``."""
 
 
+_MOST_NOTES = 100
+_FURTHER_NOTES = "further notes"
+
+
 @dataclass(slots=True)
 class CallCounts:
     """What the calls of a session add up to.
@@ -47,7 +51,8 @@ class CallCounts:
         errors: kind, as in :mod:`gem_gateway.call_errors` → how often it came.
         notes: what was left out of calls, in words → how often.
         prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens: of all answers.
-        under_way: those that are being read, answered or written now.
+        under_way: those that are being read, answered or written now, requests for a count of tokens included.
+        held_bytes: of the bodies of these.
         estimated: answers whose tokens the model's server did not count.
         seconds: how long the answers took, together.
     """
@@ -57,6 +62,7 @@ class CallCounts:
     abandoned: int = 0
     cut: int = 0
     under_way: int = 0
+    held_bytes: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
     prompt_tokens: int = 0
@@ -65,6 +71,11 @@ class CallCounts:
     cached_tokens: int = 0
     estimated: int = 0
     seconds: float = 0.0
+
+    def note(self, note: str) -> None:
+        """Count what was left out of a call; beyond a number of different notes, under one word."""
+        known = note in self.notes or len(self.notes) < _MOST_NOTES
+        self.notes[note if known else _FURTHER_NOTES] += 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON."""
@@ -260,8 +271,8 @@ class GatewaySession:
             call.sampling = replace(call.sampling, extra={**call.sampling.extra, **call.native})
         sampling = self._combined(call.sampling)
         call.sampling = known_extra(sampling, getattr(self.answerer, "extra_fields", None), call.notes)
-        if call.notes:
-            self.calls.notes.update(call.notes)
+        for note in call.notes:
+            self.calls.note(note)
         aside, call.sampling = await self._ledger.admit(estimated_tokens_of(size, call), call.sampling)
         loop = asyncio.get_running_loop()
         begin = loop.time()
