@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 import secrets
 import sys
@@ -11,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from operator import itemgetter
 from typing import Any
 
@@ -239,7 +239,7 @@ class GatewaySession:
         return await self._answer(call, size)
 
     def _restore(self, call: ModelCall) -> None:
-        if ECHO in map(_ROLE, call.messages):
+        if self.settings.run_tools and ECHO in map(_ROLE, call.messages):
             call.messages = self._tools.restored(call.messages, call.notes)
 
     async def _with_tools(self, call: ModelCall, size: int) -> Completion:
@@ -298,9 +298,7 @@ class GatewaySession:
 
     def _combined(self, asked: Sampling) -> Sampling:
         """Return what a call samples with; the same object where a program asks for the same again, as most do."""
-        if asked.extra:  # whose values may be equal and yet be other JSON, as 1 and true are
-            return combined(asked, self._decided)
-        if self._sampled is None or self._sampled[0] != asked:
+        if self._sampled is None or self._sampled[0] is not asked:
             self._sampled = asked, combined(asked, self._decided)
         return self._sampled[1]
 
@@ -370,7 +368,7 @@ _SMALL_REQUEST = 256 * 1024
 
 def key_digest(key: str) -> bytes:
     """Return the digest by which keys are compared."""
-    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+    return blake2b(key.encode("utf-8", "surrogateescape"), digest_size=32).digest()
 
 
 def checked_key(key: str) -> str:

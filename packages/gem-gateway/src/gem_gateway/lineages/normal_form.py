@@ -120,8 +120,8 @@ def _continued(digest: bytes, messages: Sequence[Message], numbers: _Numbers) ->
 
 
 def _joined(before: bytes, form: list[Any]) -> bytes:
-    role, said, *more = form
-    if type(role) is type(said) is str and (more == [None] or (role == "assistant" and more == [[]])):
+    role, said, rest = form[0], form[1], form[-1]
+    if type(said) is type(role) is str and len(form) == 3 and (rest is None or (role == "assistant" and not rest)):
         # Most messages are a text by somebody, which need not become JSON: a digit begins none of a list.
         text = f"{len(role)}:{role}{said}".encode("utf-8", "surrogatepass")
     else:
