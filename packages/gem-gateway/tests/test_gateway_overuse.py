@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import json
 import time
@@ -21,6 +22,8 @@ from gem_gateway.dialects.gemini import GeminiDialect
 from gem_gateway.dialects.messages import MessagesDialect
 from gem_gateway.dialects.responses import ResponsesDialect
 from gem_gateway.limits import ExchangeLimits
+from gem_gateway.lineages.journal import CallJournal, read_journal
+from gem_gateway.lineages.recorder import LineageRecorder
 
 
 @pytest.mark.parametrize("count", [1, 7])
@@ -372,5 +375,43 @@ def test_sessions_leave_nothing_behind(play) -> None:
                 return len(asyncio.all_tasks()), len(list(Path("/proc/self/fd").iterdir()))
 
             assert await some(4) == await some(40)
+
+    asyncio.run(run())
+
+
+@pytest.mark.nightly
+def test_ten_thousand_sessions_leave_no_object_behind(play, tmp_path: Path) -> None:
+    """Each with a recorded call, its journal and its end; the last nine thousand leave what the first thousand left."""
+
+    def left() -> tuple[int, int, int]:
+        gc.collect()
+        return len(asyncio.all_tasks()), len(list(Path("/proc/self/fd").iterdir())), len(gc.get_objects())
+
+    async def run() -> None:
+        async with play([]) as playing, aiohttp.ClientSession() as client:
+            gateway = playing.gateway
+
+            async def one(number: int) -> None:
+                file = tmp_path / f"{number}.jsonl"
+                recorder = LineageRecorder(ScriptedClient([said()]), journal=CallJournal(file))
+                session = gateway.open(recorder, budget=CallBudget(calls=5, completion_tokens=100))
+                address = f"{session.base_url('chat')}/chat/completions"
+                async with client.post(address, data=BODY, headers={"x-api-key": session.api_key}) as answer:
+                    assert answer.status == 200
+                    await answer.read()
+                await session.close()
+                assert len(read_journal(file).calls) == 1
+                file.unlink()
+
+            async def some(numbers: range) -> tuple[int, int, int]:
+                for start in numbers[::50]:
+                    await asyncio.gather(*(one(start + number) for number in range(50)))
+                assert list(gateway.sessions) == [playing.session.id]
+                return left()
+
+            *before, objects = await some(range(1000))
+            *after, more = await some(range(1000, 10_000))
+            assert before == after
+            assert more - objects < 900  # a tenth of one for each session
 
     asyncio.run(run())
