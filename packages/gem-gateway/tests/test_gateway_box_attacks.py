@@ -28,7 +28,7 @@ CALLS = 40
 """The budget of the program's session; the last attack has more calls than are left."""
 MOST = 100
 """Tokens of an answer that the session grants at most."""
-LIMITS = ExchangeLimits(max_body=200_000, body_seconds=4.0, head_seconds=4.0, write_seconds=0.2)
+LIMITS = ExchangeLimits(max_body=200_000, max_values=20_000, body_seconds=4.0, head_seconds=4.0, write_seconds=0.2)
 KINDS = (
     "other keys", "request smuggling", "SSE injection", "oversized bodies", "path tricks", "server tools",
     "budget evasion", "other protocols", "frames", "two readings", "forms of a key", "what a server keeps",

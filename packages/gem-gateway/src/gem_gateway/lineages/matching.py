@@ -94,8 +94,10 @@ class CallMatcher:
         """Return digests of a call's ids, each of which is made once however often a program repeats itself."""
         if index not in self._tokens:
             prompt, sampled = self._tree.prompt_ids(index), self._tree.calls[index].token_ids
-            unknown = prompt is None or sampled is None
-            self._tokens[index] = None if unknown else (token_digest(prompt), token_digest(sampled))
+            if prompt is None or sampled is None:
+                self._tokens[index] = None
+            else:
+                self._tokens[index] = token_digest(prompt), token_digest(sampled)
         return self._tokens[index]
 
 
