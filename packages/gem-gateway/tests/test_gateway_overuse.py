@@ -211,6 +211,22 @@ def test_a_count_of_tokens_is_one_of_the_parallel_requests(play) -> None:
     asyncio.run(run())
 
 
+def test_nothing_is_read_for_a_session_whose_budget_is_used_up(play) -> None:
+    """A program that goes on calling gets the same answer, and costs the other sessions little."""
+
+    async def run() -> None:
+        async with play([said()], CallBudget(calls=1)) as playing:
+            assert [(await post(playing))[0] for _ in range(2)] == [200, 403]
+            for path in ("/v1/chat/completions", "/v1/messages/count_tokens"):
+                waiting = head(playing, "Content-Length: 1000000", path=f"/s/{playing.session.id}{path}")
+                answer = await raw(playing, waiting + b"{")  # the rest never comes
+                assert statuses(answer) == [403 if "chat" in path else 400]
+                assert b"the budget of this episode is used up: calls, at most 1" in answer
+            assert playing.session.calls.errors == {"budget": 2}
+
+    asyncio.run(run())
+
+
 MANY = [f'"a{n}"' for n in range(40)]
 
 

@@ -42,6 +42,7 @@ async def exchange(
     stream: web.StreamResponse | None = None
     completion: Completion | None = None
     try:
+        session.check_budget()
         body, size = await body_of(request, limits, place)
         call = dialect.read(body, session.settings)
         if not call.stream:

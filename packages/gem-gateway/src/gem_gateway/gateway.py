@@ -281,6 +281,7 @@ class Gateway:
         """Return how many tokens a prompt has: exactly where the answerer can count, else an estimate."""
         place = CallPlace(session.calls, self._limits)
         try:
+            session.check_budget()
             body, _ = await body_of(request, self._limits, place)
             call = dialect.read(body, session.settings)
             return _json({_COUNT_FIELDS[dialect.name]: await session.count_tokens(call)})

@@ -152,6 +152,14 @@ class GatewaySession:
         """Return whether a key with this digest is the session's, in constant time."""
         return hmac.compare_digest(digest, self.key_digest)
 
+    def check_budget(self) -> None:
+        """Refuse a request after the budget was used up, before its body is read: nothing is given back.
+
+        Raises:
+            ModelCallError: of the kind ``budget``.
+        """
+        self._ledger.check_open()
+
     def start(self, call: ModelCall, size: int) -> asyncio.Task[Completion]:
         """Begin the answer to a call, in a task that :meth:`close` cancels.
 
@@ -317,8 +325,7 @@ class GatewaySession:
         except ContextOverflow as error:
             raise ModelCallError("context", str(error)) from error
         except EpisodeLimitError as error:
-            self._ledger.exceeded = self._ledger.exceeded or error.limit
-            raise ModelCallError("budget", str(error), limit=error.limit) from error
+            self._ledger.end(error.limit, str(error))
         except ModelError as error:
             self.failure = error
             raise _told(error) from error
