@@ -311,6 +311,9 @@ ATTACKS: dict[str, Attack] = {
         ((413,),),
     ),
     "lists in lists": Attack("oversized bodies", lambda target, name: call(target, b"[" * 99_999), ((400,),)),
+    "many values in a small body": Attack(
+        "oversized bodies", lambda target, name: call(target, text_call(name, metadata=[0] * 30_000)), ((413,),)
+    ),
     "a head of many lines": Attack(
         "oversized bodies", lambda target, name: call(target, b"{}", CHAT, *["X-A: 1"] * 9_999), ((400,), (431,))
     ),

@@ -14,7 +14,7 @@ import pytest
 from gem_eval.clients import Completion, Sampling, ScriptedClient
 from gem_gateway import CallBudget, ClientAnswerer, Gateway
 from gem_gateway.dialects.base import CallSettings
-from gem_gateway.exchange import ExchangeLimits
+from gem_gateway.limits import ExchangeLimits
 from gem_gateway.sessions import GatewaySession
 
 sys.path.append(str(Path(__file__).parent))

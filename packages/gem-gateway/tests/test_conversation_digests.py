@@ -59,6 +59,30 @@ def test_remembered_conversations_change_no_digest(edits: list[tuple[str, int, d
         assert remembered.of(talk, tools) == prefix_digests(talk, tools)
 
 
+def calling(arguments: str, content: Any = "") -> dict[str, Any]:
+    return {
+        "role": "assistant",
+        "content": content,
+        "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": arguments}}],
+    }
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [{"role": "user", "content": "a"}, {"role": "usera", "content": ""}, {"role": "assistant", "content": "a"}],
+        [{"role": "user", "content": "a", "name": name} for name in (None, "", "a", [], 0)],
+        [{"role": "user", "content": text} for text in ("", '["user","",null]', "4:user", " ", "\ud800", "\ufffd")],
+        [{"role": "user", "content": content} for content in ("a", ["a"], [["a"]], {"a": "a"}, 1, True, 1.0)],
+        [{"role": "assistant", "content": "a"}, calling("{}", "a"), calling('{"a": null}', "a")],
+        [calling(one) for one in ('{"a": null}', '{"a": NaN}', '{"a": 1}', '{"a": 1.0}', '{"a": true}', "a", '"a"')],
+    ],
+)
+def test_what_says_something_else_has_another_digest(messages: list[dict[str, Any]]) -> None:
+    """However near it is to another message in its JSON, or to what is digested in its place."""
+    assert len({prefix_digests([message], None)[0] for message in messages}) == len(messages)
+
+
 @pytest.mark.parametrize("agents", [1, 4])
 def test_a_conversation_that_grows_is_digested_once(monkeypatch: pytest.MonkeyPatch, agents: int) -> None:
     """Each message of each agent is brought into normal form once, however many requests repeat it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 import gem
 from gem.tools import ToolEnvWrapper, tool
-from gem_gateway.mcp_env.episode_calls import EpisodeCalls, content_parts, tools_of
+from gem_gateway.mcp_env.episode_calls import MOST_WAITING, EpisodeCalls, content_parts, tools_of
 from gem_gateway.mcp_env.server import EpisodeEndpoint, EpisodeMCPServer
 
 GAME = "game:GuessTheNumber-v0-easy"
@@ -95,6 +96,38 @@ def test_a_key_opens_its_own_episode_alone() -> None:
         return found
 
     assert asyncio.run(run()) == [200, 200, 404, 404, 404, 404, 404]
+
+
+def test_a_door_takes_few_connections() -> None:
+    """A program that opens many leaves descriptors to other episodes, and its own goes on when it has closed some."""
+
+    async def run() -> None:
+        async def is_open() -> bool:
+            reader, writer = await asyncio.open_connection(*address)
+            writers.append(writer)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            try:
+                return b"404" in await asyncio.wait_for(reader.readline(), 60)
+            except ConnectionError:
+                return False
+
+        writers: list[asyncio.StreamWriter] = []
+        listener = socket.create_server(("127.0.0.1", 0))
+        address = listener.getsockname()
+        async with EpisodeMCPServer() as server:
+            with server.serve(EpisodeCalls({})) as episode:
+                async with server.listening(listener, episode):
+                    most = 2 * MOST_WAITING
+                    assert [await is_open() for _ in range(most + 2)] == [True] * most + [False] * 2
+                    for writer in writers:
+                        writer.close()
+                        await writer.wait_closed()
+                    writers.clear()
+                    while not await is_open():  # the server learns of the ends one after another
+                        pass
+                    writers[-1].close()
+
+    asyncio.run(run())
 
 
 @tool

@@ -16,7 +16,7 @@ from raw_calls import BODY, head, post, raw, said, statuses
 from gem_eval.clients import ScriptedClient
 from gem_gateway import ClientAnswerer, Gateway
 from gem_gateway.decompression import ENCODINGS, BodyDecompressor
-from gem_gateway.exchange import ExchangeLimits
+from gem_gateway.limits import ExchangeLimits
 
 
 @pytest.mark.sampled(4)

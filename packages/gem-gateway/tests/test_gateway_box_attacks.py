@@ -17,18 +17,18 @@ from raw_calls import statuses
 
 from gem_eval.clients import Completion, Sampling, ScriptedClient
 from gem_gateway import CallBudget, ClientAnswerer, Gateway
-from gem_gateway.exchange import ExchangeLimits
 from gem_gateway.harnesses.box_layer import BOX_PYTHON
 from gem_gateway.harnesses.own_box import OwnBox, obstacle_to_own_box
 from gem_gateway.harnesses.place import PlacedFile
 from gem_gateway.harnesses.table import command_harness
+from gem_gateway.limits import ExchangeLimits
 
 SECRET = "what the other episode knows"
 CALLS = 40
 """The budget of the program's session; the last attack has more calls than are left."""
 MOST = 100
 """Tokens of an answer that the session grants at most."""
-LIMITS = ExchangeLimits(max_body=200_000, body_seconds=4.0, head_seconds=4.0, write_seconds=0.2)
+LIMITS = ExchangeLimits(max_body=200_000, max_values=20_000, body_seconds=4.0, head_seconds=4.0, write_seconds=0.2)
 KINDS = (
     "other keys", "request smuggling", "SSE injection", "oversized bodies", "path tricks", "server tools",
     "budget evasion", "other protocols", "frames", "two readings", "forms of a key", "what a server keeps",

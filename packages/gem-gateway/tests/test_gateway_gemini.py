@@ -26,7 +26,7 @@ from gem_gateway import CallBudget, Gateway
 from gem_gateway.call_errors import ModelCallError
 from gem_gateway.dialects.base import CallSettings
 from gem_gateway.dialects.gemini import GeminiDialect
-from gem_gateway.exchange import ExchangeLimits
+from gem_gateway.limits import ExchangeLimits
 from gem_gateway.lineages.normal_form import prefix_digests
 from gem_gateway.lineages.recorder import LineageRecorder
 

@@ -196,6 +196,23 @@ def test_a_program_does_not_choose_the_price_of_its_answers(play, dialect: str) 
     asyncio.run(run())
 
 
+def test_a_server_shows_its_model_what_it_was_sent(play) -> None:
+    """No field has it cut or summarised there: the record would say otherwise, and no budget counts a summary."""
+    edits = {"edits": [{"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 50_000}}]}
+
+    async def run() -> None:
+        async with play([said()] * 2) as playing:
+            playing.client.protocol = "messages"
+            body = {**QUESTION, "max_tokens": 9, "context_management": edits, "thinking": {"type": "disabled"}}
+            assert (await post(playing, "/v1/messages", body))[0] == 200
+            assert playing.client.asked[0]["sampling"].extra == {"thinking": {"type": "disabled"}}
+            assert "context_management" in next(iter(playing.session.calls.notes))
+            assert (await post(playing, "/v1/messages", {**QUESTION, "compaction": {"instructions": "x"}}))[0] == 200
+            assert "compaction" not in playing.client.asked[1]["sampling"].extra
+
+    asyncio.run(run())
+
+
 PICTURES = ["https://evil.example/a.png", "http://169.254.169.254/", "file:///etc/passwd", "data:text/html,x", "x"]
 
 

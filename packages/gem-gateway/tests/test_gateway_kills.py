@@ -165,6 +165,36 @@ def test_a_killed_evaluation_is_resumed_to_what_it_would_have_been(tmp_path: Pat
     assert programs() <= before
 
 
+@pytest.mark.nightly
+def test_episodes_of_killed_agents_are_played_again(tmp_path: Path) -> None:
+    """Killed from outside at any moment, which is no verdict on them; the run ends as one in which none was killed."""
+    calm, killed = tmp_path / "calm", tmp_path / "killed"
+    for folder in (calm, killed):
+        folder.mkdir()
+        (folder / "counting_model.py").write_text(MODEL)
+    variables = {**os.environ, "COLUMNS": "200"}
+    command = evaluation(killed, "-u", "scripted:counting_model:answer")
+    subprocess.run(command, cwd=calm, env=variables, check=True, capture_output=True)
+    before, hit = programs(), set[int]()
+    process = subprocess.Popen(command, cwd=killed, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    for enough in (0, 1, 3, 5):
+        until(lambda: finished(killed) >= enough and programs() - before - hit)  # noqa: B023  # called here alone
+        for program in programs() - before - hit:
+            hit.add(program)
+            try:
+                os.kill(program, signal.SIGKILL)
+            except ProcessLookupError:
+                hit.remove(program)
+    process.communicate()
+    assert len(hit) >= 4
+    expected, found = actions(RunFolder(calm / "run")), actions(RunFolder(killed / "run"))
+    assert {key: ends for key, ends in found.items() if ends[0] != "unknown"}.items() <= expected.items()
+    last = [sys.executable, "-m", "gem", "eval", "--resume", "run"]
+    subprocess.run(last, cwd=killed, env=variables, check=True, capture_output=True)
+    assert actions(RunFolder(killed / "run")) == expected
+    assert programs() <= before
+
+
 DYING = """
 import itertools, json, os, signal
 calls = itertools.count(1)

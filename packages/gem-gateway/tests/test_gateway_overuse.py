@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import gzip
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,13 @@ from raw_calls import BODY, QUESTION, head, post, raw, said, statuses, until
 
 from gem_eval.clients import Completion, ScriptedClient
 from gem_gateway import CallBudget, ClientAnswerer
-from gem_gateway.exchange import ExchangeLimits
+from gem_gateway.dialects.base import CallDialect, CallSettings
+from gem_gateway.dialects.gemini import GeminiDialect
+from gem_gateway.dialects.messages import MessagesDialect
+from gem_gateway.dialects.responses import ResponsesDialect
+from gem_gateway.limits import ExchangeLimits
+from gem_gateway.lineages.journal import CallJournal, read_journal
+from gem_gateway.lineages.recorder import LineageRecorder
 
 
 @pytest.mark.parametrize("count", [1, 7])
@@ -155,6 +165,164 @@ def test_connections_and_parallel_calls_have_a_limit(play) -> None:
     asyncio.run(run())
 
 
+def test_bodies_that_are_here_at_the_same_time_have_a_limit_together(play) -> None:
+    """One program's large requests, each of which it may send, do not fill the memory of all."""
+
+    async def run() -> None:
+        release = asyncio.Event()
+
+        async def waiting(_: Any) -> Completion:
+            await release.wait()
+            return said()
+
+        large = {"messages": [{"role": "user", "content": "x" * 3000}]}
+        async with play(waiting, limits=ExchangeLimits(parallel_bytes=10_000)) as playing:
+            calls = [asyncio.create_task(post(playing, body=large)) for _ in range(3)]
+            await until(lambda: len(playing.client.prompts) == 3)
+            for path in ("/v1/chat/completions", "/v1/messages/count_tokens"):
+                status, headers, _ = await post(playing, path, large)
+                assert (status, headers["x-should-retry"]) == (429, "true")
+            packed = gzip.compress(json.dumps(large).encode())
+            assert (await post(playing, body=packed, headers={"Content-Encoding": "gzip"}))[0] == 429
+            release.set()
+            assert [status for status, _, _ in await asyncio.gather(*calls)] == [200] * 3
+            assert (await post(playing, body=large))[0] == 200
+            assert (playing.session.calls.under_way, playing.session.calls.held_bytes) == (0, 0)
+
+    asyncio.run(run())
+
+
+def test_a_count_of_tokens_is_one_of_the_parallel_requests(play) -> None:
+    """A program could otherwise have the model's server count without end at the same time."""
+
+    async def run() -> None:
+        async def waiting(_: Any) -> Completion:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        async with play(waiting, limits=ExchangeLimits(parallel_calls=1)) as playing:
+            assert (await post(playing, "/v1/messages/count_tokens"))[0] == 200
+            call = asyncio.create_task(post(playing))
+            await until(lambda: playing.client.prompts)
+            assert (await post(playing, "/v1/messages/count_tokens"))[0] == 429
+            await playing.session.close()
+            assert (await call)[0] == 401
+
+    asyncio.run(run())
+
+
+def test_nothing_is_read_for_a_session_whose_budget_is_used_up(play) -> None:
+    """A program that goes on calling gets the same answer, and costs the other sessions little."""
+
+    async def run() -> None:
+        async with play([said()], CallBudget(calls=1)) as playing:
+            assert [(await post(playing))[0] for _ in range(2)] == [200, 403]
+            for path in ("/v1/chat/completions", "/v1/messages/count_tokens"):
+                waiting = head(playing, "Content-Length: 1000000", path=f"/s/{playing.session.id}{path}")
+                answer = await raw(playing, waiting + b"{")  # the rest never comes
+                assert statuses(answer) == [403 if "chat" in path else 400]
+                assert b"the budget of this episode is used up: calls, at most 1" in answer
+            assert playing.session.calls.errors == {"budget": 2}
+
+    asyncio.run(run())
+
+
+MANY = [f'"a{n}"' for n in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status"),
+    [
+        (f"[{','.join(MANY)}]", 413),
+        (f"[{','.join(MANY * 20)}]", 413),  # so many that they are not even read
+        (f"{{{','.join(f'{one}: []' for one in MANY)}}}", 413),
+        (f"[{'[],' * 40}[]]", 413),
+        (f'"{"a, [" * 100}"', 200),
+        (f"[{','.join(MANY[:20])}]", 200),
+    ],
+    ids=["a list", "a long list", "an object", "lists", "a text", "few"],
+)
+def test_a_body_has_a_limit_of_values(play, metadata: str, status: int) -> None:
+    """Each takes time in which no other session is served; what a text holds is no value."""
+
+    async def run() -> None:
+        async with play([said()], limits=ExchangeLimits(max_values=30)) as playing:
+            body = f'{{"metadata": {metadata}, "messages": [{{"role": "user", "content": "?"}}]}}'.encode()
+            assert (await post(playing, body=body))[0] == status
+            assert len(playing.client.prompts) == (status == 200)
+
+    asyncio.run(run())
+
+
+def test_what_is_left_out_is_counted_under_few_words(play) -> None:
+    """However many tools of a server a program makes up."""
+
+    async def run() -> None:
+        async with play([said()] * 3) as playing:
+            for call in range(3):
+                tools = [{"type": f"made up {call} {number}"} for number in range(300)]
+                assert (await post(playing, body={**QUESTION, "tools": tools}))[0] == 200
+            notes = playing.session.calls.notes
+            assert len(notes) == 101
+            assert (notes.total(), notes["further notes"]) == (900, 800)
+
+    asyncio.run(run())
+
+
+CALL, RESULT = {"functionCall": {"name": "f"}}, {"functionResponse": {"name": "f", "response": {}}}
+
+
+def results_in_turn(count: int) -> dict[str, Any]:
+    """Return a request with so many calls, whose results come in the opposite order."""
+    calls = [{"functionCall": {"name": "f", "id": str(number)}} for number in range(count)]
+    results = [{"functionResponse": {**RESULT["functionResponse"], "id": str(n)}} for n in reversed(range(count))]
+    return {"contents": [{"role": "model", "parts": calls}, {"role": "user", "parts": results}]}
+
+
+REQUESTS: dict[str, tuple[CallDialect, Callable[[int], dict[str, Any]]]] = {
+    "results in the opposite order": (GeminiDialect(), results_in_turn),
+    "results without ids": (
+        GeminiDialect(),
+        lambda n: {"contents": [{"role": "model", "parts": [CALL] * n}, {"role": "user", "parts": [RESULT] * n}]},
+    ),
+    "system messages": (
+        ResponsesDialect(),
+        lambda n: {"input": [{"role": "system", "content": "x" * 2000}] * n + [{"role": "user", "content": "?"}]},
+    ),
+    "reasoning": (
+        ResponsesDialect(),
+        lambda n: {
+            "input": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "x" * 2000}]}] * n
+            + [{"role": "user", "content": "?"}]
+        },
+    ),
+    "thinking": (
+        MessagesDialect(),
+        lambda n: {
+            "messages": [
+                {"role": "assistant", "content": [{"type": "thinking", "thinking": "x" * 2000}] * n},
+                {"role": "user", "content": "?"},
+            ]
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_reading_takes_time_in_proportion_to_the_request(name: str) -> None:
+    """Eight times as much takes no 24 times the processor, where 64 times would be the square."""
+    dialect, made = REQUESTS[name]
+
+    def seconds(count: int) -> float:
+        body = made(count)
+        begun = time.process_time()
+        dialect.read(body, CallSettings())
+        return time.process_time() - begun
+
+    few, many = (min(seconds(count) for _ in range(3)) for count in (500, 4000))
+    assert many < 24 * few
+
+
 def test_a_fault_of_the_gateway_tells_the_program_nothing_of_it(play) -> None:
     """An exception of what answers becomes an error without its words, is reported to the loop, and noted."""
 
@@ -223,5 +391,43 @@ def test_sessions_leave_nothing_behind(play) -> None:
                 return len(asyncio.all_tasks()), len(list(Path("/proc/self/fd").iterdir()))
 
             assert await some(4) == await some(40)
+
+    asyncio.run(run())
+
+
+@pytest.mark.nightly
+def test_ten_thousand_sessions_leave_no_object_behind(play, tmp_path: Path) -> None:
+    """Each with a recorded call, its journal and its end; the last nine thousand leave what the first thousand left."""
+
+    def left() -> tuple[int, int, int]:
+        gc.collect()
+        return len(asyncio.all_tasks()), len(list(Path("/proc/self/fd").iterdir())), len(gc.get_objects())
+
+    async def run() -> None:
+        async with play([]) as playing, aiohttp.ClientSession() as client:
+            gateway = playing.gateway
+
+            async def one(number: int) -> None:
+                file = tmp_path / f"{number}.jsonl"
+                recorder = LineageRecorder(ScriptedClient([said()]), journal=CallJournal(file))
+                session = gateway.open(recorder, budget=CallBudget(calls=5, completion_tokens=100))
+                address = f"{session.base_url('chat')}/chat/completions"
+                async with client.post(address, data=BODY, headers={"x-api-key": session.api_key}) as answer:
+                    assert answer.status == 200
+                    await answer.read()
+                await session.close()
+                assert len(read_journal(file).calls) == 1
+                file.unlink()
+
+            async def some(numbers: range) -> tuple[int, int, int]:
+                for start in numbers[::50]:
+                    await asyncio.gather(*(one(start + number) for number in range(50)))
+                assert list(gateway.sessions) == [playing.session.id]
+                return left()
+
+            *before, objects = await some(range(1000))
+            *after, more = await some(range(1000, 10_000))
+            assert before == after
+            assert more - objects < 900  # a tenth of one for each session
 
     asyncio.run(run())

@@ -348,6 +348,19 @@ def test_answers_that_hold_nothing_are_told_apart(read: Any, answer: Any, kind: 
     assert caught.value.failure_kind == kind
 
 
+def test_summaries_that_a_server_makes_before_an_answer_are_counted() -> None:
+    """Anthropic's usage leaves them out of its sums and names them beside; the example is of its documentation."""
+    summary = {"type": "compaction", "input_tokens": 180_000, "output_tokens": 3500}
+    answer = {"type": "message", "input_tokens": 23_000, "output_tokens": 1000}
+    usage = {"input_tokens": 23_000, "cache_read_input_tokens": 5, "output_tokens": 1000}
+    body = {"content": [{"type": "text", "text": "yes"}], "usage": {**usage, "iterations": [summary, answer]}}
+    counted = messages_answer(body, {}, []).usage
+    assert counted == {"prompt_tokens": 203_005, "completion_tokens": 4500, "cached_tokens": 5}
+    body["usage"] = {**usage, "iterations": None}
+    counted = messages_answer(body, {}, []).usage
+    assert counted == {"prompt_tokens": 23_005, "completion_tokens": 1000, "cached_tokens": 5}
+
+
 def test_what_the_interfaces_cannot_do_is_said() -> None:
     """Streams of them are not read, and a part that would be dropped is refused by name."""
     with pytest.raises(ArgumentError, match="stream=True is for chat"):

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from gem_eval.clients import Completion, ModelError
-from gem_gateway.exchange import ExchangeLimits
+from gem_gateway.limits import ExchangeLimits
 
 BODIES: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "?"}]},

@@ -28,7 +28,7 @@ from gem_eval.runs import RunFolder
 from gem_gateway.harnesses import Harness, harness_policy
 from gem_gateway.harnesses.box_layer import BOX, BOX_PYTHON, BOX_SITE, box_layer
 from gem_gateway.harnesses.harness import Dialect
-from gem_gateway.harnesses.own_box import obstacle_to_own_box
+from gem_gateway.harnesses.own_box import OwnBox, obstacle_to_own_box
 from gem_gateway.harnesses.policies import HarnessPolicyMaker
 from gem_gateway.harnesses.reference_model import ReferenceModel, with_reference_model
 from gem_gateway.harnesses.table import harness_of
@@ -300,6 +300,41 @@ def test_a_program_plays_the_same_in_a_box(
     assert [turn.action for turn in inside.transitions] == [turn.action for turn in outside.transitions]
     assert (inside.outcome, inside.stop_reason) == (outside.outcome, outside.stop_reason)
     assert [record.transitions[0].metadata["harness_box"] for record in (outside, inside)] == ["none", "own"]
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+@pytest.mark.parametrize("behaviour", ["kills_itself", "kills_its_keeper"])
+def test_a_program_cannot_choose_an_unknown_outcome_by_a_signal(play: Play, behaviour: str) -> None:
+    """In a box, where nobody else sends it one: it has ended by its own doing, and the episode is scored."""
+    record = play(behaviour, box="always")
+    assert (record.outcome, record.stop_reason, len(record.transitions)) == ("incomplete", "agent_ended", 1)
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bubblewrap")
+def test_a_box_that_is_killed_from_outside_is_told_apart() -> None:
+    """From one whose program kills all that it can reach."""
+
+    async def killed(command: str) -> bool:
+        place = OwnBox(harness_of(f"command:{command}"), Path())
+        try:
+            await place.prepare()
+            program = await place.start({}, ["/bin/sh", "-c", command], {}, reads_task=False)
+            if command.startswith("sleep"):
+                channel = place._channel
+                assert channel is not None
+                channel._process.kill()
+            await asyncio.wait_for(program.wait(), 60)
+            assert program.returncode
+            return place.was_killed(program)
+        finally:
+            await place.remove()
+
+    async def run() -> list[bool]:
+        return [await killed(command) for command in ("sleep 3600", "kill -9 -1", "kill -9 $PPID", "kill -9 $$")]
+
+    assert asyncio.run(run()) == [True, False, False, False]
 
 
 @pytest.mark.slow

@@ -17,11 +17,13 @@ from typing import Any
 import pytest
 from difficult_programs import TOOLS, DifficultProgram, OddModel, PairCodec
 
-from gem.errors import NotSupportedError, TrajectoryError
-from gem_eval.clients import Completion, ScriptedClient
+from gem.errors import EpisodeLimitError, NotSupportedError, TrajectoryError
+from gem_eval.clients import Completion, ModelError, ScriptedClient
 from gem_gateway.call_errors import ModelCallError
 from gem_gateway.calls import ModelCall
+from gem_gateway.lineages.exact_prompts import ExactPrompts
 from gem_gateway.lineages.journal import CallJournal, read_journal
+from gem_gateway.lineages.matching import Match
 from gem_gateway.lineages.recorder import LineageRecorder
 from gem_rollout.lineages import LineageTree
 from gem_rollout.lineages.certificate import certify_calls
@@ -326,6 +328,53 @@ def test_a_call_that_no_record_can_hold_does_not_reach_the_model(value: Any) -> 
     assert client.prompts == recorder.tree.calls == []
     asyncio.run(recorder.answer(ModelCall(messages, metadata={"user": 2**70})))
     assert len(recorder.tree.calls) == 1
+
+
+def test_a_record_that_is_full_ends_the_calls() -> None:
+    """A program makes it grow without a token of a model, by conversations that the server refuses."""
+    client = ScriptedClient([ModelError("bad_request", "too long")] * 9)
+    recorder = LineageRecorder(client, most_bytes=3000)
+    for number in range(3):
+        with pytest.raises(ModelError):
+            ask(recorder, user(str(number) * 1000))
+    with pytest.raises(EpisodeLimitError, match="is full") as full:
+        ask(recorder, user("x"))
+    assert full.value.limit == "record"
+    assert len(recorder.tree.calls) == len(client.prompts) == 3
+
+
+def test_few_lists_of_tools_are_remembered() -> None:
+    """A program that makes up others with each call fills no memory, and its prompts are the same."""
+    codec = PairCodec(TEMPLATES["growing"])
+    tree = LineageTree()
+    prompts, fresh = ExactPrompts(codec, tree), ExactPrompts(codec, tree)
+    for number in [*range(20), 0]:
+        tools = [{"type": "function", "function": {"name": f"f{number}", "parameters": {"type": "object"}}}]
+        talk = [user("x")]
+        found = asyncio.run(prompts.ids(talk, tools, Match(b"", reason="a test")))
+        assert found == asyncio.run(fresh.ids(talk, tools, Match(b"", reason="a test")))
+        fresh = ExactPrompts(codec, tree)
+    assert len(prompts._books) == 8
+
+
+def test_repetitions_are_compared_by_tokens_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that asks the same again and again costs each time as much as the first."""
+    count = 30
+    recorder = recorded(*[said("ok", [5], [1, 2])] * count, *["done"] * count)
+    for _ in range(count):
+        ask(recorder, user("x"))
+    seen: Counter[int] = Counter()
+    ids = LineageTree.prompt_ids
+
+    def counted(tree: LineageTree, index: int) -> list[int] | None:
+        seen[index] += 1
+        return ids(tree, index)
+
+    monkeypatch.setattr(LineageTree, "prompt_ids", counted)
+    for _ in range(count):
+        ask(recorder, user("x"), {"role": "assistant", "content": "ok"}, user("y"))
+        assert recorder.tree.calls[-1].parent == count - 1
+    assert [seen[index] for index in range(count - 1)] == [1] * (count - 1)
 
 
 def test_a_journal_has_each_answer_before_it_leaves(tmp_path: Path) -> None:

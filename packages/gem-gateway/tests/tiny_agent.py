@@ -74,6 +74,9 @@ def main(behaviour: str, file: str) -> None:
         Path(file).write_text(f"{daemon.pid} {os.getpid()}")
     if behaviour == "is_killed":
         os.kill(os.getpid(), signal.SIGKILL)
+    if behaviour in ("kills_itself", "kills_its_keeper"):
+        call("act", {"action": "\\boxed{5}"})
+        os.kill(os.getpid() if behaviour == "kills_itself" else os.getppid(), signal.SIGKILL)
     if behaviour == "hangs":
         time.sleep(3600)
     if behaviour == "floods":

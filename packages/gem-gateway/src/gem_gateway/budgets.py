@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from gem.arguments import integer, real
 from gem.errors import ArgumentError
@@ -70,12 +71,14 @@ class BudgetLedger:
     All methods belong to the thread of the event loop.
 
     Attributes:
-        exceeded: the first limit that kept a call from its answer, by its name in :class:`CallBudget`; None so far.
+        exceeded: the first limit that kept a call from its answer, by its name in :class:`CallBudget`, or the name of
+            one that the answerer has; None so far.
     """
 
     def __init__(self, budget: CallBudget) -> None:
         self.budget = budget
         self.exceeded: str | None = None
+        self._told = ""
         self.calls = 0
         self.prompt_tokens = 0
         self.completion_tokens = 0
@@ -137,20 +140,37 @@ class BudgetLedger:
         self.completion_tokens += completion_tokens
         self._wake()
 
-    def refuse(self, limit: str) -> None:
+    def refuse(self, limit: str) -> NoReturn:
         """Note a limit that is used up.
 
         Raises:
             ModelCallError: always.
         """
-        self.exceeded = self.exceeded or limit
         most = getattr(self.budget, limit)
-        raise ModelCallError(
-            "budget",
+        self.end(
+            limit,
             f"the budget of this episode is used up: {limit.replace('_', ' ')}, at most {most:g}. "
             "No further call will be answered; end now.",
-            limit=limit,
         )
+
+    def end(self, limit: str, message: str) -> NoReturn:
+        """Note a limit after which no call is answered.
+
+        Raises:
+            ModelCallError: always.
+        """
+        if self.exceeded is None:
+            self.exceeded, self._told = limit, message
+        raise ModelCallError("budget", message, limit=limit)
+
+    def check_open(self) -> None:
+        """Refuse a call after that.
+
+        Raises:
+            ModelCallError: of the kind ``budget``.
+        """
+        if self.exceeded is not None:
+            self.end(self.exceeded, self._told)
 
     def _check(self, limit: str, used: float) -> None:
         most = getattr(self.budget, limit)

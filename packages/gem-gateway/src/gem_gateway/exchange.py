@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 from aiohttp import web
 
@@ -18,35 +17,15 @@ from gem_eval.clients import Completion
 from gem_eval.clients.json_text import encoded
 from gem_gateway.call_errors import STATUSES, ModelCallError
 from gem_gateway.dialects.base import AnswerHead, CallDialect
+from gem_gateway.limits import CallPlace, ExchangeLimits
 from gem_gateway.requests import body_of
 from gem_gateway.sessions import SESSION_ENDED, CallCounts, GatewaySession
 
-__all__ = ["ExchangeLimits", "error_response", "exchange"]
+__all__ = ["error_response", "exchange"]
 
 _STREAM_HEADERS = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
 _WRITE = 8192
 """Bytes of events that are written together."""
-
-
-@dataclass(frozen=True)
-class ExchangeLimits:
-    """Limits of one request and its answer."""
-
-    max_body: int = 64 * 2**20
-    """Bytes of a request's body, after decompression."""
-    body_seconds: float = 60.0
-    """In which the whole body must have come."""
-    ping_seconds: float = 15.0
-    """A streamed call without an answer by then gets its headers and a sign of life, and another one each time as long
-    has passed. An error after that comes as an event of the stream, no longer as a status."""
-    write_seconds: float = 60.0
-    """A program that reads nothing of a stream for as long has gone."""
-    head_seconds: float = 30.0
-    """In which a new connection must have sent its first request's head."""
-    connections: int = 8192
-    """Open connections of a gateway; further ones are closed at once."""
-    parallel_calls: int = 256
-    """Calls of one session that are read, answered or written at the same time; further ones are refused."""
 
 
 async def exchange(
@@ -59,13 +38,12 @@ async def exchange(
     """
     counts = session.calls
     counts.calls += 1
-    counts.under_way += 1
+    place = CallPlace(counts, limits)
     stream: web.StreamResponse | None = None
     completion: Completion | None = None
     try:
-        if counts.under_way > limits.parallel_calls:
-            raise ModelCallError("busy", f"{limits.parallel_calls} calls of this session are under way; wait for them")
-        body, size = await body_of(request, limits.max_body, limits.body_seconds)
+        session.check_budget()
+        body, size = await body_of(request, limits, place)
         call = dialect.read(body, session.settings)
         if not call.stream:
             completion = await session.answered(call, size)
@@ -106,7 +84,7 @@ async def exchange(
         counts.errors["internal"] += 1
         raise ModelCallError("internal", "the gateway failed to answer this call") from error
     finally:
-        counts.under_way -= 1
+        place.leave()
 
 
 def _count_gone(counts: CallCounts, completion: Completion | None) -> None:

@@ -25,7 +25,8 @@ from gem_gateway.dialects.completions import CompletionsDialect
 from gem_gateway.dialects.gemini import GeminiDialect, gemini_call, gemini_model
 from gem_gateway.dialects.messages import MessagesDialect
 from gem_gateway.dialects.responses import ResponsesDialect
-from gem_gateway.exchange import ExchangeLimits, error_response, exchange
+from gem_gateway.exchange import error_response, exchange
+from gem_gateway.limits import CallPlace, ExchangeLimits
 from gem_gateway.listener import CallServer
 from gem_gateway.requests import CallPath, body_of, key_of, parsed_path
 from gem_gateway.sessions import GatewaySession, key_digest
@@ -278,9 +279,14 @@ class Gateway:
 
     async def _count(self, request: web.BaseRequest, session: GatewaySession, dialect: CallDialect) -> web.Response:
         """Return how many tokens a prompt has: exactly where the answerer can count, else an estimate."""
-        body, _ = await body_of(request, self._limits.max_body, self._limits.body_seconds)
-        call = dialect.read(body, session.settings)
-        return _json({_COUNT_FIELDS[dialect.name]: await session.count_tokens(call)})
+        place = CallPlace(session.calls, self._limits)
+        try:
+            session.check_budget()
+            body, _ = await body_of(request, self._limits, place)
+            call = dialect.read(body, session.settings)
+            return _json({_COUNT_FIELDS[dialect.name]: await session.count_tokens(call)})
+        finally:
+            place.leave()
 
 
 def _dialect_of(path: CallPath) -> tuple[CallDialect | None, bool]:

@@ -13,11 +13,15 @@ from aiohttp.web import BaseRequest, RequestPayloadError
 from gem_eval.clients.json_text import decoded, readable
 from gem_gateway.call_errors import ModelCallError
 from gem_gateway.decompression import ENCODINGS, BodyDecompressor
+from gem_gateway.limits import CallPlace, ExchangeLimits
 
 __all__ = ["CallPath", "body_of", "key_of", "parsed_path"]
 
 _KEY_HEADERS = ("x-api-key", "x-goog-api-key")
 _DEEPEST = 250
+_SUSPECTS = 8
+"""Commas and openings for each value that a body may have, beyond which it is not read: its texts have so many only if
+they have little else."""
 _KEY_FORMS = "Authorization: Bearer KEY, x-api-key: KEY or x-goog-api-key: KEY"
 
 
@@ -65,17 +69,19 @@ def key_of(request: BaseRequest) -> str:
     return keys.pop()
 
 
-async def body_of(request: BaseRequest, most: int, seconds: float) -> tuple[dict[str, Any], int]:
+async def body_of(request: BaseRequest, limits: ExchangeLimits, place: CallPlace) -> tuple[dict[str, Any], int]:
     """Return the object in a request's body, and how many bytes it has after decompression.
 
     Args:
         request: gzip, deflate and, where the library for it is installed, zstd are decompressed.
-        most: bytes that the body may have, after decompression.
-        seconds: in which all of it must have come.
+        limits: of its size and time.
+        place: of the request, where it is noted how much is here.
 
     Raises:
-        ModelCallError: if it is too large, too slow, compressed in another way, or no JSON object.
+        ModelCallError: if it is too large, too slow, compressed in another way, no JSON object, or one too many.
     """
+    place.check()
+    most = limits.max_body
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ENCODINGS:
         hint = "; zstd needs the Python package backports.zstd" if encoding == "zstd" else ""
@@ -90,14 +96,19 @@ async def body_of(request: BaseRequest, most: int, seconds: float) -> tuple[dict
             data = content.read_nowait()
             if len(data) > most:
                 raise _too_large(most)
+            place.hold(len(data))
         else:
-            reading = _read(request, BodyDecompressor(encoding), most)
+            reading = _read(request, BodyDecompressor(encoding), most, place)
             # A body that is here already needs no timer, and so no task of its own.
-            data = await (reading if content.is_eof() else asyncio.wait_for(reading, seconds))
+            data = await (reading if content.is_eof() else asyncio.wait_for(reading, limits.body_seconds))
     except asyncio.TimeoutError:
-        raise ModelCallError("slow", f"the body did not arrive within {seconds:g} seconds") from None
+        raise ModelCallError("slow", f"the body did not arrive within {limits.body_seconds:g} seconds") from None
     except (RequestPayloadError, HttpProcessingError, ValueError) as error:
         raise ModelCallError("unusable", f"the body cannot be read: {readable(str(error), 200)}") from error
+    # No body has more values than it has commas and openings, which a text may hold as well.
+    suspects = 0 if len(data) < limits.max_values else sum(map(data.count, (b",", b"[", b"{")))
+    if suspects > _SUSPECTS * limits.max_values:
+        raise _too_many(limits.max_values)
     try:
         body = decoded(data)
     except ValueError as error:
@@ -106,10 +117,12 @@ async def body_of(request: BaseRequest, most: int, seconds: float) -> tuple[dict
         raise ModelCallError("unusable", "the body must be a JSON object")
     if _is_too_deep(body):
         raise ModelCallError("unusable", f"the body is nested more than {_DEEPEST} levels deep")
+    if suspects >= limits.max_values and _has_more_values(body, limits.max_values):
+        raise _too_many(limits.max_values)
     return body, len(data)
 
 
-async def _read(request: BaseRequest, decompressor: BodyDecompressor, most: int) -> bytes:
+async def _read(request: BaseRequest, decompressor: BodyDecompressor, most: int, place: CallPlace) -> bytes:
     chunks: list[bytes] = []
     size = 0
     async for chunk in request.content.iter_any():
@@ -117,6 +130,7 @@ async def _read(request: BaseRequest, decompressor: BodyDecompressor, most: int)
         size += len(chunks[-1])
         if size > most:
             raise _too_large(most)
+        place.hold(len(chunks[-1]))
     decompressor.finish()
     return b"".join(chunks)
 
@@ -132,6 +146,19 @@ def _is_too_deep(body: dict[str, Any]) -> bool:
             level = [value for values in inner for value in values]
         return bool(level)
     return False
+
+
+def _has_more_values(body: dict[str, Any], most: int) -> bool:
+    found, level = 0, [body]
+    while level and found <= most:
+        found += len(level)
+        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, (dict, list)))
+        level = [value for values in inner for value in values]
+    return found > most
+
+
+def _too_many(most: int) -> ModelCallError:
+    return ModelCallError("too_large", f"the body holds more than {most:,} values, the most that this gateway takes")
 
 
 def _too_large(most: int) -> ModelCallError:

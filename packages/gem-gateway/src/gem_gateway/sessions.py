@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 import secrets
 import sys
@@ -11,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from operator import itemgetter
 from typing import Any
 
@@ -34,6 +34,10 @@ DIALECT_PATHS = {"chat": "/v1", "completions": "/v1", "responses": "/v1", "messa
 Anthropic ``/v1/messages``, those of Google ``/v1beta/models/…``."""
 
 
+_MOST_NOTES = 100
+_FURTHER_NOTES = "further notes"
+
+
 @dataclass(slots=True)
 class CallCounts:
     """What the calls of a session add up to.
@@ -47,7 +51,8 @@ class CallCounts:
         errors: kind, as in :mod:`gem_gateway.call_errors` → how often it came.
         notes: what was left out of calls, in words → how often.
         prompt_tokens, completion_tokens, reasoning_tokens, cached_tokens: of all answers.
-        under_way: those that are being read, answered or written now.
+        under_way: those that are being read, answered or written now, requests for a count of tokens included.
+        held_bytes: of the bodies of these.
         estimated: answers whose tokens the model's server did not count.
         seconds: how long the answers took, together.
     """
@@ -57,6 +62,7 @@ class CallCounts:
     abandoned: int = 0
     cut: int = 0
     under_way: int = 0
+    held_bytes: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
     prompt_tokens: int = 0
@@ -65,6 +71,11 @@ class CallCounts:
     cached_tokens: int = 0
     estimated: int = 0
     seconds: float = 0.0
+
+    def note(self, note: str) -> None:
+        """Count what was left out of a call; beyond a number of different notes, under one word."""
+        known = note in self.notes or len(self.notes) < _MOST_NOTES
+        self.notes[note if known else _FURTHER_NOTES] += 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON."""
@@ -140,6 +151,14 @@ class GatewaySession:
     def opened_by(self, digest: bytes) -> bool:
         """Return whether a key with this digest is the session's, in constant time."""
         return hmac.compare_digest(digest, self.key_digest)
+
+    def check_budget(self) -> None:
+        """Refuse a request after the budget was used up, before its body is read: nothing is given back.
+
+        Raises:
+            ModelCallError: of the kind ``budget``.
+        """
+        self._ledger.check_open()
 
     def start(self, call: ModelCall, size: int) -> asyncio.Task[Completion]:
         """Begin the answer to a call, in a task that :meth:`close` cancels.
@@ -228,7 +247,7 @@ class GatewaySession:
         return await self._answer(call, size)
 
     def _restore(self, call: ModelCall) -> None:
-        if ECHO in map(_ROLE, call.messages):
+        if self.settings.run_tools and ECHO in map(_ROLE, call.messages):
             call.messages = self._tools.restored(call.messages, call.notes)
 
     async def _with_tools(self, call: ModelCall, size: int) -> Completion:
@@ -260,8 +279,8 @@ class GatewaySession:
             call.sampling = replace(call.sampling, extra={**call.sampling.extra, **call.native})
         sampling = self._combined(call.sampling)
         call.sampling = known_extra(sampling, getattr(self.answerer, "extra_fields", None), call.notes)
-        if call.notes:
-            self.calls.notes.update(call.notes)
+        for note in call.notes:
+            self.calls.note(note)
         aside, call.sampling = await self._ledger.admit(estimated_tokens_of(size, call), call.sampling)
         loop = asyncio.get_running_loop()
         begin = loop.time()
@@ -287,9 +306,7 @@ class GatewaySession:
 
     def _combined(self, asked: Sampling) -> Sampling:
         """Return what a call samples with; the same object where a program asks for the same again, as most do."""
-        if asked.extra:  # whose values may be equal and yet be other JSON, as 1 and true are
-            return combined(asked, self._decided)
-        if self._sampled is None or self._sampled[0] != asked:
+        if self._sampled is None or self._sampled[0] is not asked:
             self._sampled = asked, combined(asked, self._decided)
         return self._sampled[1]
 
@@ -308,8 +325,7 @@ class GatewaySession:
         except ContextOverflow as error:
             raise ModelCallError("context", str(error)) from error
         except EpisodeLimitError as error:
-            self._ledger.exceeded = self._ledger.exceeded or error.limit
-            raise ModelCallError("budget", str(error), limit=error.limit) from error
+            self._ledger.end(error.limit, str(error))
         except ModelError as error:
             self.failure = error
             raise _told(error) from error
@@ -359,7 +375,7 @@ _SMALL_REQUEST = 256 * 1024
 
 def key_digest(key: str) -> bytes:
     """Return the digest by which keys are compared."""
-    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+    return blake2b(key.encode("utf-8", "surrogateescape"), digest_size=32).digest()
 
 
 def checked_key(key: str) -> str:

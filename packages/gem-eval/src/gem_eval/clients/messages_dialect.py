@@ -116,18 +116,35 @@ def messages_answer(answer: Any, headers: Mapping[str, str], messages: list[Mess
 
 
 def _usage(usage: Any) -> dict[str, int] | None:
-    """Return the counts; those of the prompt are given in three parts that exclude each other."""
+    """Return the counts; those of the prompt are given in three parts that exclude each other.
+
+    What a server has sampled before the answer, for a summary in place of the conversation, is in no count but its own.
+    """
     if not isinstance(usage, Mapping):
         return None
-    parts = [usage.get(f"{name}input_tokens") for name in ("", "cache_creation_", "cache_read_")]
-    known = [part for part in parts if type(part) is int]
+    iterations = usage.get("iterations")
+    compacted = [one for one in iterations if _is_compaction(one)] if isinstance(iterations, list) else []
+    fresh, written, cached, sampled = (
+        _sum([count.get(name) for count in (usage, *compacted)])
+        for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+    )
     return counted_usage(
         {
-            "prompt_tokens": sum(known) if known else None,
-            "completion_tokens": usage.get("output_tokens"),
-            "prompt_tokens_details": {"cached_tokens": parts[2]},
+            "prompt_tokens": _sum([fresh, written, cached]),
+            "completion_tokens": sampled,
+            "prompt_tokens_details": {"cached_tokens": cached},
         }
     )
+
+
+def _is_compaction(iteration: Any) -> bool:
+    return isinstance(iteration, Mapping) and iteration.get("type") == "compaction"
+
+
+def _sum(counts: list[Any]) -> int | None:
+    """Return the sum of those that are numbers; None if none is."""
+    known = [count for count in counts if type(count) is int]
+    return sum(known) if known else None
 
 
 def _turns(messages: list[Message]) -> tuple[str, list[dict[str, Any]]]:

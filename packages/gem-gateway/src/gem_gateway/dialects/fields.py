@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from gem.errors import GemError
@@ -13,6 +14,8 @@ from gem_gateway.dialects.base import CallSettings
 __all__ = ["function_tool", "names_of", "objects", "optional_text", "picture", "sampling", "text", "unusable", "whole"]
 
 _SHOWN = 80
+
+_SIMPLE = frozenset({int, float, type(None)})
 
 
 def unusable(message: str, param: str | None = None) -> ModelCallError:
@@ -71,19 +74,23 @@ def sampling(body: Mapping[str, Any], most: str, extra: dict[str, Any], **fixed:
     Raises:
         ModelCallError: for values that no server takes.
     """
+    most_tokens = whole(body.get(most), most, minimum=1)
+    numbers = body.get("temperature"), body.get("top_p"), most_tokens, body.get("seed")
     try:
-        return Sampling(
-            temperature=body.get("temperature"),
-            top_p=body.get("top_p"),
-            max_tokens=whole(body.get(most), most, minimum=1),
-            seed=body.get("seed"),
-            extra=extra,
-            **fixed,
-        )
+        if not (extra or any(fixed.values())) and _SIMPLE.issuperset(map(type, numbers)):
+            return _plain_sampling(*numbers)
+        temperature, top_p, _, seed = numbers
+        return Sampling(temperature=temperature, top_p=top_p, max_tokens=most_tokens, seed=seed, extra=extra, **fixed)
     except GemError as error:
         if isinstance(error, ModelCallError):
             raise
         raise unusable(str(error)) from error
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _plain_sampling(temperature: Any, top_p: Any, max_tokens: int | None, seed: Any) -> Sampling:
+    """Return a sampling that programs ask for again and again, the same object each time."""
+    return Sampling(temperature=temperature, top_p=top_p, max_tokens=max_tokens, seed=seed)
 
 
 def function_tool(name: Any, description: Any, parameters: Any, param: str) -> dict[str, Any]:

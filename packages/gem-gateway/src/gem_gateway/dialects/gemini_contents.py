@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from gem_eval.clients.base import Message
@@ -92,28 +92,37 @@ def read_contents(
     return messages
 
 
-@dataclass
 class _OpenCalls:
-    """The calls of a conversation that have no response yet, as pairs of id and name, and how many there were."""
+    """The calls of a conversation that have no response yet. To find one takes no look at all others."""
 
-    open: list[tuple[str, str]] = field(default_factory=list)
-    count: int = 0
+    def __init__(self) -> None:
+        self._identifiers: list[str] = []
+        self._ended: set[int] = set()
+        self._waiting: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
 
     def begin(self, identifier: str, name: str) -> str:
         """Note a call; return its id, which is made if it has none."""
-        self.count += 1
-        identifier = identifier or f"call_{self.count}"
-        self.open.append((identifier, name))
+        number = len(self._identifiers)
+        identifier = identifier or f"call_{number + 1}"
+        self._identifiers.append(identifier)
+        self._waiting["id", identifier].append(number)
+        self._waiting["name", name].append(number)
         return identifier
 
     def end(self, identifier: str, name: str, place: str) -> str:
         """Return the id of the call that a response answers: the call of that id, else the first of its name."""
-        found = next((call for call in self.open if call[0] == identifier), None)
-        found = found or next((call for call in self.open if call[1] == name), None)
+        found = self._first("id", identifier)
+        found = self._first("name", name) if found is None else found
         if found is None:
             raise unusable(f"{place} is a response of {name!r:.80}, and no call of it before is without one", place)
-        self.open.remove(found)
-        return found[0]
+        self._ended.add(found)
+        return self._identifiers[found]
+
+    def _first(self, kind: str, value: str) -> int | None:
+        waiting = self._waiting.get((kind, value))
+        while waiting and waiting[0] in self._ended:
+            waiting.popleft()
+        return waiting[0] if waiting else None
 
 
 def _answers(

@@ -19,13 +19,17 @@ from gem_gateway.dialects.thinking import thinking_blocks
 
 __all__ = ["MessagesDialect"]
 
-_NATIVE = ("context_management", "metadata", "output_config", "thinking")
+_NATIVE = ("metadata", "output_config", "thinking")
 """Fields that a server of the same interface gets as they are. The tier of service has a price, which is the run's."""
 
-_KEPT = (*_NATIVE, "service_tier")
+_KEPT = (*_NATIVE, "context_management", "service_tier")
 """Fields that are recorded with the call."""
 
-_SERVER_FIELDS = ("mcp_servers", "container")
+_SERVER_FIELDS = ("mcp_servers", "container", "compaction")
+
+_EDITS = "context_management"
+"""The field by which a server shows its model another conversation than it was sent: without old results of tools, or
+with a summary that the model writes first, at a price beside that of the answer."""
 
 _EMPTY: dict[str, dict[str, Any]] = {
     "text": {"text": ""},
@@ -67,6 +71,8 @@ class MessagesDialect:
         for name in _SERVER_FIELDS:
             if body.get(name):
                 leave_out(name, name, settings, notes)
+        if body.get(_EDITS):
+            notes.append(f"left out {_EDITS}: the model is shown the conversation as it was sent")
         served = ServerTools(settings, notes)
         tools = _tools(body.get("tools"), served)
         extra: dict[str, Any] = {}

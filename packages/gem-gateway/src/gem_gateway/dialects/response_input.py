@@ -28,18 +28,20 @@ def read_input(given: Any, instructions: str, settings: CallSettings, notes: lis
     Raises:
         ModelCallError: for items that are none.
     """
-    messages: list[Message] = [{"role": "system", "content": instructions}] if instructions else []
+    opening = [instructions] if instructions else []
+    messages: list[Message] = []
     if isinstance(given, str):
-        return [*messages, {"role": "user", "content": given}]
+        messages.append({"role": "user", "content": given})
+        given = []
     for index, item in enumerate(objects(given, "input")):
         param, kind = f"input[{index}]", item.get("type", "message")
         if kind == "message":
-            _add_message(messages, item, param, settings)
+            _add_message(opening, messages, item, param, settings)
         elif kind == "reasoning":
             thought, kept = reasoning_text(item), kept_reasoning(item)
             turn = _turn(messages, begins=True) if thought or kept else {}
             if thought:
-                turn["reasoning_content"] = "\n\n".join(filter(None, (turn.get("reasoning_content"), thought)))
+                turn.setdefault("reasoning_content", []).append(thought)
             if kept:
                 turn.setdefault("reasoning_details", []).append(kept)
         elif kind in ("function_call", "custom_tool_call"):
@@ -54,12 +56,17 @@ def read_input(given: Any, instructions: str, settings: CallSettings, notes: lis
             raise unusable("item_reference needs state that this gateway does not keep; send the item itself", param)
         else:
             leave_out(str(kind), param, settings, notes)
-    if not messages:
+    if not (messages or opening):
         raise unusable("input must hold at least one message", "input")
-    return messages
+    for message in messages:  # joined once, however many pieces a program has made of it
+        if "reasoning_content" in message:
+            message["reasoning_content"] = "\n\n".join(message["reasoning_content"])
+    return [{"role": "system", "content": "\n\n".join(opening)}, *messages] if opening else messages
 
 
-def _add_message(messages: list[Message], item: dict[str, Any], param: str, settings: CallSettings) -> None:
+def _add_message(
+    opening: list[str], messages: list[Message], item: dict[str, Any], param: str, settings: CallSettings
+) -> None:
     role = item.get("role")
     if not isinstance(role, str) or role not in _ROLES:
         raise unusable(f"{param}.role must be one of {', '.join(_ROLES)}, got {role!r:.80}", f"{param}.role")
@@ -68,10 +75,10 @@ def _add_message(messages: list[Message], item: dict[str, Any], param: str, sett
         _turn(messages, begins=True)["content"] = _joined(content, "")
     elif _ROLES[role] == "system":
         said = _joined(content, "\n\n")
-        if len(messages) == 1 and messages[0]["role"] == "system":
-            messages[0]["content"] += f"\n\n{said}"
-        else:
+        if messages:
             messages.append({"role": "system", "content": said})
+        else:
+            opening.append(said)
     else:
         messages.append({"role": "user", "content": content})
 

@@ -16,7 +16,7 @@ from gem_gateway.harnesses.box_layer import BOX, BOX_NODE, BOX_PROGRAM, BOX_PYTH
 from gem_gateway.harnesses.boxed_program import BoxChannel, BoxedProgram
 from gem_gateway.harnesses.errors import HarnessError
 from gem_gateway.harnesses.harness import Harness
-from gem_gateway.harnesses.place import SILENT, PlacedFile, PlacePaths, ProgramPlace
+from gem_gateway.harnesses.place import SILENT, PlacedFile, PlacePaths, ProgramPlace, RunningProgram
 from gem_gateway.harnesses.table import DRIVERS
 
 __all__ = ["EPISODE_PORT", "GATEWAY_PORT", "SCRIPT", "Box"]
@@ -78,6 +78,9 @@ class Box(ProgramPlace):
     def doors(self) -> tuple[socket.socket, socket.socket]:
         gateway, episode = self.listeners
         return gateway, episode
+
+    def was_killed(self, program: RunningProgram) -> bool:
+        return False  # by nobody who is in the box; what ends the box itself is found out by others
 
     def variables(self) -> Mapping[str, str]:
         return SILENT

@@ -18,6 +18,7 @@ from tempfile import TemporaryFile
 from gem_gateway.harnesses.box import EPISODE_PORT, GATEWAY_PORT, SCRIPT, Box
 from gem_gateway.harnesses.boxed_program import BoxChannel
 from gem_gateway.harnesses.errors import HarnessError
+from gem_gateway.harnesses.place import RunningProgram
 from gem_processes.container_calls import container_program
 
 __all__ = ["OwnBox", "obstacle_to_own_box"]
@@ -31,6 +32,8 @@ _START = {"PATH": os.environ.get("PATH", os.defpath)}
 """The variables of bubblewrap itself, which the program can read: it is the first process in the box."""
 _LISTENS_IN = 60.0
 _AT_ONCE = 1 << 16
+_ENDS_IN = 10.0
+"""Seconds in which bubblewrap ends after the last process in its box."""
 
 
 class OwnBox(Box):
@@ -42,6 +45,11 @@ class OwnBox(Box):
 
     name = "own"
     title = "a box of its own"
+
+    _channel: _ProcessChannel | None = None
+
+    def was_killed(self, program: RunningProgram) -> bool:
+        return self._channel is not None and self._channel.was_killed
 
     async def open(self, shown: Mapping[str, Path]) -> BoxChannel:
         ours, theirs = socket.socketpair()
@@ -58,7 +66,7 @@ class OwnBox(Box):
                 start_new_session=True,
             )
             theirs.close()
-            channel = _ProcessChannel(process)
+            channel = self._channel = _ProcessChannel(process)
             try:
                 ours.settimeout(_LISTENS_IN)
                 _, found, _, _ = await asyncio.to_thread(socket.recv_fds, ours, 1, len(ports))
@@ -128,9 +136,16 @@ def _command(shown: Mapping[str, Path], calls: int) -> list[str]:
 
 
 class _ProcessChannel:
-    """The input and output of bubblewrap, whose end is that of all processes in the box."""
+    """The input and output of bubblewrap, whose end is that of all processes in the box.
+
+    Attributes:
+        was_killed: whether a signal has ended bubblewrap itself, which no process in the box can send. Known after
+            :meth:`close`.
+    """
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.was_killed = False
+        self._has_ended = False
         assert process.stdin is not None
         assert process.stdout is not None
         self._process = process
@@ -153,9 +168,14 @@ class _ProcessChannel:
     def read(self, seconds: float) -> bytes | None:
         if not select([self._output], [], [], seconds)[0]:
             return b""
-        return os.read(self._output, _AT_ONCE) or None
+        data = os.read(self._output, _AT_ONCE)
+        self._has_ended = not data
+        return data or None
 
     def close(self) -> None:
+        if self._has_ended:
+            with suppress(subprocess.TimeoutExpired):
+                self.was_killed = self._process.wait(_ENDS_IN) < 0
         with suppress(OSError):
             self._process.kill()
         self._process.wait()

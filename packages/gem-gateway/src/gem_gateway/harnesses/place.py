@@ -102,6 +102,10 @@ class ProgramPlace(ABC):
         """Seconds after which the environment ends the episode, whatever the program does; None if it does not."""
         return None
 
+    def was_killed(self, program: RunningProgram) -> bool:
+        """Return whether anybody but the program itself may have ended it, by a signal. Only after its end."""
+        return (program.returncode or 0) < 0
+
     async def prepare(self) -> None:  # noqa: B027  # most places are ready at once
         """Make the place ready.
 

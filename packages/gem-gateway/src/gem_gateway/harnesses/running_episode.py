@@ -108,8 +108,8 @@ class RunningEpisode:
             raise EpisodeLimitError(_ENDED, f"{name} has ended, and the episode goes on")
         if session.exceeded is not None:
             raise EpisodeLimitError(session.exceeded)
-        # Inside the task's container nobody but the program kills it; should that end, the next step finds out.
-        if code < 0 and not self._run.place.is_inside:
+        # In a box, a losing program could end itself so. Should a task's container end, the next step finds out.
+        if self._run.place.was_killed(program):
             raise HarnessError(f"{name} was killed by signal {-code}{program.last_words()}", "harness_killed")
         if self._answerer.error is not None and not self._answerer.has_refused:
             raise self._answerer.error

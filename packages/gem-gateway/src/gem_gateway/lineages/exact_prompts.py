@@ -14,6 +14,9 @@ from gem_rollout.lineages import LineageTree
 
 __all__ = ["ExactPrompts"]
 
+_BOOKS = 8
+"""Lists of tools whose books are kept: a program's main agent has one, each kind of subagent another."""
+
 
 class ExactPrompts:
     """Makes the ids of prompts: those of the recorded call that a request continues, and of what is new.
@@ -68,10 +71,13 @@ class ExactPrompts:
         :meth:`ids` begins with :meth:`SampledPrompt.resume` or :meth:`SampledPrompt.restart` and keeps nothing.
         """
         key = json.dumps(tools, sort_keys=True, default=repr)
-        if key not in self._books:
-            arguments = {"tools": tools} if tools else {}
-            self._books[key] = SampledPrompt(self._tokenizer, "appended", arguments)
-        return self._books[key]
+        book = self._books.pop(key, None)
+        if book is None:
+            book = SampledPrompt(self._tokenizer, "appended", {"tools": tools} if tools else {})
+        self._books[key] = book  # the latest at the end
+        if len(self._books) > _BOOKS:
+            del self._books[next(iter(self._books))]
+        return book
 
 
 def _renamed(messages: Sequence[Message], shown: int, answer: Message) -> list[Message]:

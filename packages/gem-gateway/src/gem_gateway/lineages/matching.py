@@ -9,7 +9,7 @@ from typing import Any
 from gem_eval.clients.base import Message
 from gem_gateway.calls import ModelCall
 from gem_gateway.lineages.normal_form import ConversationDigests, answer_digest
-from gem_rollout.lineages import LineageTree, RecordedCall
+from gem_rollout.lineages import LineageTree, token_digest
 
 __all__ = ["CallMatcher", "Match"]
 
@@ -44,6 +44,7 @@ class CallMatcher:
         self._tree = tree
         self._digests = ConversationDigests()
         self._answers: defaultdict[bytes, list[int]] = defaultdict(list)
+        self._tokens: dict[int, tuple[str, str] | None] = {}
 
     def match(self, call: ModelCall) -> Match:
         """Return the place of a request."""
@@ -52,8 +53,10 @@ class CallMatcher:
         if not digests:
             return Match(b"", reason="the request has no messages")
         digest = digests[-1]
-        last = max((place for place, one in enumerate(messages) if one.get("role") == "assistant"), default=None)
-        if last is None:
+        last = len(messages) - 1
+        while last >= 0 and messages[last].get("role") != "assistant":
+            last -= 1
+        if last < 0:
             return Match(digest, reason="the first call of a conversation" if self._tree.calls else "the first call")
         found = self._answers.get(digests[last], [])
         if not found:
@@ -83,25 +86,23 @@ class CallMatcher:
         if len(found) > 1 and reasoning:
             by_reasoning = [index for index in found if _reasoning(self._tree.calls[index].answer) == reasoning]
             found = by_reasoning or found
-        if len(found) > 1 and all(self._same_tokens(found[0], index) for index in found[1:]):
+        if len(found) > 1 and len(tokens := {self._tokens_of(index) for index in found}) == 1 and None not in tokens:
             return found[-1:]
         return found
 
-    def _same_tokens(self, one: int, other: int) -> bool:
-        first, second = self._tree.calls[one], self._tree.calls[other]
-        return (
-            _known(first)
-            and first.token_ids == second.token_ids
-            and (self._tree.prompt_ids(one) == self._tree.prompt_ids(other))
-        )
+    def _tokens_of(self, index: int) -> tuple[str, str] | None:
+        """Return digests of a call's ids, each of which is made once however often a program repeats itself."""
+        if index not in self._tokens:
+            prompt, sampled = self._tree.prompt_ids(index), self._tree.calls[index].token_ids
+            if prompt is None or sampled is None:
+                self._tokens[index] = None
+            else:
+                self._tokens[index] = token_digest(prompt), token_digest(sampled)
+        return self._tokens[index]
 
 
 _UNKNOWN = "its latest answer, or what stands before it, is not as any recorded call has it"
 _CHANGED_ANSWER = "an earlier answer is recorded, but a later one or what lies between was changed"
-
-
-def _known(call: RecordedCall) -> bool:
-    return call.added_ids is not None and call.token_ids is not None
 
 
 def _call_ids(message: Message | None) -> list[Any]:

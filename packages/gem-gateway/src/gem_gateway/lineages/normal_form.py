@@ -119,8 +119,14 @@ def _continued(digest: bytes, messages: Sequence[Message], numbers: _Numbers) ->
     return found
 
 
-def _joined(before: bytes, form: Any) -> bytes:
-    return blake2b(before + _text(form), digest_size=_DIGEST_BYTES).digest()
+def _joined(before: bytes, form: list[Any]) -> bytes:
+    role, said, rest = form[0], form[1], form[-1]
+    if type(said) is type(role) is str and len(form) == 3 and (rest is None or (role == "assistant" and not rest)):
+        # Most messages are a text by somebody, which need not become JSON: a digit begins none of a list.
+        text = f"{len(role)}:{role}{said}".encode("utf-8", "surrogatepass")
+    else:
+        text = _text(form)
+    return blake2b(before + text, digest_size=_DIGEST_BYTES).digest()
 
 
 def _text(form: Any) -> bytes:
@@ -128,7 +134,7 @@ def _text(form: Any) -> bytes:
     return _ENCODER.encode(form).encode("utf-8", "surrogatepass")
 
 
-def _form(message: Message, numbers: _Numbers) -> Any:
+def _form(message: Message, numbers: _Numbers) -> list[Any]:
     role = message.get("role")
     if role == "assistant":
         return ["assistant", _authored_text(message.get("content")), _note_calls(message, numbers)]

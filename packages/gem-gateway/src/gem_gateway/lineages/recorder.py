@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection
 
-from gem.errors import NotSupportedError, TrajectoryError
+from gem.errors import EpisodeLimitError, NotSupportedError, TrajectoryError
 from gem_eval.clients import Completion, ModelClient
 from gem_eval.clients.exact_completion import complete_exactly, token_source
 from gem_gateway.call_errors import ModelCallError
@@ -21,7 +21,11 @@ from gem_rollout.lineages import EngineEvidence, LineageTree, RecordedCall, toke
 from gem_rollout.trajectory.json_values import json_value
 from gem_rollout.trajectory.token_edits import continues
 
-__all__ = ["LineageRecorder"]
+__all__ = ["MOST_BYTES", "LineageRecorder"]
+
+MOST_BYTES = 2**30
+"""What the record of an episode may have. It is in memory until the episode has ended, and a program can make it grow
+without asking a model for one token: by conversations that none takes."""
 
 
 class LineageRecorder:
@@ -38,6 +42,7 @@ class LineageRecorder:
         journal: a file for the record, beside :attr:`tree`; closed with the recorder.
         version: returns the version of the policy's weights at this moment.
         turns: returns how many turns the environment has taken so far.
+        most_bytes: of the record. A call after that is refused, and in no record; one may exceed it.
 
     Raises:
         ArgumentError: if a tokenizer is needed or needless.
@@ -52,8 +57,11 @@ class LineageRecorder:
         journal: CallJournal | None = None,
         version: Callable[[], int | str | None] = lambda: None,
         turns: Callable[[], int | None] = lambda: None,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         self.tree = LineageTree()
+        self._most_bytes = most_bytes
+        self._bytes = 0
         self._client = client
         self._journal = journal
         self._version = version
@@ -88,10 +96,13 @@ class LineageRecorder:
 
         Raises:
             ModelError, ContextOverflow: if there is no answer.
+            EpisodeLimitError: with the limit ``record``, if the record is full.
             NotSupportedError: with ``exact_tokens``, if the server or the template cannot have them.
             ModelCallError: if no record can hold the request, which the model then does not get.
             TrajectoryError: if the record cannot be kept; the answer is lost with it.
         """
+        if self._bytes >= self._most_bytes:
+            raise EpisodeLimitError("record", f"the record of these calls is full: it has {self._bytes:,} bytes")
         began = time.perf_counter()
         match = Match(b"", reason="a prompt without messages") if call.prompt is not None else self._matcher.match(call)
         record = RecordedCall(
@@ -163,6 +174,7 @@ class LineageRecorder:
 
     def _keep(self, record: RecordedCall) -> int:
         written = self.tree.add(record)
+        self._bytes += len(written)
         if self._journal is not None:
             self._journal.write(written)
         return len(self.tree.calls) - 1

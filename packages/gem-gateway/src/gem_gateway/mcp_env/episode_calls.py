@@ -11,13 +11,13 @@ from gem.core import Env
 from gem_eval.clients.policy import tool_schemas
 from gem_tools.mcp.episodes import EpisodeAnswer, failure, native_call, unknown_arguments
 
-__all__ = ["ACT", "EpisodeCalls", "EpisodeTool", "PendingCall", "content_parts", "tools_of"]
+__all__ = ["ACT", "MOST_WAITING", "EpisodeCalls", "EpisodeTool", "PendingCall", "content_parts", "tools_of"]
 
 ACT = "act"
 """The tool that takes an action as text."""
 
 _OVER = "The episode is over. Nothing more can be done in it: stop here."
-_MOST_WAITING = 64
+MOST_WAITING = 64
 """Calls of one program that wait at the same time; an environment takes them one after the other."""
 
 
@@ -99,8 +99,8 @@ class EpisodeCalls:
     def _refusal(self, name: str, arguments: Mapping[str, Any]) -> EpisodeAnswer | None:
         if self.over:
             return failure(_OVER)
-        if self._waiting.qsize() >= _MOST_WAITING:
-            return failure(f"{_MOST_WAITING} calls wait already; wait for their results")
+        if self._waiting.qsize() >= MOST_WAITING:
+            return failure(f"{MOST_WAITING} calls wait already; wait for their results")
         tool = self.tools.get(name)
         if tool is None:
             return failure(f"there is no tool called {name[:64]!r}; there are {', '.join(sorted(self.tools))}")

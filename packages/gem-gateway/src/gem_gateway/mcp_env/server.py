@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import uvicorn
 
-from gem_gateway.mcp_env.episode_calls import EpisodeCalls
+from gem_gateway.mcp_env.episode_calls import MOST_WAITING, EpisodeCalls
 
 if TYPE_CHECKING:
     import mcp_types
@@ -25,6 +25,9 @@ __all__ = ["EpisodeEndpoint", "EpisodeMCPServer"]
 
 _STOP_SECONDS = 2.0
 """Seconds that open connections have when the server stops."""
+
+_CONNECTIONS = 2 * MOST_WAITING
+"""Open connections of a door, which is one program's; further ones are closed at once."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +119,32 @@ class _QuietServer(uvicorn.Server):
         """Serve an application, whose protocol the server's own has started, on a further socket."""
         loop, config = asyncio.get_running_loop(), _configuration(application, lifespan="off")
         config.load()
-        connection: Any = config.http_protocol_class  # typed as one that takes nothing
-        make = partial(connection, config=config, server_state=self.server_state, app_state={}, _loop=loop)
+        make = partial(
+            _limited(config.http_protocol_class),
+            config=config,
+            server_state=self.server_state,
+            app_state={},
+            _loop=loop,
+        )
         return await loop.create_server(make, sock=listener)
+
+
+def _limited(connection: Any) -> Any:
+    """Return the class of connections that a door takes, of which so many may be open that descriptors are left."""
+    open_ones: set[Any] = set()
+
+    class Limited(connection):  # type: ignore[misc]
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            open_ones.add(self)
+            if len(open_ones) > _CONNECTIONS:
+                transport.abort()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            open_ones.discard(self)
+            super().connection_lost(exc)
+
+    return Limited
 
 
 def _configuration(application: _Application, lifespan: Literal["on", "off"]) -> uvicorn.Config:
@@ -128,6 +154,7 @@ def _configuration(application: _Application, lifespan: Literal["on", "off"]) ->
         log_level="critical",
         access_log=False,
         lifespan=lifespan,
+        ws="none",
         timeout_graceful_shutdown=int(_STOP_SECONDS),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from array import array
 from collections.abc import Iterable, Sequence
@@ -11,6 +10,7 @@ from hashlib import blake2b
 from typing import Any
 
 from gem.errors import TrajectoryError
+from gem_rollout.lineages.sorted_json import sorted_json
 from gem_rollout.trajectory.json_values import json_value
 
 __all__ = ["EngineEvidence", "RecordedCall", "token_digest"]
@@ -171,6 +171,6 @@ def chained_line(before: str, record: dict[str, Any]) -> tuple[str, str]:
     Returns:
         The digest, and the record with it as JSON on one line.
     """
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    text = sorted_json(record)
     digest = blake2b(f"{before}\n{text}".encode(), digest_size=_DIGEST_BYTES).hexdigest()
     return digest, f'{text[:-1]},"digest":"{digest}"}}'

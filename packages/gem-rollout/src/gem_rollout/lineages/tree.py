@@ -84,7 +84,10 @@ class LineageTree:
             if call.added_ids is None or call.token_ids is None:
                 raise TrajectoryError(f"call {index} continues ids that are not recorded")
             pieces += [call.token_ids, call.added_ids]
-        return [token for piece in reversed(pieces) for token in piece]
+        ids: list[int] = []
+        for piece in reversed(pieces):
+            ids += piece
+        return ids
 
     def leaves(self) -> list[int]:
         """Return the answered calls that no other answered one continues."""

@@ -15,6 +15,7 @@ _LEAVES = {str, int, bool, type(None)}
 """Types whose values are JSON values, whatever they are."""
 
 _TEXT = {str}
+_FLOAT = {float}
 
 MAX_DEPTH = 300
 """Levels of lists and dicts in a value; encoders and decoders of JSON in Python give up at some 1000."""
@@ -98,7 +99,8 @@ def _converted(value: Any, depth: int) -> Any:
             raise
         return members
     if isinstance(value, (list, tuple)):
-        if set(map(type, value)) <= _LEAVES:
+        kinds = set(map(type, value))
+        if kinds <= _LEAVES or (kinds == _FLOAT and isfinite(sum(value))):  # a sum of what is not finite is not either
             return list(value)
         items: list[Any] = []
         try:
