@@ -13,6 +13,9 @@ said otherwise), by the first observations:
 
 The second has the mean return of ten lazy policies. In environments with several agents, one lazy player, whose seat
 changes from game to game, is among reference policies, and the return is its own.
+
+Of ``web:Screen-v0`` the tasks are counted by the words on the first page, which are a picture to the agent; no picture
+is drawn, as no lazy policy sees it.
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ import gem
 from gem.env_spec import EnvSpec
 from gem.multiagent import MultiAgentEnv
 from gem.text import action_text
+from gem.text_env import TextEnv
+from gem_envs_web.screen.env import ScreenSiteEnv
 from gem_rollout.seating import make_agent_policy
 
 SEEDS, EPISODES, PLANS = 10_000, 50, 100
@@ -43,10 +48,24 @@ _COMMON = 0.1
 
 def first_text(env: Any, seed: int) -> str:
     """Return the first observation of a seed as text; of all agents, where there are several."""
-    observation, _ = env.reset(seed=seed)
+    observation, _ = begun(env, seed)
+    if isinstance(env.unwrapped, ScreenSiteEnv):
+        return env.unwrapped.in_words()
     if isinstance(env.unwrapped, MultiAgentEnv):
         return "\n\n".join(str(observation[agent]) for agent in env.unwrapped.possible_agents)
     return action_text(observation) or str(observation)
+
+
+def begun(env: Any, seed: int) -> tuple[Any, Any]:
+    """Begin an episode, of a screen without its picture."""
+    inner = env.unwrapped
+    return TextEnv.reset(inner, seed) if isinstance(inner, ScreenSiteEnv) else env.reset(seed=seed)
+
+
+def stepped(env: Any, action: Any) -> tuple[Any, float, bool, bool, Any]:
+    """Carry out an action, on a screen without its picture."""
+    inner = env.unwrapped
+    return TextEnv.step(inner, action) if isinstance(inner, ScreenSiteEnv) else env.step(action)
 
 
 class Diversity:
@@ -127,12 +146,12 @@ def play(env: Any, policy: Callable[[str, str], str] | None, seed: int) -> float
     """Return the return of a lazy policy in an episode."""
     if isinstance(env.unwrapped, MultiAgentEnv):
         return _play_seat(env, policy, seed)
-    observation, _ = env.reset(seed=seed)
+    observation, _ = begun(env, seed)
     first = now = action_text(observation) or str(observation)
     total, over = 0.0, False
     while not over:
         action = env.sample_random_action() if policy is None else policy(first, now)
-        observation, reward, terminated, truncated, _ = env.step(action)
+        observation, reward, terminated, truncated, _ = stepped(env, action)
         total, over = total + reward, terminated or truncated
         now = action_text(observation) or str(observation)
     return total
@@ -167,11 +186,11 @@ def plan_lengths(spec: EnvSpec) -> list[int]:
     with gem.make(spec) as env:
         policy = gem.make_policy("reference", env)
         for seed in range(PLANS):
-            observation, info = env.reset(seed=seed)
+            observation, info = begun(env, seed)
             policy.reset(observation, info)
             steps, over = 0, False
             while not over:
-                observation, _, terminated, truncated, info = env.step(policy.act(observation, info))
+                observation, _, terminated, truncated, info = stepped(env, policy.act(observation, info))
                 several = isinstance(terminated, dict)
                 over = not env.unwrapped.agents if several else terminated or truncated  # type: ignore[attr-defined]
                 steps += 1

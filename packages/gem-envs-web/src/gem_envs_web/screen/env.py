@@ -94,6 +94,10 @@ class ScreenSiteEnv(TextEnv[re.Match[str]]):
             return placed(list(things_of_shop(self.world.page, self._query)))
         return placed(list(things_of_site(self.world.page, self.world.typed, self.world.brief())))
 
+    def in_words(self) -> str:
+        """Return all that is written on the page, for those who count tasks; no agent sees it."""
+        return "\n".join(one.thing.text for one in self.things)
+
     @property
     def scroll(self) -> int:
         """Pixels of the page above the screen."""
