@@ -47,6 +47,7 @@ DOCUMENTS = (
             "gem-envs-games",
             "gem-envs-office",
             "gem-envs-qa",
+            "gem-envs-visual",
             "gem-envs-web",
         )
     ),

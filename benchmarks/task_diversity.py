@@ -14,13 +14,15 @@ said otherwise), by the first observations:
 The second has the mean return of ten lazy policies. In environments with several agents, one lazy player, whose seat
 changes from game to game, is among reference policies, and the return is its own.
 
-Of ``web:Screen-v0`` the tasks are counted by the words on the first page, which are a picture to the agent; no picture
-is drawn, as no lazy policy sees it.
+Where the agent sees a picture, none is drawn for this, as no lazy policy looks at it. The tasks of ``web:Screen-v0``
+are counted by the words on the first page, those of ``visual:*`` by question and structure, in which nothing has a
+name.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections import Counter
@@ -34,12 +36,14 @@ from gem.env_spec import EnvSpec
 from gem.multiagent import MultiAgentEnv
 from gem.text import action_text
 from gem.text_env import TextEnv
+from gem_envs_visual.env import PictureEnv
 from gem_envs_web.screen.env import ScreenSiteEnv
 from gem_rollout.seating import make_agent_policy
 
 SEEDS, EPISODES, PLANS = 10_000, 50, 100
 _NAME = re.compile(r"\b[A-Z][a-z]+\b")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_CAPITALS = re.compile(r"\b[A-Z]{3,}\b")
 _WORD = re.compile(r"[a-z']+")
 _EXAMPLE = re.compile(r"\\boxed\{[^{}]*\}|<(\w+)>[^<>]*</\1>")
 _COMMON = 0.1
@@ -51,21 +55,24 @@ def first_text(env: Any, seed: int) -> str:
     observation, _ = begun(env, seed)
     if isinstance(env.unwrapped, ScreenSiteEnv):
         return env.unwrapped.in_words()
+    if isinstance(env.unwrapped, PictureEnv):
+        question = _CAPITALS.sub("NAME", observation)
+        return f"{question}\n{json.dumps(env.unwrapped._task.structure())}"
     if isinstance(env.unwrapped, MultiAgentEnv):
         return "\n\n".join(str(observation[agent]) for agent in env.unwrapped.possible_agents)
     return action_text(observation) or str(observation)
 
 
 def begun(env: Any, seed: int) -> tuple[Any, Any]:
-    """Begin an episode, of a screen without its picture."""
+    """Begin an episode, without its picture where there is one."""
     inner = env.unwrapped
-    return TextEnv.reset(inner, seed) if isinstance(inner, ScreenSiteEnv) else env.reset(seed=seed)
+    return TextEnv.reset(inner, seed) if isinstance(inner, (ScreenSiteEnv, PictureEnv)) else env.reset(seed=seed)
 
 
 def stepped(env: Any, action: Any) -> tuple[Any, float, bool, bool, Any]:
-    """Carry out an action, on a screen without its picture."""
+    """Carry out an action, without the picture that it leads to."""
     inner = env.unwrapped
-    return TextEnv.step(inner, action) if isinstance(inner, ScreenSiteEnv) else env.step(action)
+    return TextEnv.step(inner, action) if isinstance(inner, (ScreenSiteEnv, PictureEnv)) else env.step(action)
 
 
 class Diversity:
@@ -186,11 +193,11 @@ def plan_lengths(spec: EnvSpec) -> list[int]:
     with gem.make(spec) as env:
         policy = gem.make_policy("reference", env)
         for seed in range(PLANS):
-            observation, info = begun(env, seed)
+            observation, info = env.reset(seed=seed)
             policy.reset(observation, info)
             steps, over = 0, False
             while not over:
-                observation, _, terminated, truncated, info = stepped(env, policy.act(observation, info))
+                observation, _, terminated, truncated, info = env.step(policy.act(observation, info))
                 several = isinstance(terminated, dict)
                 over = not env.unwrapped.agents if several else terminated or truncated  # type: ignore[attr-defined]
                 steps += 1
