@@ -2,15 +2,17 @@
 
     python benchmarks/office_scores.py [--episodes N] [ID …]
 
-Plays each id with the seeds 0 to N - 1 (20 unless said otherwise): the reference policy, random calls, the plan without
-its last writing call, and the reading calls alone. Times are of the reference policy's episodes, in milliseconds of the
-processor: of a reset with the first call, which makes the state, their mean and the worst; and the mean of the other
-steps, which have one call each. Prints a table in Markdown.
+Plays each id with the seeds 0 to N - 1 (50 unless said otherwise): the reference policy, random calls, the plan without
+its last writing call, and the reading calls alone. Two bounded agents show which level is harder: one makes 60 calls at
+most, the other overlooks 2 % of the writing calls of its plan. Times are of the reference policy's episodes, in
+milliseconds of the processor: of a reset with the first call, which makes the state, their mean and the worst; and the
+mean of the other steps, which have one call each. Prints a table in Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import time
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +23,7 @@ from gem_envs_office.reference import OfficePolicy
 from gem_envs_office.task import OfficeCall
 from gem_envs_office.tools import office_tools
 
+FEW_CALLS, OVERLOOKED = 60, 0.02
 IDS = tuple(
     f"office:{family}-v0{level}"
     for family in ("Refund", "Onboarding", "Incident", "MonthEnd", "Replan", "Mixed")
@@ -57,6 +60,15 @@ def _without_last(plan: list[OfficeCall]) -> list[OfficeCall]:
     return [*plan[:last], *plan[last + 1 :]]
 
 
+def _with_few_calls(plan: list[OfficeCall]) -> list[OfficeCall]:
+    return plan[:FEW_CALLS]
+
+
+def _overlooking() -> Callable[[list[OfficeCall]], list[OfficeCall]]:
+    rng = random.Random(0)
+    return lambda plan: [call for call in plan if not _changes(call) or rng.random() >= OVERLOOKED]
+
+
 def episode(env: OfficeEnv, policy: gem.Policy[str, str], seed: int) -> tuple[float, list[float]]:
     """Return the reward of an episode, and the seconds of the processor of its reset and of each step."""
     began = time.process_time()
@@ -84,6 +96,8 @@ def row(env_id: str, episodes: int) -> str:
             _Random(inner),
             _Shortened(inner, _without_last),
             _Shortened(inner, lambda plan: [call for call in plan if not _changes(call)]),
+            _Shortened(inner, _with_few_calls),
+            _Shortened(inner, _overlooking()),
         )
         earned = []
         resets, steps = list[float](), list[float]()
@@ -104,10 +118,11 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ids", nargs="*")
-    parser.add_argument("--episodes", type=int, default=20)
+    parser.add_argument("--episodes", type=int, default=50)
     options = parser.parse_args()
-    print("| id | reference | random | without one call | reading alone | reset, ms | worst | call, ms |")
-    print("|---|---|---|---|---|---|---|---|")
+    agents = "reference | random | without one call | reading alone | 60 calls | overlooks 2 %"
+    print(f"| id | {agents} | reset, ms | worst | call, ms |")
+    print(f"|{'---|' * 10}")
     for env_id in options.ids or IDS:
         print(row(env_id, options.episodes), flush=True)
 

@@ -41,7 +41,15 @@ DOCUMENTS = (
     *(HERE.parent / "docs" / "guides" / name for name in ("attacks.md", "harnesses.md", "scale.md")),
     *(
         HERE.parent / "packages" / name / "README.md"
-        for name in ("gem-envs-math", "gem-envs-desk", "gem-envs-games", "gem-envs-office", "gem-envs-qa")
+        for name in (
+            "gem-envs-math",
+            "gem-envs-desk",
+            "gem-envs-games",
+            "gem-envs-office",
+            "gem-envs-qa",
+            "gem-envs-visual",
+            "gem-envs-web",
+        )
     ),
 )
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) -->\n).*?(<!-- end of results -->)", re.DOTALL)

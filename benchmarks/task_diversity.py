@@ -13,11 +13,16 @@ said otherwise), by the first observations:
 
 The second has the mean return of ten lazy policies. In environments with several agents, one lazy player, whose seat
 changes from game to game, is among reference policies, and the return is its own.
+
+Where the agent sees a picture, none is drawn for this, as no lazy policy looks at it. The tasks of ``web:Screen-v0``
+are counted by the words on the first page, those of ``visual:*`` by question and structure, in which nothing has a
+name.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections import Counter
@@ -30,11 +35,15 @@ import gem
 from gem.env_spec import EnvSpec
 from gem.multiagent import MultiAgentEnv
 from gem.text import action_text
+from gem.text_env import TextEnv
+from gem_envs_visual.env import PictureEnv
+from gem_envs_web.screen.env import ScreenSiteEnv
 from gem_rollout.seating import make_agent_policy
 
 SEEDS, EPISODES, PLANS = 10_000, 50, 100
 _NAME = re.compile(r"\b[A-Z][a-z]+\b")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_CAPITALS = re.compile(r"\b[A-Z]{3,}\b")
 _WORD = re.compile(r"[a-z']+")
 _EXAMPLE = re.compile(r"\\boxed\{[^{}]*\}|<(\w+)>[^<>]*</\1>")
 _COMMON = 0.1
@@ -43,10 +52,27 @@ _COMMON = 0.1
 
 def first_text(env: Any, seed: int) -> str:
     """Return the first observation of a seed as text; of all agents, where there are several."""
-    observation, _ = env.reset(seed=seed)
+    observation, _ = begun(env, seed)
+    if isinstance(env.unwrapped, ScreenSiteEnv):
+        return env.unwrapped.in_words()
+    if isinstance(env.unwrapped, PictureEnv):
+        question = _CAPITALS.sub("NAME", observation)
+        return f"{question}\n{json.dumps(env.unwrapped._task.structure())}"
     if isinstance(env.unwrapped, MultiAgentEnv):
         return "\n\n".join(str(observation[agent]) for agent in env.unwrapped.possible_agents)
     return action_text(observation) or str(observation)
+
+
+def begun(env: Any, seed: int) -> tuple[Any, Any]:
+    """Begin an episode, without its picture where there is one."""
+    inner = env.unwrapped
+    return TextEnv.reset(inner, seed) if isinstance(inner, (ScreenSiteEnv, PictureEnv)) else env.reset(seed=seed)
+
+
+def stepped(env: Any, action: Any) -> tuple[Any, float, bool, bool, Any]:
+    """Carry out an action, without the picture that it leads to."""
+    inner = env.unwrapped
+    return TextEnv.step(inner, action) if isinstance(inner, (ScreenSiteEnv, PictureEnv)) else env.step(action)
 
 
 class Diversity:
@@ -127,12 +153,12 @@ def play(env: Any, policy: Callable[[str, str], str] | None, seed: int) -> float
     """Return the return of a lazy policy in an episode."""
     if isinstance(env.unwrapped, MultiAgentEnv):
         return _play_seat(env, policy, seed)
-    observation, _ = env.reset(seed=seed)
+    observation, _ = begun(env, seed)
     first = now = action_text(observation) or str(observation)
     total, over = 0.0, False
     while not over:
         action = env.sample_random_action() if policy is None else policy(first, now)
-        observation, reward, terminated, truncated, _ = env.step(action)
+        observation, reward, terminated, truncated, _ = stepped(env, action)
         total, over = total + reward, terminated or truncated
         now = action_text(observation) or str(observation)
     return total

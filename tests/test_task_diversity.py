@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import task_diversity
-from task_diversity import LAZY, Diversity, diversity_row, lazy_row
+from task_diversity import LAZY, Diversity, diversity_row, first_text, lazy_row
 
 import gem
 
@@ -48,3 +50,13 @@ def test_a_row_has_the_plan_of_the_reference_policy(monkeypatch: pytest.MonkeyPa
     """Of the easiest relay always two steps."""
     monkeypatch.setattr(task_diversity, "PLANS", 5)
     assert diversity_row(gem.spec("duel:Relay-v0-easy"), 20).endswith(" | 2, 2, 2 |")
+
+
+def test_tasks_in_pictures_are_counted_by_what_they_are_and_not_by_their_names() -> None:
+    """Of a screen by the words on it, of a picture by question and structure; no name is among them."""
+    with gem.make("web:Screen-v0-form-easy") as screen, gem.make("visual:Charts-v0-easy") as chart:
+        assert len({first_text(screen, seed) for seed in range(5)}) == 5
+        seen = [first_text(chart, seed) for seed in range(5)]
+        assert first_text(chart, 0) == seen[0]
+    assert len(set(seen)) == 5
+    assert not any(re.search(r"(?!NAME)\b[A-Z]{3,}\b", text) for text in seen)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).parents[3]
-PACKAGES = ("gem-core", "gem-hub-client", "gem-bridges", "gem-envs-games")
 
 SCRIPT = r"""
 import json, re, sys
@@ -80,26 +76,20 @@ print(json.dumps(result))
 
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
-def test_inspect_plays_and_scores_an_environment() -> None:
+def test_inspect_plays_and_scores_an_environment(published: Callable[..., Path], tmp_path: Path) -> None:
     """A model that halves wins each seed, with GEM's own texts and rewards; one without an answer gets the penalty."""
-    with TemporaryDirectory() as folder:
-        python = Path(folder, "venv", "bin", "python")
-        pytest.importorskip("uv", reason="NOT TESTED: uv is not installed")
-        install = [sys.executable, "-m", "uv", "pip", "install", "-q", "-p", str(python), "inspect-ai==0.3.285"]
-        packages = [item for name in PACKAGES for item in ("-e", str(ROOT / "packages" / name))]
-        subprocess.run([sys.executable, "-m", "uv", "venv", "-q", "-p", sys.executable, folder + "/venv"], check=True)
-        subprocess.run([*install, *packages], check=True)
-        done = subprocess.run(
-            [str(python), "-c", SCRIPT, f"{folder}/logs"], capture_output=True, text=True, check=True, cwd=folder
-        )
-        result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        listed = subprocess.run(
-            [str(python), "-m", "inspect_ai", "eval", "gem_bridges/gem_env", "-T", "env_id=game:NoSuch-v0"],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=folder,
-        )
+    python = str(published("inspect-ai==0.3.285", ours=True))
+    done = subprocess.run(
+        [python, "-c", SCRIPT, str(tmp_path / "logs")], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    listed = subprocess.run(
+        [python, "-m", "inspect_ai", "eval", "gem_bridges/gem_env", "-T", "env_id=game:NoSuch-v0"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
     wins, loses = result["wins"], result["loses"]
     assert (wins["status"], wins["ids"], wins["values"], wins["mean"]) == ("success", [5, 6, 7], [1.0] * 3, 1.0)
     assert all(info["success"] for info in wins["infos"])

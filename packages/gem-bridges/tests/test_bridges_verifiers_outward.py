@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
 import gem_bridges
-
-ROOT = Path(__file__).parents[3]
-PACKAGES = ("gem-core", "gem-hub-client", "gem-bridges", "gem-envs-games", "gem-eval")
 
 SCRIPT = r"""
 import asyncio, json, os, sys
@@ -82,27 +78,21 @@ def test_without_verifiers_the_extra_is_named() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
-def test_verifiers_plays_and_scores_an_environment() -> None:
+def test_verifiers_plays_and_scores_an_environment(published: Callable[..., Path], tmp_path: Path) -> None:
     """Its own evaluation finds the task set by the package's name; rewards and texts are GEM's."""
-    with TemporaryDirectory() as folder:
-        python = Path(folder, "venv", "bin", "python")
-        packages = [item for name in PACKAGES for item in ("-e", str(ROOT / "packages" / name))]
-        pytest.importorskip("uv", reason="NOT TESTED: uv is not installed")
-        subprocess.run([sys.executable, "-m", "uv", "venv", "-q", "-p", sys.executable, folder + "/venv"], check=True)
-        install = [sys.executable, "-m", "uv", "pip", "install", "-q", "-p", str(python), "verifiers==0.4.0"]
-        subprocess.run([*install, *packages], check=True)
-        done = subprocess.run(
-            [str(python), "-c", SCRIPT, folder], capture_output=True, text=True, check=False, cwd=folder
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        listed = subprocess.run(
-            [str(python.with_name("vf-eval")), "gem-bridges", "--help"],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=folder,
-        )
+    python = published("verifiers==0.4.0", ours=True)
+    done = subprocess.run(
+        [str(python), "-c", SCRIPT, str(tmp_path)], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    listed = subprocess.run(
+        [str(python.with_name("vf-eval")), "gem-bridges", "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
     wins, loses = result["wins"], result["loses"]
     assert [(one["ok"], one["seed"], one["reward"]) for one in wins] == [(True, seed, 1.0) for seed in range(5, 9)]
     assert all(one["metrics"]["success"] == one["metrics"]["episode_over"] == 1.0 for one in wins)

@@ -305,6 +305,20 @@ def test_a_hint_is_true_of_each_card_or_of_none() -> None:
         observations, *_ = env.step(policy.act(observations, {}))
 
 
+def test_what_a_card_is_stands_before_what_it_is_not() -> None:
+    """Else "told not 1, 2" would read as neither 1 nor 2; the hint itself names the part and then the cards."""
+    env = FireworksEnv()
+    env.reset(seed=0)
+    other = env.hands["second"]
+    rank = other[0].split()[1]
+    absent = "1" if rank != "1" else "2"
+    env.told["second"] = [[f"not {absent}"] for _ in other]
+    text = env.step({"first": f"\\boxed{{tell second {rank}}}"})[0]["second"]
+    assert f"1: ? (told {rank}, not {absent})" in text
+    places = [str(place) for place, card in enumerate(other, 1) if card.split()[1] == rank]
+    assert f"The first player told the second player which cards are {rank}: {', '.join(places)}." in text
+
+
 def test_an_agreement_needs_everyone_and_pays_by_own_values() -> None:
     """Two of three acceptances end nothing, a new proposal begins anew, and the last acceptance pays."""
     env = NegotiationEnv(seats=4, rounds=4)
@@ -370,9 +384,20 @@ def test_a_catch_beyond_the_stock_is_shared_and_gifts_come_back() -> None:
         assert env.fish == {player: number - 2 * (player == "first") for player, number in caught.items()}
         assert env.stock == min(env.room, env.growth * (stock - sum(caught.values())) // 2 + 3)
         env.reset(seed=seed)
-        action = f"\\boxed{{{most['second'] + 1} 0}}"
-        step = env.step({"first": "\\boxed{0 0}", "second": action, "third": "\\boxed{0 0}"})
-        assert step[4]["second"]["action_status"] == "illegal"
+
+
+@pytest.mark.parametrize("beyond", [1, 500])
+def test_a_fisher_who_forfeits_is_told_why_and_leaves_the_others_their_fish(beyond: int) -> None:
+    """A catch beyond the boat, however far, is against the rules, and no missing move."""
+    env = FisheryEnv(seats=3, seasons=3)
+    env.reset(seed=0)
+    env.step({"first": "\\boxed{2 0}", "second": "\\boxed{4 0}", "third": "\\boxed{1 0}"})
+    too_much = f"\\boxed{{{env.boats['second'] + beyond} 0}}"
+    texts, rewards, *_, infos = env.step({"first": "\\boxed{0 0}", "second": too_much, "third": "\\boxed{0 0}"})
+    assert infos["second"]["action_status"] == "illegal"
+    assert f"The second player forfeits: the boat holds {env.boats['second']} fish." in texts["first"]
+    part = most_fish(env.room, env.growth, 3, env.first) / 3
+    assert rewards == {"first": 2 / part, "second": -1.0, "third": 1 / part}
 
 
 def test_a_fisher_who_takes_more_among_those_who_share_earns_more_and_all_together_less() -> None:
@@ -407,6 +432,14 @@ def test_a_relay_walks_as_the_map_says() -> None:
         env.reset(seed=seed)
         env.step({"first": "\\boxed{x}"})
         observations = env.step({"second": f"\\boxed{{{' '.join('n' * 9)}}}"})[0]
+        assert "Attempt 2 of 2." in observations["first"]
+        env.step({"first": "\\boxed{x}"})
+        over = env.step({"second": f"\\boxed{{{' '.join(route)}}}"})[0]
+        assert "Attempt 2 of 2." in over["first"]
+        env.reset(seed=seed)
+        env.step({"first": "\\boxed{x}"})
+        over = env.step({"second": f"\\boxed{{{' '.join(route)}}}"})[0]
+        assert "Attempt 1 of 2." in over["first"]
         assert re.search("stepped into a pit|left the map", observations["first"])
 
 

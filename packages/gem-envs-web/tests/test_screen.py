@@ -18,6 +18,8 @@ from gem_envs_web.screen.env import ScreenSiteEnv
 from gem_envs_web.screen.layout import HEIGHT, WIDTH, PlacedThing, ScreenThing, drawn, length, met, placed
 from gem_envs_web.screen.policy import ScreenPolicy
 from gem_envs_web.shop.env import ShopEnv
+from gem_questions.pictures.font import HEIGHT as HEIGHT_OF_LETTERS
+from gem_questions.pictures.font import glyphs
 
 SHOP, FORM = "web:Shop-v0-easy", "web:Form-v0-easy"
 
@@ -104,6 +106,30 @@ def test_nothing_of_the_page_is_said_in_words() -> None:
     assert len(told) == 1
 
 
+def test_the_answer_to_a_click_says_whether_another_page_has_come() -> None:
+    """The top of each page of a form is the same letter, so that the picture alone would not show it."""
+    env = ScreenSiteEnv("web:Form-v0", 60)
+    policy = ScreenPolicy(env)
+    observation, info = env.reset(seed=0)
+    policy.reset(observation, info)
+    assert isinstance(env.world, FormEnv)
+    title, first, told = env.world.page.title, env.things[0], set()
+    while env.world.page.title == title:
+        observation, _, _, _, info = env.step(policy.act(observation, info))
+        told.add((env.world.page.title != title, "and another page comes." in told_in(observation)))
+    assert told == {(False, False), (True, True)}
+    assert (env.things[0], env.scroll) == (first, 0)
+
+
+@pytest.mark.parametrize("letter", "gjpqy")
+def test_letters_that_reach_below_the_line_do_so(letter: str) -> None:
+    """Drawn within the line, a p looks like a small P and a g like a 9; every letter has a shape of its own."""
+    below = [any(b"".join(lines[HEIGHT_OF_LETTERS:])) for lines in glyphs().values()]
+    assert any(b"".join(glyphs()[letter][HEIGHT_OF_LETTERS:]))
+    assert sum(below) == len("gjpqy")
+    assert len(set(glyphs().values())) == len(glyphs())
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("world", [SHOP, FORM])
 def test_a_policy_that_sees_nothing_earns_nothing(world: str) -> None:
@@ -118,7 +144,7 @@ def test_a_policy_that_sees_nothing_earns_nothing(world: str) -> None:
         assert reward == 0.0
 
 
-DIGESTS = {SHOP: "21f5eed8f22563a6", FORM: "8b88c85d4afcef4e"}
+DIGESTS = {SHOP: "732fd42e781c7916", FORM: "c3ba6b3fb8d7af2b"}
 
 
 @pytest.mark.parametrize("world", [SHOP, FORM])

@@ -77,7 +77,7 @@ def _joined(letters: list[tuple[int, int, str]]) -> list[SeenText]:
 
 @cache
 def _by_pixels() -> dict[bytes, str]:
-    return {b"".join(lines): letter for letter, lines in glyphs().items()}
+    return {b"".join(lines[:HEIGHT]): letter for letter, lines in glyphs().items()}
 
 
 def look(observation: Observation) -> tuple[Picture, str]:

@@ -117,7 +117,7 @@ class FireworksEnv(SeatedGameEnv[re.Match[str]]):
         ]
         for one, hand in self.hands.items():
             cards = [
-                f"{place}: {'?' if one == player else card} (told {', '.join(told) or 'nothing'})"
+                f"{place}: {'?' if one == player else card} (told {', '.join(_is_first(told)) or 'nothing'})"
                 for place, (card, told) in enumerate(zip(hand, self.told[one], strict=True), 1)
             ]
             lines.append(f"{'Your cards' if one == player else f'The {one} player'}: {'; '.join(cards) or 'no cards'}")
@@ -186,8 +186,8 @@ class FireworksEnv(SeatedGameEnv[re.Match[str]]):
             word = part if place in places else f"not {part}"
             if word not in told:
                 told.append(word)
-        cards = f"card{'s' if len(places) > 1 else ''} {', '.join(map(str, places))}"
-        self.event = f"The {player} player told the {other} player: {part} is {cards}."
+        cards = ", ".join(map(str, places))
+        self.event = f"The {player} player told the {other} player which cards are {part}: {cards}."
         return ""
 
     def _load(self, episode: dict[str, object]) -> None:
@@ -213,6 +213,11 @@ class FireworksEnv(SeatedGameEnv[re.Match[str]]):
 
 def _counts(cards: list[str]) -> list[tuple[str, int]]:
     return sorted(Counter(cards).items())
+
+
+def _is_first(told: list[str]) -> list[str]:
+    """Return what was told of a card, what it is before what it is not: "not 1, 2" would read as neither."""
+    return sorted(told, key=lambda word: word.startswith("not "))
 
 
 class FireworksPolicy(SeatedGamePolicy):
@@ -249,7 +254,9 @@ class _View:
                 (card, told.split(", ")) for card, told in re.findall(r"\d+: (\S+(?: \d)?) \(told ([^)]*)\)", cards)
             ]
         # The moves since the own last one, so of the other players in turn.
-        lines = re.findall(r"^The (\w+) player (told the (\w+) player: (\w+) is cards? ([\d, ]+)|.*)\.$", text, re.M)
+        lines = re.findall(
+            r"^The (\w+) player (told the (\w+) player which cards are (\w+): ([\d, ]+)|.*)\.$", text, re.M
+        )
         self.moves = lines
         order = [name for name in SEATS if name in {self.me, *(who for who in re.findall(r"The (\w+) player:", text))}]
         turn = order.index(self.me)

@@ -24,13 +24,16 @@ _ROOM = (8, 15)
 """Fish for each player that the sea feeds, least and most."""
 _GROWTH = (3, 4, 5)
 """What every two fish that stay become."""
+_MOST_SAID = 9999
+"""The highest number that is read as a catch, however many fish a boat holds."""
 
 
 class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
     r"""Catch and give with ``\boxed{catch give}``, all at once. All hear the content of ``<say>…</say>``.
 
     Rewards, at the end: the own fish, as a share of an equal part of the most that all players can have together. One
-    who takes more than a part of that earns more than 1.0 where the others take less.
+    who takes more than a part of that earns more than 1.0 where the others take less. A forfeit ends the game, and the
+    others keep their fish.
 
     Args:
         seats: number of players, 3 … 6.
@@ -47,8 +50,7 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
         super().__init__(seat_names(seats, 3, 6), mode="parallel")
         self.max_turns = integer("seasons", seasons, minimum=2, maximum=50)
         self.open_books = boolean("open_books", open_books)
-        most = 5 * _ROOM[1]
-        self.form = BoxedNumbers((0, most), (0, most))
+        self.form = BoxedNumbers((0, _MOST_SAID), (0, _MOST_SAID))
 
     def _deal(self) -> None:
         part = self.rng.randint(*_ROOM)
@@ -75,10 +77,10 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
             "how many fish you want to catch and how many of those you give to the hatchery, for example "
             "\\boxed{3 1}. A catch is at most what the boat holds. If all together want more than there are, each gets "
             "a part in proportion, rounded down. Every two fish that stay in the sea become "
-            f"{self.growth}, and every two that were given become three; the sea never holds more than {self.room} "
-            f"fish. {seen}; all see the stock. You may tell the others something with <say>text</say>, which they hear "
-            "after the season. You score the fish that you keep, as a share of what an equal part of the best total "
-            f"would be. The boats hold: {boats}."
+            f"{self.growth}, and every two that were given become 3, both rounded down; the sea never holds more than "
+            f"{self.room} fish. {seen}; all see the stock. You may tell the others something with <say>text</say>, "
+            "which they hear after the season. You score the fish that you keep, as a share of what an equal part of "
+            f"the best total would be, also if another player ends the game. The boats hold: {boats}."
         )
 
     def _situation(self, player: str) -> str:
@@ -114,13 +116,17 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
         }
         if faults:
             self.events = [f"The {player} player forfeits: {reason}" for player, reason in faults.items()]
-            return self._ended(dict.fromkeys(faults, FORFEIT), statuses)
+            return self._ended({**self._shares(), **dict.fromkeys(faults, FORFEIT)}, statuses)
         self._season({player: move for player, move in moves.items() if move is not None})
         self.events += [said.strip() for player, action in actions.items() if (said := self._says(player, action))]
         if self.turn < self.max_turns and self.stock:
             return {}, {}, {}, {}, {player: {"action_status": "legal"} for player in moves}
+        return self._ended(self._shares(), statuses)
+
+    def _shares(self) -> dict[str, float]:
+        """Return the fish of each player, as a share of an equal part of the best total."""
         part = most_fish(self.room, self.growth, self.max_turns, self.first) / len(self.possible_agents)
-        return self._ended({player: fish / part for player, fish in self.fish.items()}, statuses)
+        return {player: fish / part for player, fish in self.fish.items()}
 
     def _season(self, moves: dict[str, tuple[int, ...]]) -> None:
         wanted, before = sum(catch for catch, _ in moves.values()), self.stock

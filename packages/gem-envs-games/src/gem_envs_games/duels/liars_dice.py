@@ -61,7 +61,8 @@ class LiarsDiceEnv(SeatedGameEnv[re.Match[str]]):
             f"together, for example \\boxed{{3 5}}: there are at least three fives. A bid must have a higher number "
             "than the last one, or the same number and a higher face. Or doubt the last bid with \\boxed{liar}: all "
             "dice are shown, and if there are fewer than the bid says, the bidder loses the round, otherwise the "
-            "doubter. The loser loses a point, and the others share it. The next player in turn opens the next round."
+            "doubter. The loser loses a point, and the others share it. The player after the doubter opens the next "
+            "round."
         )
 
     def _situation(self, player: str) -> str:

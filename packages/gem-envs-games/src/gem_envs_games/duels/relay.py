@@ -76,15 +76,17 @@ class RelayEnv(SeatedGameEnv[re.Match[str]]):
             f"map of {self.size} rows and {self.size} columns, numbered from 1 in the north-west, without leaving it "
             "or stepping into a pit, and sees nothing of it. The map is split into strips of columns; each other "
             "player sees one strip. In turn, each of them writes one message for the next player alone, of at most "
-            f"{counted(self.letters, 'character')}, for example \\boxed{{pits 1,2 3,3; goal 4,1}}. Then the {runner} "
-            "player walks, for example \\boxed{n e e s} (north, east, south, west), and must stop on the goal. "
+            f"{counted(self.letters, 'character')} (the rest is cut off), for example "
+            f"\\boxed{{pits 1,2 3,3; goal 4,1}}. Then the {runner} player walks, for example "
+            "\\boxed{n e e s} (north, east, south, west), and must stop on the goal. "
             f"There are {counted(self.attempts, 'attempt')}, each from the start; each further one is worth {_LATER} "
             "less. All share the points."
         )
 
     def _situation(self, player: str) -> str:
         place = self.possible_agents.index(player)
-        attempt = min(self.turn // len(self.possible_agents) + 1, self.attempts)
+        moves = self.turn - self._over  # the attempt of the last move is the one that is over
+        attempt = moves // len(self.possible_agents) + 1
         lines = [f"Attempt {attempt} of {self.attempts}."]
         if place + 1 < len(self.possible_agents):
             band = self._band(place)

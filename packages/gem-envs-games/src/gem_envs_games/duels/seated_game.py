@@ -3,7 +3,7 @@ r"""The common part of the games of several players: turns, forfeits, observatio
 The players act in turn; a move is the last ``\boxed{…}`` that fits the game's form. Every observation holds the rules,
 the situation as this player sees it, and what has happened since the player's last turn, so that a player needs no
 memory. A player whose action has no move, or a move against the rules, forfeits: the game ends, with -1.0 for this
-player and 0.0 for the others, who have earned nothing.
+player and 0.0 for the others, who have earned nothing; in a fishery they keep their fish.
 """
 
 from __future__ import annotations

@@ -48,14 +48,14 @@ _ITEMS = ("valve", "gauge", "lens", "pump", "sensor", "cable", "bracket", "motor
 _TRAININGS = ("Safety at work", "Data protection", "Writing to customers", "Bookkeeping", "Secure code", "Forklift")
 _QUEUES = ("Refunds", "Onboarding", "Planning", "General", "Outages")
 _PRODUCTS = (
-    "service plan",
+    "service kit",
     "valve set",
-    "calibration",
+    "calibration set",
     "starter kit",
     "spare parts",
-    "training day",
+    "training kit",
     "panel kit",
-    "licence",
+    "display unit",
 )
 
 

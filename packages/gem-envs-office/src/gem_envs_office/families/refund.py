@@ -123,7 +123,7 @@ def _invoice(draft: OfficeDraft, customer: str, paid_days_ago: int) -> Row:
     issued_on = _before(draft, paid_on, rng.randint(4, 20))
     used = {row["product"] for row in tables.where("invoices", customer_id=customer)}
     free = [row["product"] for row in tables["price_list"] if row["product"] not in used]
-    product = rng.choice(free or ["service plan"])
+    product = rng.choice(free or ["service kit"])
     numbers = draft.numbers
     amount = round(
         rng.choice(

@@ -63,8 +63,8 @@ class DeepSearchEnv(WorldSearchEnv):
             ``"ignored"``: for a right answer. The needed articles are those that state the facts; one that only says
             that two names mean the same is among the others.
         split: ``"train"`` or ``"test"``. No chain of facts is in both.
-        names: ``"episode"``: the invented words of the world change places at each reset; ``"world"``: everything
-            keeps its name, so that facts can be remembered from one episode to the next.
+        names: ``"episode"``: the invented words of the world and the numbers of its articles change places at each
+            reset; ``"world"``: everything keeps its name, so that facts can be remembered from one episode to the next.
         world_seed: determines the world and all its names. Environments share a world.
         size: number of articles, 10,000 … 200,000.
         topk: articles in an answer of the search engine, 1 … 20; None: by the level.
@@ -120,7 +120,8 @@ class DeepSearchEnv(WorldSearchEnv):
         self._rename(key)
         self._last = None
         answers = [self._told(answer) for answer in row["answer"]]
-        self.row = {**row, "question": self._told(row["question"]), "answer": answers}
+        documents = [self._numbered(document) for document in row["documents"]]
+        self.row = {**row, "question": self._told(row["question"]), "answer": answers, "documents": documents}
 
     def _instructions(self) -> str:
         evidence = (

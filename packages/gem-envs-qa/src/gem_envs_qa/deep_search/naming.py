@@ -1,9 +1,10 @@
 """New names for a world at each episode, so that no fact of one episode can be remembered in another.
 
 The invented words of a world change places: given names with given names of the same language, family names, towns and
-other words likewise. The search engine keeps its one index over the articles as they were written. A query is
-translated into the world's own names before the search, and the articles that are found are translated back. The
-translation exchanges whole terms of the index, so the ranking is that of an index over the renamed articles.
+other words likewise. So do the numbers of the articles, which would tell an agent which entity it meets again. The
+search engine keeps its one index over the articles as they were written. A query is translated into the world's own
+names before the search, and the articles that are found are translated back. The translation exchanges whole terms of
+the index, so the ranking is that of an index over the renamed articles.
 """
 
 from __future__ import annotations
@@ -99,6 +100,11 @@ class EpisodeNames:
         stride, offset = self._move(number)
         return group[(stride * place + offset) % len(group)]
 
+    def number(self, article: str, count: int) -> str:
+        """Return the number that an article of ``count`` ones has in the episode."""
+        stride, offset = self._stride_and_offset(len(self._vocabulary.groups), count)
+        return str((stride * int(article) + offset) % count)
+
     def _original(self, number: int, place: int) -> str:
         group = self._vocabulary.groups[number]
         stride, offset = self._move(number)
@@ -106,9 +112,11 @@ class EpisodeNames:
 
     def _move(self, number: int) -> tuple[int, int]:
         """Return stride and offset of the places in a group."""
+        return self._stride_and_offset(number, len(self._vocabulary.groups[number]))
+
+    def _stride_and_offset(self, number: int, size: int) -> tuple[int, int]:
         found = self._moves.get(number)
         if found is None:
-            size = len(self._vocabulary.groups[number])
             digest = blake2b(b"%x:%d" % (self._key, number), digest_size=16).digest()
             stride = 1 + int.from_bytes(digest[:8], "big") % size
             while gcd(stride, size) > 1:

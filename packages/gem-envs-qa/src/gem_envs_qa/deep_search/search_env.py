@@ -135,8 +135,8 @@ class WorldSearchEnv(SearchTaskEnv, ABC):
     A subclass writes ``_open``, which draws the task of a key, ``_graded`` and ``_instructions``.
 
     Args:
-        names: ``"episode"``: the invented words of the world change places at each reset; ``"world"``: everything
-            keeps its name, so that facts can be remembered from one episode to the next.
+        names: ``"episode"``: the invented words of the world and the numbers of its articles change places at each
+            reset; ``"world"``: everything keeps its name, so that facts can be remembered from one episode to the next.
         world_seed: determines the world and all its names. Environments share a world.
         size: number of articles, 10,000 … 200,000.
         topk: articles in an answer of the search engine, 1 … 20.
@@ -176,6 +176,10 @@ class WorldSearchEnv(SearchTaskEnv, ABC):
         """Return a text of the world as the episode has it."""
         return self._names.told(text) if self.names == "episode" else text
 
+    def _numbered(self, article: str) -> str:
+        """Return the number that an article has in the episode."""
+        return self._names.number(article, len(self._world.corpus)) if self.names == "episode" else article
+
     def _rename(self, key: int) -> None:
         """Give the names of a key to the world."""
         self._key, self._renaming = key, None
@@ -197,8 +201,9 @@ class WorldSearchEnv(SearchTaskEnv, ABC):
         lines = self._world.lines
         pieces = lines.get(hit.id)
         if pieces is None:
-            pieces = lines[hit.id] = pieces_of(f"[{hit.id}] {hit.title}: {hit.text}")
-        return self._names.joined(pieces) if self.names == "episode" else "".join(pieces)
+            pieces = lines[hit.id] = pieces_of(f"{hit.title}: {hit.text}")
+        told = self._names.joined(pieces) if self.names == "episode" else "".join(pieces)
+        return f"[{self._numbered(hit.id)}] {told}"
 
     def _in_the_engine(self, terms: Sequence[str]) -> Sequence[str]:
         """Return terms of a query in the names of the world."""

@@ -16,7 +16,12 @@ _PAIRED = ("spouse", "twin")
 """Relations that may be told from either side."""
 
 
-def checklist_of(task: ResearchTask, world: AtlasWorld, told: Callable[[str], str] = lambda text: text) -> Checklist:
+def checklist_of(
+    task: ResearchTask,
+    world: AtlasWorld,
+    told: Callable[[str], str] = lambda text: text,
+    numbered: Callable[[str], str] = lambda article: article,
+) -> Checklist:
     """Return what a report on a task must state: its facts and its conclusion. It may state what else is true of the
     entities of the task.
 
@@ -24,11 +29,14 @@ def checklist_of(task: ResearchTask, world: AtlasWorld, told: Callable[[str], st
         task: what the report is about.
         world: of the task.
         told: gives a text of the world the names that the agent knows.
+        numbered: gives an article the number under which the agent knows it.
     """
-    return Checklist(_facts(task, world, told))
+    return Checklist(_facts(task, world, told, numbered))
 
 
-def _facts(task: ResearchTask, world: AtlasWorld, told: Callable[[str], str]) -> Iterator[ChecklistFact]:
+def _facts(
+    task: ResearchTask, world: AtlasWorld, told: Callable[[str], str], numbered: Callable[[str], str]
+) -> Iterator[ChecklistFact]:
     def forms(value: object, relation: str | None = None) -> tuple[str, ...]:
         kind = "" if relation is None else RELATIONS[relation].object
         if (relation is None or RELATIONS[relation].leads_on) and isinstance(value, int):
@@ -43,9 +51,9 @@ def _facts(task: ResearchTask, world: AtlasWorld, told: Callable[[str], str]) ->
         entity = world.entities[number]
         for relation, value in entity.facts.items():
             item = items.get((number, relation))
-            documents = frozenset() if item is None else frozenset({str(task.must[item].document)})
+            documents = frozenset() if item is None else frozenset({numbered(str(task.must[item].document))})
             yield ChecklistFact(forms(number), relation, forms(value, relation), documents, item)
     if task.conclusion is not None:
         word, _, best, articles = task.conclusion
-        documents = frozenset(map(str, articles))
+        documents = frozenset(numbered(str(article)) for article in articles)
         yield ChecklistFact((CONCLUSION,), word, forms(best), documents, len(task.must), needs_all=True)

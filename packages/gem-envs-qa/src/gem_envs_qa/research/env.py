@@ -65,8 +65,8 @@ class ResearchEnv(WorldSearchEnv):
         level: ``"easy"``, ``"medium"`` or ``"hard"``: more subjects, longer rows of relations, fewer articles a search.
         kind: ``"compare"``, ``"trace"``, ``"explain"``, ``"dispute"``, or ``"any"``: drawn at each reset.
         split: ``"train"`` or ``"test"``. No task is in both.
-        names: ``"episode"``: the invented words of the world change places at each reset; ``"world"``: everything
-            keeps its name.
+        names: ``"episode"``: the invented words of the world and the numbers of its articles change places at each
+            reset; ``"world"``: everything keeps its name.
         world_seed: determines the world and all its names. Environments share a world.
         size: number of articles, 10,000 … 200,000.
         topk: articles in an answer of the search engine, 1 … 20; None: by the level (5, 5, 3).
@@ -150,7 +150,7 @@ class ResearchEnv(WorldSearchEnv):
         return "\n".join(lines)
 
     def _graded(self, move: SearchAction) -> MoveResult:
-        self._grade = checklist_of(self.task, self._world.world, self._told).grade(move.answer)
+        self._grade = checklist_of(self.task, self._world.world, self._told, self._numbered).grade(move.answer)
         return report_result(self._grade)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:

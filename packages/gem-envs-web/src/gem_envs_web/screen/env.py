@@ -94,6 +94,10 @@ class ScreenSiteEnv(TextEnv[re.Match[str]]):
             return placed(list(things_of_shop(self.world.page, self._query)))
         return placed(list(things_of_site(self.world.page, self.world.typed, self.world.brief())))
 
+    def in_words(self) -> str:
+        """Return all that is written on the page, for those who count tasks; no agent sees it."""
+        return "\n".join(one.thing.text for one in self.things)
+
     @property
     def scroll(self) -> int:
         """Pixels of the page above the screen."""
@@ -145,14 +149,14 @@ class ScreenSiteEnv(TextEnv[re.Match[str]]):
         if back is not None:
             known = self.world.page.clickable()
             label = next((label for label in _BACK if label in known), "")
-            return self._act(f"click[{label}]", "You go back.") if label else legal("You go back.")
+            return self._act(f"click[{label}]", "You go back") if label else legal("You go back.")
         if int(x) >= WIDTH or int(y) >= HEIGHT:
             return illegal(f"There is no pixel {x} {y}: the screen has {WIDTH} by {HEIGHT}.")
         thing = met(self.things, int(x), int(y) + self._scroll)
         self._cursor = "" if thing is None else thing.field
         if thing is None or not thing.action:
             return legal("You click.")
-        return self._act(thing.action, "You click.")
+        return self._act(thing.action, "You click")
 
     def _type(self, text: str) -> MoveResult:
         if isinstance(self.world, ShoppingEnv):
@@ -164,13 +168,17 @@ class ScreenSiteEnv(TextEnv[re.Match[str]]):
         return legal("You type.")
 
     def _act(self, action: str, told: str) -> MoveResult:
-        """Act on the site, and show the top of the page that follows if it is another one."""
+        """Act on the site, and show the top of the page that follows if it is another one.
+
+        The answer says whether it is: the top of each page of a form is the same letter.
+        """
         before = self._address()
         _, reward, terminated, _, info = self.world.step(action)
         self._told = self.world.get_state()
-        if self._address() != before:
+        if another := self._address() != before:
             self._scroll, self._cursor, self._query = 0, "", ""
         self._scroll = min(self._scroll, self._lowest())
+        told += ", and another page comes." if another and not terminated else "."
         if not terminated:
             return legal(told)
         self._info = {name: info[name] for name in ("reward_parts",) if name in info}

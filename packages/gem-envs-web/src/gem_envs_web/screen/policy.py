@@ -24,14 +24,19 @@ class ScreenPolicy(Policy[Observation, str]):
 
     Args:
         env: the environment that it plays.
+        careful: whether it confirms what products are, and heeds corrections in letters; see the text policies.
     """
 
-    def __init__(self, env: ScreenSiteEnv) -> None:
-        self._env = env
+    def __init__(self, env: ScreenSiteEnv, careful: bool = True) -> None:
+        self._env, self._careful = env, careful
 
     def reset(self, observation: Observation, info: Info) -> None:
         world = self._env.world
-        self._policy: Policy[str, str] = FormPolicy(world) if isinstance(world, FormEnv) else ShopPolicy()
+        self._policy: Policy[str, str]
+        if isinstance(world, FormEnv):
+            self._policy = FormPolicy(world, first=not self._careful)
+        else:
+            self._policy = ShopPolicy(self._careful)
         self._policy.reset(self._seen(info), {})
         self._wanted = ""
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from gem_questions.pictures.font import ADVANCE, HEIGHT, WIDTH, glyphs
+from gem_questions.pictures.font import ADVANCE, BELOW, HEIGHT, WIDTH, glyphs
 from gem_questions.pictures.png import encode
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Canvas:
 
         Args:
             x: its left side, its centre or its right side, by ``align``.
-            y: its centre.
+            y: the centre of its capital letters.
             text: the text.
             name: the colour.
             align: ``"left"``, ``"centre"`` or ``"right"``.
@@ -162,7 +162,8 @@ def _mask(text: str) -> Image.Image:
     from PIL import Image
 
     shapes, gap = glyphs(), bytes(ADVANCE - WIDTH)
-    blank = (bytes(WIDTH),) * HEIGHT
+    tall = HEIGHT + BELOW
+    blank = (bytes(WIDTH),) * tall
     letters = [blank if letter == " " else shapes.get(letter, shapes["?"]) for letter in text]
-    lines = (gap.join(letter[row] for letter in letters) for row in range(HEIGHT))
-    return Image.frombytes("L", (text_width(text), HEIGHT), b"".join(lines).replace(b"\1", b"\xff"))
+    lines = (gap.join(letter[row] for letter in letters) for row in range(tall))
+    return Image.frombytes("L", (text_width(text), tall), b"".join(lines).replace(b"\1", b"\xff"))

@@ -1,5 +1,7 @@
 """The letters of the pictures: letters, digits and marks of ASCII of five by seven dots, drawn at twice that size.
 
+What g, j, p, q and y have below the line takes two dots more.
+
 An own font, because the pixels of an outline font depend on the version of FreeType.
 """
 
@@ -8,12 +10,14 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ADVANCE", "HEIGHT", "WIDTH", "glyphs"]
+__all__ = ["ADVANCE", "BELOW", "HEIGHT", "WIDTH", "glyphs"]
 
 SCALE = 2
 """Pixels of a dot's side."""
 WIDTH, HEIGHT = 5 * SCALE, 7 * SCALE
-"""Pixels of a letter."""
+"""Pixels of a letter, without what it has below the line."""
+BELOW = 2 * SCALE
+"""Pixels below the line."""
 ADVANCE = 6 * SCALE
 """Pixels from the left side of a letter to that of the next."""
 
@@ -28,5 +32,6 @@ def glyphs() -> dict[str, tuple[bytes, ...]]:
         rows = [lines[start : start + len(letters)] for start in range(0, len(lines), len(letters))]
         for letter, dots in zip(letters, zip(*rows, strict=True), strict=True):
             wide = [bytes(dot == "#" for dot in row for _ in range(SCALE)) for row in dots]
-            found[letter] = tuple(line for line in wide for _ in range(SCALE))
+            shape = [line for line in wide for _ in range(SCALE)]
+            found[letter] = (*shape, *[bytes(WIDTH)] * (HEIGHT + BELOW - len(shape)))
     return found
