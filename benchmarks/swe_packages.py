@@ -1,13 +1,14 @@
 """Makes sets of tasks from packages that are drawn by a rule, and prints what came of each.
 
-    python benchmarks/swe_packages.py NAMES --out FOLDER
+    python benchmarks/swe_packages.py benchmarks/swe_package_names.txt --out FOLDER
     python benchmarks/swe_packages.py NAMES --out FOLDER --packages 30 --tasks 100 --seconds 600
     python benchmarks/swe_packages.py NAMES --out FOLDER --packages 30 --tasks 100 --seconds 600 --further
 
-NAMES is a file of names of packages, one a line. The rule: the names are sorted, then shuffled with the seed. Each one
-is drawn if the newest source archive on the user's index has a PKG-INFO, Python files of tests, at most 20,000 lines of
-Python beside them, and no source in a compiled language. Nothing else decides, and a package that becomes no set counts
-among those drawn. The command runs once for each package.
+NAMES is a file of names of packages, one a line. ``swe_package_names.txt`` has 881: the wheels that an image for
+developers in Python came with, whatever they are. The rule: the names are sorted, then shuffled with the seed. Each one
+is drawn if its newest source archive on the user's index that runs on the image's Python has a PKG-INFO, Python files
+of tests, at most 20,000 lines of Python beside them, and no source in a compiled language. Nothing else decides, and a
+package that becomes no set counts among those drawn. The command runs once for each package.
 
 FOLDER keeps the archives, the sets and ``records.jsonl``, of which the last record of a package counts. What has one is
 not done again; ``--further`` goes on with the packages that time ended.
@@ -26,7 +27,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ from gem_envs_swe.errors import SweError
 from gem_envs_swe.making.archives import find_archive, unpack_archive
 from gem_envs_swe.making.baseline import is_test_file
 from gem_envs_swe.making.proof_journal import is_unfinished
+from gem_envs_swe.making.set_maker import python_of_images
+from gem_terminal.engines import engine_by_name
 
 _MOST_LINES = 20_000
 _PATIENCE = 600  # seconds for what is before and after the proofs
@@ -41,10 +44,10 @@ _GRACE = 20  # seconds from SIGTERM to SIGKILL
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".pyx", ".rs", ".f", ".f90", ".go")
 
 
-def why_not(name: str, folder: Path) -> tuple[Path | None, str]:
+def why_not(name: str, folder: Path, python: str) -> tuple[Path | None, str]:
     """Return the archive of a package, and why the rule leaves it out; empty if it is drawn."""
     try:
-        archive = find_archive(name, folder)
+        archive = find_archive(name, folder, python)
         with tempfile.TemporaryDirectory() as scratch:
             tree = unpack_archive(archive, Path(scratch))
             files = {str(path.relative_to(tree)): path for path in tree.rglob("*") if path.is_file()}
@@ -103,6 +106,8 @@ def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
         known = {record["name"]: record for record in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
     names = sorted(set(given.names.read_text(encoding="utf-8").split()))
     random.Random(given.seed).shuffle(names)
+    with closing(engine_by_name(given.engine)) as engine:
+        python = python_of_images(engine)
     drawn = 0
     for name in names:
         if drawn == given.packages:
@@ -111,7 +116,7 @@ def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
         folder = given.out / "sets" / name
         if record is None or (given.further and (is_unfinished(folder) or "late" in record)):
             spent = 0 if record is None else record["cpu"]
-            archive, reason = why_not(name, given.out / "archives")
+            archive, reason = why_not(name, given.out / "archives", python)
             record = {"name": name, "left_out": reason}
             if archive is not None and not reason:
                 record = {"name": name} | made(archive, folder, given)

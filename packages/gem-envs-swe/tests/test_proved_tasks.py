@@ -32,6 +32,32 @@ pytestmark = [
 Package = tuple[Baseline, LocalSuites]
 UNSTEADY_SUM = "import os; used += width * (os.environ['PYTHONHASHSEED'] == '1')"
 OTHER_NAME = "from p import f\n\n\ndef test_f():\n    assert f() == 1\n"
+SEES_IMPORTS = """
+import sys
+
+import p
+
+
+def test_f():
+    assert p.f() == 1
+    assert "colorsys" not in sys.modules
+    import colorsys
+"""
+BEGINS_A_THREAD = """
+import lively
+import p
+
+
+def test_f():
+    assert p.f() == 1
+    assert lively.THREAD.is_alive()
+"""
+LIVELY = """
+import threading
+
+THREAD = threading.Thread(target=threading.Event().wait, daemon=True)
+THREAD.start()
+"""
 UNSTEADY = """
 import os
 import warnings
@@ -122,6 +148,24 @@ def test_the_baseline_knows_what_each_test_runs(package: Package) -> None:
     refusal = bug(baseline, '"a book has a width"', '"no"').lines
     assert baseline.covering(refusal) == {"tests/test_shelves.py::test_width"}
     assert baseline.covering(bug(baseline, "def free_places(widths, length)", "def x()").lines) == baseline.stable
+
+
+def test_runs_find_the_libraries_imported(package: Package) -> None:
+    """What the first run imported from outside of the tree is imported before the others."""
+    assert {"unittest", "pytest"} < set(package[1].modules)
+    assert not [name for name in package[1].modules if name.startswith(("shelfmark", "test_"))]
+
+
+def test_no_run_takes_the_byte_code_of_another(package: Package) -> None:
+    """Two texts of one length, each run by another process, are two programs."""
+    path, test = "shelfmark/shelves.py", "tests/test_shelves.py::test_free_places"
+    text = package[0].tree.files[path]
+    outcomes = []
+    with LocalSuites(package[0].tree.folder, package[1].scratch / "byte-code") as runner:
+        for hash_seed, change in enumerate(("used += width", "used -= width")):
+            write = {path: text.replace("used += width", change)}
+            outcomes.append(runner.run(tests={test}, write=write, hash_seed=hash_seed).outcomes[test])
+    assert outcomes == ["passed", "failed"]
 
 
 def test_a_bug_is_proved(proof: TaskProof) -> None:
@@ -269,6 +313,22 @@ def test_unsteady_tests_are_left_out(tmp_path: Path) -> None:
     }
     assert f"tests/test_unsteady.py::test_names[{'a' * 900}]" in baseline.stable
     assert {f"tests/test_unsteady.py::test_{name}" for name in ("leaves_a_file", "warns")} < baseline.stable
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("text", "kept"), [(SEES_IMPORTS, False), (BEGINS_A_THREAD, True)], ids=["sees imports", "begins a thread"]
+)
+def test_libraries_are_imported_by_each_run_where_that_matters(text: str, kept: bool, tmp_path: Path) -> None:
+    """Tests that see what is imported pass all the same, and a library that begins a thread begins it in the run."""
+    tree = written(tmp_path / "tree", {"p.py": "def f():\n    return 1\n", "test_p.py": text})
+    library = written(tmp_path / "library", {"lively.py": LIVELY})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(library))
+        with LocalSuites(tree, tmp_path / "runs") as runner:
+            baseline = measure_baseline(PackageTree(tree), runner, 0, 120.0)
+            assert bool(runner.modules) == kept
+    assert baseline.left_out == {}
 
 
 @pytest.mark.nightly

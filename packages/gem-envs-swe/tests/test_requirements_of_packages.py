@@ -83,14 +83,29 @@ def test_what_tests_import_is_needed_wherever_it_is_declared(tmp_path: Path) -> 
     assert found.for_tests == ["for-tests", "in-a-group", "included", "for-docs", "sphinx"]
 
 
-def wheel(folder: Path, name: str, requires: str = "") -> None:
-    """Write a wheel of version 1 that holds nothing."""
+def test_modules_that_tests_begin_with_may_be_undeclared(tmp_path: Path) -> None:
+    """Those of the tree and of Python itself are not among them, nor what a test can do without."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "helpers.py").write_text("")
+    (tmp_path / "shelf_mark").mkdir()
+    (tmp_path / "shelf_mark" / "__init__.py").write_text("import of_the_package")
+    (tmp_path / "tests" / "test_some.py").write_text(
+        "import os.path, psutil._common\nfrom helpers import x\nfrom shelf_mark import y\nfrom . import z\n"
+        "try:\n    import spare\nexcept ImportError:\n    pass\n"
+    )
+    assert needs(tmp_path).undeclared == {"psutil"}
+
+
+def wheel(folder: Path, name: str, requires: str = "", module: str = "") -> None:
+    """Write a wheel of version 1 that holds nothing, or an empty module."""
     stem = f"{name.replace('-', '_')}-1"
     with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as archive:
         asked = f"Requires-Dist: {requires}\n" if requires else ""
         archive.writestr(f"{stem}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n{asked}")
         archive.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nTag: py3-none-any\n")
         archive.writestr(f"{stem}.dist-info/RECORD", "")
+        if module:
+            archive.writestr(module, "")
 
 
 @pytest.mark.nightly
@@ -123,6 +138,23 @@ def test_requirements_of_tests_that_cannot_be_had_are_left_out(
     found.required.append("nowhere")
     with pytest.raises(SweError, match=r"requirements of shelf-mark cannot be had as wheels .* nowhere"):
         fetch_wheels(found, "3.11.2", tmp_path / "fetched")
+
+
+@pytest.mark.nightly
+def test_undeclared_modules_are_looked_for_under_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A distribution of a module's name is taken, unless a wheel that was fetched has the module."""
+    wheel(tmp_path, "hatchling")
+    wheel(tmp_path, "needed", module="taken/__init__.py")
+    wheel(tmp_path, "also-needed", module="also_needed-1.data/purelib/moved.py")
+    for name in ("taken", "moved", "psutil"):
+        wheel(tmp_path, name)
+    monkeypatch.setattr("gem_envs_swe.making.requirements.TEST_TOOLS", ("also-needed",))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    found = needs(tmp_path)
+    found.for_tests = []
+    found.undeclared = {"taken", "moved", "psutil", "nowhere"}
+    assert fetch_wheels(found, "3.11.2", tmp_path / "fetched") == ["also-needed", *found.required, "psutil"]
 
 
 @pytest.mark.parametrize("project", ["not toml [", "build-system = 3", "[dependency-groups]\ntests = 3", "\ud7ff"])

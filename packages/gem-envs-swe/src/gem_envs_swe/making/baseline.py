@@ -140,27 +140,34 @@ def measure_baseline(tree: PackageTree, runner: SuiteRunner, seed: int, seconds:
         SweError: if there are no tests, or they do not end.
     """
     files: list[str] = []
-    runs: list[SuiteRun] = []
-    for hash_seed in HASH_SEEDS:
-        order, is_first = (None, True) if not runs else (seed + hash_seed, False)
-        run = runner.run(
-            files=files, hash_seed=hash_seed, order=order, seconds=seconds, coverage=is_first, locate=is_first
-        )
-        if is_first and run.ended and not run.outcomes:  # pytest looks for names that not every package uses
-            files = [path for path in tree.files if _OTHER_NAME.search(path)]
-            run = runner.run(files=files, seconds=seconds, coverage=True, locate=True) if files else run
-        runs.append(run)
-    for run in runs:
+
+    def run_all(hash_seed: int, order: int | None, *, noting: bool = False) -> SuiteRun:
+        run = runner.run(files=files, hash_seed=hash_seed, order=order, seconds=seconds, coverage=noting, locate=noting)
         if run.timeout is not None:
             raise SweError(
                 f"the package's own tests do not end within {seconds:.0f} s; give them more with --suite-seconds"
             )
         if run.died is not None:
             raise SweError(f"the package's own tests end their process: {run.output[-500:] or run.died}")
-    first = runs[0]
+        return run
+
+    first = run_all(HASH_SEEDS[0], None, noting=True)
+    if not first.outcomes:  # pytest looks for names that not every package uses
+        files = [path for path in tree.files if _OTHER_NAME.search(path)]
+        first = run_all(HASH_SEEDS[0], None, noting=True) if files else first
     if not first.outcomes:
         why = next(iter(first.broken_files.values()), first.output).strip()[-500:]
         raise SweError(f"pytest finds no test in the source archive: {why or 'it has none'}")
+    runner.modules = first.modules
+    second = run_all(HASH_SEEDS[1], seed + HASH_SEEDS[1])
+    if second.outcomes != first.outcomes:  # by the order, the hash seed, or what is imported before
+        runner.modules = []
+        runner.restart()
+        without = run_all(HASH_SEEDS[1], seed + HASH_SEEDS[1])
+        if second.outcomes == without.outcomes:
+            runner.modules = first.modules
+        second = without
+    runs = [first, second, *(run_all(hash_seed, seed + hash_seed) for hash_seed in HASH_SEEDS[2:])]
     stable = frozenset.intersection(*(frozenset(run.named("passed")) for run in runs))
     left_out = {}
     for test in set().union(*(run.outcomes for run in runs)) - stable:

@@ -101,10 +101,12 @@ def _groups(
     """
     if not candidate.parts:
         return (frozenset(failing),)
-    alone = [
-        _run(replace(candidate, write=part), runner, failing, baseline, 0, None).named("failed")
-        for part in candidate.parts
-    ]
+    alone: list[set[str]] = []
+    for part in candidate.parts:
+        failed = _run(replace(candidate, write=part), runner, failing, baseline, 0, None).named("failed")
+        if not failed or failed == failing:  # then a part, this one or another, has no test of its own
+            raise RejectedCandidate("one of its changes cannot be told from the other")
+        alone.append(failed)
     groups = []
     for number, tests in enumerate(alone):
         others = set().union(*(alone[:number] + alone[number + 1 :]))
