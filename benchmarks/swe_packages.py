@@ -31,8 +31,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import Requirement
+
 from gem_envs_swe.errors import SweError
-from gem_envs_swe.making.archives import find_archive, unpack_archive
+from gem_envs_swe.making.archives import configured_indexes, fetch_archive, unpack_archive
 from gem_envs_swe.making.baseline import is_test_file
 from gem_envs_swe.making.proof_journal import is_unfinished
 from gem_envs_swe.making.set_maker import python_of_images
@@ -44,10 +46,10 @@ _GRACE = 20  # seconds from SIGTERM to SIGKILL
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".pyx", ".rs", ".f", ".f90", ".go")
 
 
-def why_not(name: str, folder: Path, python: str) -> tuple[Path | None, str]:
+def why_not(name: str, indexes: list[str], folder: Path, python: str) -> tuple[Path | None, str]:
     """Return the archive of a package, and why the rule leaves it out; empty if it is drawn."""
     try:
-        archive = find_archive(name, folder, python)
+        archive = fetch_archive(Requirement(name), indexes, folder, python)
         with tempfile.TemporaryDirectory() as scratch:
             tree = unpack_archive(archive, Path(scratch))
             files = {str(path.relative_to(tree)): path for path in tree.rglob("*") if path.is_file()}
@@ -94,8 +96,8 @@ def made(archive: Path, folder: Path, given: argparse.Namespace) -> dict[str, An
             return {key: described[key] for key in ("version", "tests", "tasks", "kinds", "rejected")} | {"cpu": cost}
         if late:
             return {"why": f"no end within {given.seconds + _PATIENCE} s", "late": True, "cpu": cost}
-        said = errors.read().decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
-        return {"why": said[-1][:300], "cpu": cost}
+        said = errors.read().decode(errors="replace").rpartition("Error: ")[2].split() or [f"exit {process.returncode}"]
+        return {"why": " ".join(said)[:600], "cpu": cost}
 
 
 def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -108,6 +110,7 @@ def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     random.Random(given.seed).shuffle(names)
     with closing(engine_by_name(given.engine)) as engine:
         python = python_of_images(engine)
+    indexes = configured_indexes()
     drawn = 0
     for name in names:
         if drawn == given.packages:
@@ -116,7 +119,7 @@ def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
         folder = given.out / "sets" / name
         if record is None or (given.further and (is_unfinished(folder) or "late" in record)):
             spent = 0 if record is None else record["cpu"]
-            archive, reason = why_not(name, given.out / "archives", python)
+            archive, reason = why_not(name, indexes, given.out / "archives", python)
             record = {"name": name, "left_out": reason}
             if archive is not None and not reason:
                 record = {"name": name} | made(archive, folder, given)

@@ -96,6 +96,17 @@ def test_modules_that_tests_begin_with_may_be_undeclared(tmp_path: Path) -> None
     assert needs(tmp_path).undeclared == {"psutil"}
 
 
+def test_plugins_of_pytest_may_be_undeclared(tmp_path: Path) -> None:
+    """A fixture, a mark or an option tells of one, but for a fixture of the tests' own."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "conftest.py").write_text("import pytest\n\n@pytest.fixture\ndef snapshot():\n    pass\n")
+    (tmp_path / "tests" / "test_some.py").write_text(
+        "import pytest\n\n@pytest.mark.trio\nasync def test_it(mocker, snapshot, tmp_path):\n    pass\n"
+    )
+    (tmp_path / "setup.cfg").write_text("[tool:pytest]\nasyncio_mode = auto\n")
+    assert needs(tmp_path).undeclared == {"pytest", "pytest_mock", "pytest_trio", "pytest_asyncio"}
+
+
 def wheel(folder: Path, name: str, requires: str = "", module: str = "") -> None:
     """Write a wheel of version 1 that holds nothing, or an empty module."""
     stem = f"{name.replace('-', '_')}-1"

@@ -92,8 +92,8 @@ class Needs:
         self._add(self.for_tests, _of_tox(tree))
         imports = _TestImports(tree)
         self.for_tests = self._chosen([*self.for_tests, *elsewhere], len(self.for_tests), imports.anywhere)
-        self.undeclared = imports.first - imports.own - sys.stdlib_module_names
-        """Modules of others that files of tests cannot be collected without."""
+        self.undeclared = imports.first - imports.own - sys.stdlib_module_names | _plugins(tree, imports)
+        """Modules of others without which files of tests cannot be collected, or their tests not run."""
 
     def _chosen(self, declared: Sequence[str], for_tests: int, imported: Set[str]) -> list[str]:
         """Return each distribution once: those for tests but for developers' tools, and what the tests import.
@@ -243,6 +243,10 @@ class _TestImports:
         """Top-level modules that a file imports in any case, as it begins."""
         self.own: set[str] = set()
         """Modules and folders of the tree, by their own names."""
+        self.used: set[tuple[str, str]] = set()
+        """``fixtures`` and the names of the tests' parameters, ``marks`` and those of pytest's marks."""
+        self.functions: set[str] = set()
+        """Those of the files, with the fixtures among them."""
         for path in tree.rglob("*.py"):
             inside = path.relative_to(tree)
             self.own.update(part.removesuffix(".py") for part in inside.parts)
@@ -260,6 +264,25 @@ class _TestImports:
                 named = [each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant)]
                 found = [each.partition(".")[0] for each in named if isinstance(each, str)]
                 self.anywhere.update(map(canonicalize_name, found))
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                self.functions.add(node.name)
+                self.used.update(("fixtures", each.arg) for each in (*node.args.args, *node.args.kwonlyargs))
+            elif (
+                isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "mark"
+            ):
+                self.used.add(("marks", node.attr))
+
+
+def _plugins(tree: Path, imports: _TestImports) -> set[str]:
+    """Return the modules of the plugins of pytest that tests use without a word."""
+    table = tomllib.loads(Path(__file__).with_name("test_plugins.toml").read_text(encoding="utf-8"))
+    files = [
+        path for name in ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg") if (path := tree / name).is_file()
+    ]
+    configured = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
+    used = {(group, name) for group, name in imports.used if group != "fixtures" or name not in imports.functions}
+    used |= {("options", name) for name in re.findall(r"^\s*(\w+)\s*=", configured, re.MULTILINE)}
+    return {module for group, named in table.items() for name, module in named.items() if (group, name) in used}
 
 
 def _imported(node: ast.AST) -> list[str]:
