@@ -31,6 +31,7 @@ pytestmark = [
 
 Package = tuple[Baseline, LocalSuites]
 UNSTEADY_SUM = "import os; used += width * (os.environ['PYTHONHASHSEED'] == '1')"
+ASKS_FOR_DOCTESTS = "def pytest_configure(config):\n    assert not config.option.doctestmodules\n"
 OTHER_NAME = "from p import f\n\n\ndef test_f():\n    assert f() == 1\n"
 SEES_IMPORTS = """
 import sys
@@ -294,9 +295,10 @@ def test_candidates_depend_on_the_seed_alone(package: Package) -> None:
 def test_unsteady_tests_are_left_out(tmp_path: Path) -> None:
     """Tests that fail at one hash seed, are skipped, have endless names, leave a file or cannot be imported are alone.
 
-    Neither do the package's options of pytest, and warnings, of which it makes errors.
+    Neither do the package's options of pytest, warnings, of which it makes errors, and examples in text files.
     """
     files = {**FILES, "tests/test_unsteady.py": UNSTEADY, "tests/test_lacking.py": "import no_such_module\n"}
+    files |= {"tests/test_notes.txt": ">>> 1\n2\n", "conftest.py": ASKS_FOR_DOCTESTS}
     files["pytest.ini"] = "[pytest]\nfilterwarnings = error\naddopts = --no-such-option\n"
     tree = written(tmp_path / "tree", files)
     (tmp_path / "runs").mkdir()

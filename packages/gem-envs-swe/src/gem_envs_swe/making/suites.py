@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["TEST_ARGUMENTS", "FailedTest", "SuiteRun", "SuiteRunner"]
 
-TEST_ARGUMENTS = ("-o", "addopts=", "-o", "filterwarnings=", "-p", "no:cacheprovider", "-p", "no:doctest", "-q")
+TEST_ARGUMENTS = ("-o", "addopts=", "-o", "filterwarnings=", "-p", "no:cacheprovider", "--doctest-glob=-", "-q")
 """What pytest gets: the package's own options may ask for plugins that are not here, or leave tests out, and its
-filters make errors of the warnings of libraries that are newer than it."""
+filters make errors of the warnings of libraries that are newer than it. Text files are no tests; the plugin that reads
+them stays, because other plugins ask for its options."""
 _OF_ALL = ("--continue-on-collection-errors",)
 """What it gets besides in a run of all tests: a file that cannot be collected does not keep the others from running."""
 _FOLDER = "/opt/gem-swe"
