@@ -20,6 +20,7 @@ import argparse
 import json
 import os
 import random
+import re
 import signal
 import statistics
 import subprocess
@@ -43,6 +44,7 @@ from gem_terminal.engines import engine_by_name
 _MOST_LINES = 20_000
 _PATIENCE = 600  # seconds for what is before and after the proofs
 _GRACE = 20  # seconds from SIGTERM to SIGKILL
+_ADDRESS = re.compile(r"https?://[^\s,;]+")
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".pyx", ".rs", ".f", ".f90", ".go")
 
 
@@ -61,7 +63,7 @@ def why_not(name: str, indexes: list[str], folder: Path, python: str) -> tuple[P
             lines = sum(path.read_bytes().count(b"\n") for name, path in python.items() if not is_test_file(name))
             return archive.path, "it is too large" if lines > _MOST_LINES else ""
     except SweError as error:
-        return None, f"no source archive: {error}"
+        return None, f"no source archive: {_ADDRESS.sub('the index', str(error))}"
 
 
 def made(archive: Path, folder: Path, given: argparse.Namespace) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from gem_envs_swe.making.candidates import Candidate
 from gem_envs_swe.making.kinds import MAKERS
 from gem_envs_swe.making.proving import RejectedCandidate, TaskProof, prove
 from gem_envs_swe.making.statements import gives_away, statement_of
+from gem_envs_swe.making.suites import FailedTest, SuiteRun
 from gem_envs_swe.row import KINDS
 
 pytestmark = [
@@ -201,6 +202,15 @@ def test_other_changes_are_rejected(before: str, after: str, why: str, package: 
         prove(candidate, *package, seed=0)
 
 
+def test_a_feature_that_nothing_replaces_is_rejected(package: Package) -> None:
+    """Where a function that does nothing passes the tests, these do not ask for the feature."""
+    candidate = bug(package[0], "if used >= length:", "if used > length + 1:")
+    own = package[0].tree.files["shelfmark/shelves.py"]
+    with pytest.raises(RejectedCandidate, match="does nothing passes"):
+        prove(replace(candidate, idle={"shelfmark/shelves.py": own}), *package, seed=0)
+    assert prove(replace(candidate, idle=candidate.write), *package, seed=0).failing
+
+
 @pytest.mark.nightly
 def test_changes_that_hide_each_other_are_rejected(package: Package) -> None:
     """Two changes of which one fails no test of its own are no task of two changes."""
@@ -233,6 +243,35 @@ def test_the_statement_says_what_the_tests_show(package: Package, proof: TaskPro
         assert "used" not in text.replace("used to work", "")
         assert not gives_away(text, proof, package[0])
     assert len(set(texts)) > 3
+
+
+@pytest.mark.parametrize(
+    ("assertion", "named"),
+    [
+        ("assert list(map(p.f, [1])) == [g]", "test_g"),
+        ("assert p.K().k(map(p.f, [1])) == [g]", "k"),
+        ("p.f(2)\n    assert g == p.f(1)", "f"),
+        ("p.h(1)\n    assert g == list(p.i(1))\n    p.h(1)", "i"),
+    ],
+)
+def test_the_title_names_what_the_test_calls(assertion: str, named: str, tmp_path: Path) -> None:
+    """That is the last call before the failure, never the changed function that no test calls, and else the test."""
+    source = "def f(x):\n    return x\n\n\nclass K:\n    def __init__(self):\n        self.k(1)\n\n    "
+    source += "def k(self, x):\n        return x\n\n\ndef h(x):\n    return x\n\n\ndef i(x):\n    return x\n"
+    test = "test_p.py::test_g[1]"
+    head = f'import p\nimport pytest\n\n\n@pytest.mark.parametrize("g", [p.f(1)])\ndef test_g(g):\n    {assertion}\n'
+    tree = PackageTree(written(tmp_path / "tree", {"p.py": source, "test_p.py": head}))
+    line = next(number for number, text in enumerate(head.splitlines(), 1) if "assert" in text)
+    failure = FailedTest(type="AssertionError", message="no", frames=(("/work/repo/test_p.py", line),))
+    run = SuiteRun(
+        outcomes={test: "failed"}, failures={test: failure}, places={test: ("/work/repo/test_p.py", 5, "test_g")}
+    )
+    baseline = Baseline(tree, run, frozenset({test}), {})
+    candidate = Candidate("bug", 2, "planted", {"p.py": ""}, {}, ("p.py:f",))
+    proof = TaskProof(candidate, (test,), (), (frozenset({test}),), run, "", "", "", {})
+    for seed in range(6):
+        title = statement_of(proof, baseline, seed).splitlines()[0]
+        assert f"`{named}`" in title, title
 
 
 def test_a_statement_with_the_solution_is_found(package: Package, proof: TaskProof) -> None:

@@ -78,6 +78,8 @@ def prove(
         raise RejectedCandidate("it breaks most tests")
     if candidate.kind in ("refactor", "performance") and failing != set(candidate.hidden_tests):
         raise RejectedCandidate("it changes the behaviour")
+    if candidate.idle is not None and _passes(replace(candidate, write=candidate.idle), runner, failing, baseline):
+        raise RejectedCandidate("a function that does nothing passes for its solution")
     groups = _groups(candidate, runner, failing, baseline)
     rest = sorted(baseline.stable - affected - candidate.removed)
     if not whole:
@@ -89,6 +91,13 @@ def prove(
     if not failing == second.named("failed") == third.named("failed"):
         raise RejectedCandidate("its tests are flaky")
     return _written(candidate, baseline, runner, run, groups)
+
+
+def _passes(candidate: Candidate, runner: SuiteRunner, tests: set[str], baseline: Baseline) -> bool:
+    try:
+        return _run(candidate, runner, tests, baseline, 0, None).named("passed") == tests
+    except RejectedCandidate:
+        return False
 
 
 def _groups(

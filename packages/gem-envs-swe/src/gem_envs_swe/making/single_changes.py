@@ -113,7 +113,7 @@ def features(baseline: Baseline, generator: random.Random) -> Iterator[Candidate
             yield Candidate(
                 kind="feature", level=level, what="function", write={source.path: text},
                 lines={source.path: frozenset(definition.lines)}, functions=(f"{source.path}:{definition.name}",),
-                asked=asked,
+                asked=asked, idle={source.path: source.edited([Edit(start, end, "return None")])},
             )  # fmt: skip
 
 
