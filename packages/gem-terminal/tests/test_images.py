@@ -184,10 +184,11 @@ def test_builds_have_few_places_and_the_removal_of_images_waits_for_all(tmp_path
 def test_a_copied_layer_is_that_of_its_files_alone(engine: Engine, small: Image, tmp_path: Path) -> None:
     """Contexts that differ in what is copied later share the layers before; a name, mode or content makes another."""
     assert isinstance(engine, NamespaceEngine)
-    first = {"early/x": "1", "late/x": "1"}
+    nonce = str(uuid4())  # an image of an earlier run of this test is none of these
+    first = {"early/x": nonce, "late/x": "1"}
     contexts = {
         "first": first, "late": first | {"late/x": "2"}, "content": first | {"early/x": "2"},
-        "name": {"early/y": "1", "late/x": "1"}, "mode": first, "source": first,
+        "name": {"early/y": nonce, "late/x": "1"}, "mode": first, "source": first,
     }  # fmt: skip
     layers = {}
     for name, files in contexts.items():
