@@ -99,7 +99,8 @@ def made(archive: Path, folder: Path, given: argparse.Namespace) -> dict[str, An
         if late:
             return {"why": f"no end within {given.seconds + _PATIENCE} s", "late": True, "cpu": cost}
         said = errors.read().decode(errors="replace").rpartition("Error: ")[2].split() or [f"exit {process.returncode}"]
-        return {"why": " ".join(said)[:600], "cpu": cost}
+        why = {"why": " ".join(said)[:600], "cpu": cost}
+        return why | {"late": True} if "became a task within" in why["why"] else why
 
 
 def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:

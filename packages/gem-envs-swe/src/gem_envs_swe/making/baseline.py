@@ -141,37 +141,45 @@ def measure_baseline(tree: PackageTree, runner: SuiteRunner, seed: int, seconds:
     """
     files: list[str] = []
 
-    def run_all(hash_seed: int, order: int | None, *, noting: bool = False) -> SuiteRun:
-        run = runner.run(files=files, hash_seed=hash_seed, order=order, seconds=seconds, coverage=noting, locate=noting)
-        if run.timeout is not None:
+    def run(
+        hash_seed: int, order: int | None, *, tests: Collection[str] | None = None, noting: bool = False
+    ) -> SuiteRun:
+        chosen = files if tests is None else {test.partition("::")[0] for test in tests}
+        done = runner.run(
+            tests=tests, files=chosen, hash_seed=hash_seed, order=order, seconds=seconds, coverage=noting, locate=noting
+        )
+        if done.timeout is not None:
             raise SweError(
                 f"the package's own tests do not end within {seconds:.0f} s; give them more with --suite-seconds"
             )
-        if run.died is not None:
-            raise SweError(f"the package's own tests end their process: {run.output[-500:] or run.died}")
-        return run
+        if done.died is not None:
+            raise SweError(f"the package's own tests end their process: {done.output[-500:] or done.died}")
+        return done
 
-    first = run_all(HASH_SEEDS[0], None, noting=True)
+    first = run(HASH_SEEDS[0], None, noting=True)
     if not first.outcomes:  # pytest looks for names that not every package uses
         files = [path for path in tree.files if _OTHER_NAME.search(path)]
-        first = run_all(HASH_SEEDS[0], None, noting=True) if files else first
+        first = run(HASH_SEEDS[0], None, noting=True) if files else first
     if not first.outcomes:
         why = next(iter(first.broken_files.values()), first.output).strip()[-500:]
         raise SweError(f"pytest finds no test in the source archive: {why or 'it has none'}")
+    second_seeds = HASH_SEEDS[1], seed + HASH_SEEDS[1]
     runner.modules = first.modules
-    second = run_all(HASH_SEEDS[1], seed + HASH_SEEDS[1])
-    if second.outcomes != first.outcomes:  # by the order, the hash seed, or what is imported before
+    second = run(*second_seeds)
+    odd = {test for test, _ in first.outcomes.items() ^ second.outcomes.items()}
+    if odd:  # by the order, by the hash seed, or by what is imported before: the same tests without that tell
+        imported = run(*second_seeds, tests=odd)
         runner.modules = []
         runner.restart()
-        without = run_all(HASH_SEEDS[1], seed + HASH_SEEDS[1])
-        if second.outcomes == without.outcomes:
+        if imported.outcomes == run(*second_seeds, tests=odd).outcomes:
             runner.modules = first.modules
-        second = without
-    runs = [first, second, *(run_all(hash_seed, seed + hash_seed) for hash_seed in HASH_SEEDS[2:])]
-    stable = frozenset.intersection(*(frozenset(run.named("passed")) for run in runs))
+        else:
+            second = run(*second_seeds)
+    runs = [first, second, *(run(hash_seed, seed + hash_seed) for hash_seed in HASH_SEEDS[2:])]
+    stable = frozenset.intersection(*(frozenset(each.named("passed")) for each in runs))
     left_out = {}
-    for test in set().union(*(run.outcomes for run in runs)) - stable:
-        outcomes = {run.outcomes.get(test, "missing") for run in runs}
+    for test in set().union(*(each.outcomes for each in runs)) - stable:
+        outcomes = {each.outcomes.get(test, "missing") for each in runs}
         left_out[test] = outcomes.pop() if len(outcomes) == 1 else "flaky"
     left_out |= dict.fromkeys(first.broken_files, "cannot be collected")
     if not stable:
