@@ -107,12 +107,14 @@ def test_plugins_of_pytest_may_be_undeclared(tmp_path: Path) -> None:
     assert needs(tmp_path).undeclared == {"pytest", "pytest_mock", "pytest_trio", "pytest_asyncio"}
 
 
-def wheel(folder: Path, name: str, requires: str = "", module: str = "") -> None:
-    """Write a wheel of version 1 that holds nothing, or an empty module."""
-    stem = f"{name.replace('-', '_')}-1"
+def wheel(folder: Path, name: str, requires: str = "", module: str = "", version: int = 1) -> None:
+    """Write a wheel that holds nothing, or an empty module."""
+    stem = f"{name.replace('-', '_')}-{version}"
     with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as archive:
         asked = f"Requires-Dist: {requires}\n" if requires else ""
-        archive.writestr(f"{stem}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n{asked}")
+        archive.writestr(
+            f"{stem}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{asked}"
+        )
         archive.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nTag: py3-none-any\n")
         archive.writestr(f"{stem}.dist-info/RECORD", "")
         if module:
@@ -128,8 +130,18 @@ def wheel(folder: Path, name: str, requires: str = "", module: str = "") -> None
         (["there==2", "also-there"], ["also-there"]),
         (["there==1", "one"], ["there==1", "one"]),
         (["one==1", "two==1"], ["one"]),
+        (["one==1", "two==1", "also-there"], ["one", "also-there"]),
+        (["there==1", "each-asks", "also-there==1"], ["there==1", "also-there==1"]),
     ],
-    ids=["missing", "asks for what is missing", "no such version", "all", "conflict"],
+    ids=[
+        "missing",
+        "asks for what is missing",
+        "no such version",
+        "all",
+        "conflict",
+        "conflict before others",
+        "each version asks for what is missing",
+    ],
 )
 def test_requirements_of_tests_that_cannot_be_had_are_left_out(
     asked: list[str], got: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -141,6 +153,8 @@ def test_requirements_of_tests_that_cannot_be_had_are_left_out(
     monkeypatch.setattr("gem_envs_swe.making.requirements.TEST_TOOLS", tools[:4])
     for name, requires in (("asks-for-nowhere", "nowhere"), ("one", "there<2"), ("two", "there>=2")):
         wheel(tmp_path, name, requires)
+    for version in (1, 2):
+        wheel(tmp_path, "each-asks", "nowhere", version=version)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     found = needs(tmp_path)

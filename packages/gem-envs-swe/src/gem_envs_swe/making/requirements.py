@@ -48,6 +48,9 @@ _NOT_FOR_TESTS = re.compile(
 """Tools of developers that no test imports; plugins of pytest among them would change the order or the outcomes."""
 _NAMED = re.compile(r"(?:requirement|found for|\(from) ([A-Za-z0-9][A-Za-z0-9._-]*)")
 """What pip says is missing, and what asked for it."""
+_CONFLICT = re.compile(r"Cannot install (.+) because these package versions")
+_FIRST = re.compile(r"(?:^|, | and )([A-Za-z0-9][A-Za-z0-9._-]*)")
+"""What it says has no versions that go together; one distribution alone asks for something missing in each version."""
 _LIBC = ("manylinux_2_34", "manylinux_2_28", "manylinux_2_17", "manylinux2014", "manylinux_2_12", "manylinux_2_5")
 
 
@@ -194,16 +197,21 @@ def _modules(folder: Path) -> set[str]:
 
 
 def _without_the_missing(wanted: list[str], why: Sequence[str]) -> list[str]:
-    """Return requirements of tests without those that pip names as missing.
+    """Return requirements of tests without those that pip names as missing, or of which it has no version that fits.
 
-    If it names none, all lose their versions, and then the last one goes: a call of pip for each takes too long.
+    If it names none, all lose their versions, and then one goes: a call of pip for each takes too long.
     """
     named = {canonicalize_name(each) for line in why for each in _NAMED.findall(line.partition("(from versions")[0])}
     left = [each for each in wanted if _name(each) not in named]
     if len(left) < len(wanted):
         return left
-    loose = [str(Requirement(each).name) for each in wanted]
-    return loose if loose != wanted else wanted[:-1]
+    listed = {
+        canonicalize_name(each) for line in why for part in _CONFLICT.findall(line) for each in _FIRST.findall(part)
+    }
+    conflicting = [each for each in wanted if _name(each) in listed]
+    loose = [str(Requirement(each).name) if len(conflicting) != 1 or each in conflicting else each for each in wanted]
+    gone = (conflicting or wanted)[-1]
+    return loose if loose != wanted else [each for each in wanted if each != gone]
 
 
 def _fetched(requirements: list[str], python: str, folder: Path) -> list[str] | None:
