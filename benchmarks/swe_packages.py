@@ -29,6 +29,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,16 @@ _ADDRESS = re.compile(r"https?://[^\s,;]+")
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".pyx", ".rs", ".f", ".f90", ".go")
 
 
-def why_not(name: str, indexes: list[str], folder: Path, python: str) -> tuple[Path | None, str]:
+@cache
+def surroundings(engine_name: str) -> tuple[list[str], str]:
+    """Return the addresses of the indexes, and the version of Python of an engine's images."""
+    with closing(engine_by_name(engine_name)) as engine:
+        return configured_indexes(), python_of_images(engine)
+
+
+def why_not(name: str, folder: Path, engine_name: str) -> tuple[Path | None, str]:
     """Return the archive of a package, and why the rule leaves it out; empty if it is drawn."""
+    indexes, python = surroundings(engine_name)
     try:
         archive = fetch_archive(Requirement(name), indexes, folder, python)
         with tempfile.TemporaryDirectory() as scratch:
@@ -111,9 +120,6 @@ def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
         known = {record["name"]: record for record in map(json.loads, path.read_text(encoding="utf-8").splitlines())}
     names = sorted(set(given.names.read_text(encoding="utf-8").split()))
     random.Random(given.seed).shuffle(names)
-    with closing(engine_by_name(given.engine)) as engine:
-        python = python_of_images(engine)
-    indexes = configured_indexes()
     drawn = 0
     for name in names:
         if drawn == given.packages:
@@ -122,7 +128,7 @@ def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
         folder = given.out / "sets" / name
         if record is None or (given.further and (is_unfinished(folder) or "late" in record)):
             spent = 0 if record is None else record["cpu"]
-            archive, reason = why_not(name, indexes, given.out / "archives", python)
+            archive, reason = why_not(name, given.out / "archives", given.engine)
             record = {"name": name, "left_out": reason}
             if archive is not None and not reason:
                 record = {"name": name} | made(archive, folder, given)

@@ -245,6 +245,32 @@ def test_the_statement_says_what_the_tests_show(package: Package, proof: TaskPro
     assert len(set(texts)) > 3
 
 
+def failed_by_hand(folder: Path, assertion: str, kind: str) -> tuple[TaskProof, Baseline]:
+    """Return a proof, and its baseline, whose one test fails in the line of an assertion; nothing is run."""
+    source = "def f(x):\n    return x\n\n\nclass K:\n    def __init__(self):\n        self.k(1)\n\n    "
+    source += "def k(self, x):\n        return x\n\n\ndef h(x):\n    return x\n\n\ndef i(x):\n    return x\n"
+    test = "test_p.py::test_g[1]"
+    head = f'import p\nimport pytest\n\n\n@pytest.mark.parametrize("g", [p.f(1)])\ndef test_g(g):\n    {assertion}\n'
+    tree = PackageTree(written(folder / "tree", {"p.py": source, "test_p.py": head}))
+    line = next(number for number, text in enumerate(head.splitlines(), 1) if "assert" in text)
+    failure = FailedTest(type="AssertionError", message="no", frames=(("/work/repo/test_p.py", line),))
+    run = SuiteRun(
+        outcomes={test: "failed"}, failures={test: failure}, places={test: ("/work/repo/test_p.py", 5, "test_g")}
+    )
+    baseline = Baseline(tree, run, frozenset({test}), {})
+    candidate = Candidate(kind, 2, "planted", {"p.py": ""}, {}, ("p.py:f",))
+    return TaskProof(candidate, (test,), (), (frozenset({test}),), run, "", "", "", {}), baseline
+
+
+@pytest.mark.parametrize(("kind", "shown"), [("bug", False), ("feature", True)])
+def test_a_feature_is_shown_by_whole_tests(kind: str, shown: bool, tmp_path: Path) -> None:
+    """What a function is to do stands after its first call, where a defect shows."""
+    proof, baseline = failed_by_hand(tmp_path, "assert p.f(1) == g\n    p.h(2)", kind)
+    statement = statement_of(proof, baseline, 0)
+    assert "assert p.f(1) == g" in statement
+    assert ("p.h(2)" in statement) == shown
+
+
 @pytest.mark.parametrize(
     ("assertion", "named"),
     [
@@ -256,19 +282,7 @@ def test_the_statement_says_what_the_tests_show(package: Package, proof: TaskPro
 )
 def test_the_title_names_what_the_test_calls(assertion: str, named: str, tmp_path: Path) -> None:
     """That is the last call before the failure, never the changed function that no test calls, and else the test."""
-    source = "def f(x):\n    return x\n\n\nclass K:\n    def __init__(self):\n        self.k(1)\n\n    "
-    source += "def k(self, x):\n        return x\n\n\ndef h(x):\n    return x\n\n\ndef i(x):\n    return x\n"
-    test = "test_p.py::test_g[1]"
-    head = f'import p\nimport pytest\n\n\n@pytest.mark.parametrize("g", [p.f(1)])\ndef test_g(g):\n    {assertion}\n'
-    tree = PackageTree(written(tmp_path / "tree", {"p.py": source, "test_p.py": head}))
-    line = next(number for number, text in enumerate(head.splitlines(), 1) if "assert" in text)
-    failure = FailedTest(type="AssertionError", message="no", frames=(("/work/repo/test_p.py", line),))
-    run = SuiteRun(
-        outcomes={test: "failed"}, failures={test: failure}, places={test: ("/work/repo/test_p.py", 5, "test_g")}
-    )
-    baseline = Baseline(tree, run, frozenset({test}), {})
-    candidate = Candidate("bug", 2, "planted", {"p.py": ""}, {}, ("p.py:f",))
-    proof = TaskProof(candidate, (test,), (), (frozenset({test}),), run, "", "", "", {})
+    proof, baseline = failed_by_hand(tmp_path, assertion, "bug")
     for seed in range(6):
         title = statement_of(proof, baseline, seed).splitlines()[0]
         assert f"`{named}`" in title, title

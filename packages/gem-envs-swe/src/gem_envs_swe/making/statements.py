@@ -136,18 +136,22 @@ def _examples(proof: TaskProof, baseline: Baseline) -> list[_Example]:
         key = source.path, definition.name, tuple(test in group for group in proof.groups)
         if key not in found:
             failure = proof.run.failures.get(test, FailedTest())
-            found[key] = _example(test, source, definition, failure)
+            whole = proof.candidate.kind == "feature"
+            found[key] = _example(test, source, definition, failure, whole=whole)
     return list(found.values())
 
 
-def _example(test: str, source: PythonSource, definition: Definition, failure: FailedTest) -> _Example:
+def _example(test: str, source: PythonSource, definition: Definition, failure: FailedTest, *, whole: bool) -> _Example:
+    """Return a test as it is shown: to the line of its failure, or whole, where what follows says what is expected."""
+    end = definition.node.end_lineno or definition.node.lineno
     last = max(
-        (line for path, line in failure.frames if _relative(path) == source.path
-         and definition.node.lineno <= line <= (definition.node.end_lineno or 0)),
-        default=definition.node.end_lineno or definition.node.lineno,
+        (line for path, line in failure.frames
+         if _relative(path) == source.path and definition.node.lineno <= line <= end),
+        default=end,
     )  # fmt: skip
     statement = _innermost(definition, last)
-    end = last if statement is None else statement.end_lineno or last
+    if not whole:
+        end = last if statement is None else statement.end_lineno or last
     head = source.text[source.line_start(definition.first_line) : source.line_start(end + 1)]
     lines = textwrap.dedent(head).rstrip().splitlines()
     if len(lines) > _MOST_LINES:
