@@ -1,13 +1,14 @@
 """Makes sets of tasks from packages that are drawn by a rule, and prints what came of each.
 
-    python benchmarks/swe_packages.py NAMES --out FOLDER
+    python benchmarks/swe_packages.py benchmarks/swe_package_names.txt --out FOLDER
     python benchmarks/swe_packages.py NAMES --out FOLDER --packages 30 --tasks 100 --seconds 600
     python benchmarks/swe_packages.py NAMES --out FOLDER --packages 30 --tasks 100 --seconds 600 --further
 
-NAMES is a file of names of packages, one a line. The rule: the names are sorted, then shuffled with the seed. Each one
-is drawn if the newest source archive on the user's index has a PKG-INFO, Python files of tests, at most 20,000 lines of
-Python beside them, and no source in a compiled language. Nothing else decides, and a package that becomes no set counts
-among those drawn. The command runs once for each package.
+NAMES is a file of names of packages, one a line. ``swe_package_names.txt`` has 881: the wheels that an image for
+developers in Python came with, whatever they are. The rule: the names are sorted, then shuffled with the seed. Each one
+is drawn if its newest source archive on the user's index that runs on the image's Python has a PKG-INFO, Python files
+of tests, at most 20,000 lines of Python beside them, and no source in a compiled language. Nothing else decides, and a
+package that becomes no set counts among those drawn. The command runs once for each package.
 
 FOLDER keeps the archives, the sets and ``records.jsonl``, of which the last record of a package counts. What has one is
 not done again; ``--further`` goes on with the packages that time ended.
@@ -19,6 +20,7 @@ import argparse
 import json
 import os
 import random
+import re
 import signal
 import statistics
 import subprocess
@@ -26,25 +28,39 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import Requirement
+
 from gem_envs_swe.errors import SweError
-from gem_envs_swe.making.archives import find_archive, unpack_archive
+from gem_envs_swe.making.archives import configured_indexes, fetch_archive, unpack_archive
 from gem_envs_swe.making.baseline import is_test_file
 from gem_envs_swe.making.proof_journal import is_unfinished
+from gem_envs_swe.making.set_maker import python_of_images
+from gem_terminal.engines import engine_by_name
 
 _MOST_LINES = 20_000
 _PATIENCE = 600  # seconds for what is before and after the proofs
 _GRACE = 20  # seconds from SIGTERM to SIGKILL
+_ADDRESS = re.compile(r"https?://[^\s,;]+")
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".pyx", ".rs", ".f", ".f90", ".go")
 
 
-def why_not(name: str, folder: Path) -> tuple[Path | None, str]:
+@cache
+def surroundings(engine_name: str) -> tuple[list[str], str]:
+    """Return the addresses of the indexes, and the version of Python of an engine's images."""
+    with closing(engine_by_name(engine_name)) as engine:
+        return configured_indexes(), python_of_images(engine)
+
+
+def why_not(name: str, folder: Path, engine_name: str) -> tuple[Path | None, str]:
     """Return the archive of a package, and why the rule leaves it out; empty if it is drawn."""
+    indexes, python = surroundings(engine_name)
     try:
-        archive = find_archive(name, folder)
+        archive = fetch_archive(Requirement(name), indexes, folder, python)
         with tempfile.TemporaryDirectory() as scratch:
             tree = unpack_archive(archive, Path(scratch))
             files = {str(path.relative_to(tree)): path for path in tree.rglob("*") if path.is_file()}
@@ -56,7 +72,7 @@ def why_not(name: str, folder: Path) -> tuple[Path | None, str]:
             lines = sum(path.read_bytes().count(b"\n") for name, path in python.items() if not is_test_file(name))
             return archive.path, "it is too large" if lines > _MOST_LINES else ""
     except SweError as error:
-        return None, f"no source archive: {error}"
+        return None, f"no source archive: {_ADDRESS.sub('the index', str(error))}"
 
 
 def made(archive: Path, folder: Path, given: argparse.Namespace) -> dict[str, Any]:
@@ -91,8 +107,9 @@ def made(archive: Path, folder: Path, given: argparse.Namespace) -> dict[str, An
             return {key: described[key] for key in ("version", "tests", "tasks", "kinds", "rejected")} | {"cpu": cost}
         if late:
             return {"why": f"no end within {given.seconds + _PATIENCE} s", "late": True, "cpu": cost}
-        said = errors.read().decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
-        return {"why": said[-1][:300], "cpu": cost}
+        said = errors.read().decode(errors="replace").rpartition("Error: ")[2].split() or [f"exit {process.returncode}"]
+        why = {"why": " ".join(said)[:600], "cpu": cost}
+        return why | {"late": True} if "became a task within" in why["why"] else why
 
 
 def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -111,7 +128,7 @@ def records(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
         folder = given.out / "sets" / name
         if record is None or (given.further and (is_unfinished(folder) or "late" in record)):
             spent = 0 if record is None else record["cpu"]
-            archive, reason = why_not(name, given.out / "archives")
+            archive, reason = why_not(name, given.out / "archives", given.engine)
             record = {"name": name, "left_out": reason}
             if archive is not None and not reason:
                 record = {"name": name} | made(archive, folder, given)

@@ -24,24 +24,31 @@ class LocalSuites(SuiteRunner):
 
     def __init__(self, tree: Path, scratch: Path) -> None:
         super().__init__(cast(Engine, None), "")
-        self._tree, self._scratch = tree, scratch
-        self._programs: dict[int, tuple[Path, subprocess.Popen[str]]] = {}
+        self._tree, self.scratch = tree, scratch
+        self._copy = scratch / "tree"
+        self._programs: dict[int, subprocess.Popen[str]] = {}
+        shutil.copytree(tree, self._copy)
         self.own_digest = self.applies(())
 
     def __enter__(self) -> LocalSuites:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for _tree, program in self._programs.values():
+        self.restart()
+
+    def restart(self) -> None:
+        """End the programs."""
+        for program in self._programs.values():
             with program:
                 program.kill()
+        self._programs.clear()
 
     def applies(self, patches: Collection[str]) -> str | None:
         """Return the texts of the tree with patches."""
-        copy = self._scratch / "proof"
+        copy = self.scratch / "proof"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(self._tree, copy)
-        environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(self._scratch)}
+        environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(self.scratch)}
         for patch in filter(None, patches):
             done = subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=copy, env=environment, check=False)
             if done.returncode != 0:
@@ -53,20 +60,18 @@ class LocalSuites(SuiteRunner):
     def ask(self, hash_seed: int, token: str, request: str, seconds: float) -> Any:
         """Send a request to the program of a hash seed, and return its answer."""
         if hash_seed not in self._programs:
-            tree = self._scratch / f"tree-{hash_seed}"
-            shutil.copytree(self._tree, tree)
-            self._programs[hash_seed] = tree, subprocess.Popen(
-                [sys.executable, str(Path(suites.__file__).with_name("suite_server.py")), str(tree)],
+            self._programs[hash_seed] = subprocess.Popen(
+                [sys.executable, str(Path(suites.__file__).with_name("suite_server.py")), str(self._copy)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                 env={**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
                      "COVERAGE_CORE": "ctrace"},
             )  # fmt: skip
-        tree, program = self._programs[hash_seed]
+        program = self._programs[hash_seed]
         assert program.stdin is not None
         assert program.stdout is not None
         program.stdin.write(f"{request}\n")
         program.stdin.flush()
         for line in program.stdout:
             if line.startswith(f"{token} "):
-                return json.loads(line.removeprefix(f"{token} ").replace(os.path.realpath(tree), REPOSITORY))
+                return json.loads(line.removeprefix(f"{token} ").replace(os.path.realpath(self._copy), REPOSITORY))
         raise AssertionError(f"the program ended with {program.wait()}")

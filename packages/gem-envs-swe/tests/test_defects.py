@@ -7,12 +7,17 @@ import random
 import re
 import textwrap
 from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
 
 import pytest
 from small_package import FILES
 
+from gem_envs_swe.making.baseline import Baseline, PackageTree
 from gem_envs_swe.making.bugs import defects
 from gem_envs_swe.making.python_source import PythonSource, is_other_program
+from gem_envs_swe.making.single_changes import bugs
+from gem_envs_swe.making.suites import SuiteRun
 
 SOURCES = {path: text for path, text in FILES.items() if path.startswith("shelfmark/")}
 
@@ -114,3 +119,42 @@ def test_spans_are_those_of_the_parser() -> None:
     random.Random(0).shuffle(nodes)
     for node in nodes:
         assert source.of(node) == ast.get_source_segment(text, node)
+
+
+LAYOUT = (
+    "import os\n\n\ndef f(x):\n    return x + 1\n\n\nclass K:\n    y = 1\n\n    def g(self):\n        return (self.y)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_other"),
+    [
+        ("x + 1", "x - 1", True),
+        ("x + 1", "(x + 1)  # why", False),
+        ("(self.y)", "self.y", False),
+        ("y = 1\n", "y = 1\n    z = 2\n", True),
+        ("import os\n", "import os\nimport sys\n", True),
+        ("import os\n", "# import\n\nimport os\n", False),
+        ("y = 1\n", "return 1\n", False),
+        ("return x + 1", "return x +", False),
+        ("import os\n", "", True),
+    ],
+)
+def test_another_program_means_something_else(before: str, after: str, is_other: bool) -> None:
+    """Layout is none of it, and text that Python refuses is no program."""
+    assert LAYOUT.count(before) == 1
+    assert is_other_program(PythonSource("x.py", LAYOUT), LAYOUT.replace(before, after)) == is_other
+
+
+def test_the_second_defect_is_one_that_other_tests_run(tmp_path: Path) -> None:
+    """Two defects that the same tests run cannot be told from each other, mostly."""
+    functions = {name: f"def {name}(a, b):\n    return a < b and a + 1 == b or a > 2\n" for name in ("f", "g", "h")}
+    (tmp_path / "p.py").write_text("\n\n".join(functions.values()))
+    lines = {"test_p.py::one": [2, 6], "test_p.py::two": [10]}
+    run = SuiteRun(outcomes=dict.fromkeys(lines, "passed"), lines={"p.py": lines})
+    baseline = Baseline(PackageTree(tmp_path), run, frozenset(lines), {})
+    pairs = set()
+    for seed in range(20):
+        pairs |= {each.functions for each in islice(bugs(baseline, random.Random(seed)), 4) if each.level == 4}
+    assert pairs
+    assert all("p.py:h" in pair for pair in pairs), pairs

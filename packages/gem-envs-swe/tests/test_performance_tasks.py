@@ -87,9 +87,13 @@ def complaint(folder: Path, text: str) -> str:
         ("memo", "class C:\n    @cached_property\n    def f(self):\n        return 1\n",
          "class C:\n    @property\n    def f(self):\n        return 1\n"),
         ("lookup", "def f(a, b):\n    return a not in b\n",
-         "def f(a, b):\n    return (not any(each == a for each in b))\n"),
+         "def f(a, b):\n    return not any(each == a for each in b)\n"),
+        ("lookup", "def f(a, b):\n    return c == (a not in b)\n",
+         "def f(a, b):\n    return c == (not any(each == a for each in b))\n"),
         ("loop", "def f(a):\n    n = len(a)\n    for x in a:\n        g(n)\n",
-         "def f(a):\n    n = len(a)\n    for x in a:\n        g((len(a)))\n"),
+         "def f(a):\n    n = len(a)\n    for x in a:\n        g(len(a))\n"),
+        ("loop", "def f(a):\n    n = len(a) + 1\n    for x in a:\n        g(n)\n",
+         "def f(a):\n    n = len(a) + 1\n    for x in a:\n        g((len(a) + 1))\n"),
     ],
 )  # fmt: skip
 def test_each_sort_of_slower_function(what: str, before: str, after: str) -> None:

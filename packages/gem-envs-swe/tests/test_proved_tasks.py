@@ -21,6 +21,7 @@ from gem_envs_swe.making.candidates import Candidate
 from gem_envs_swe.making.kinds import MAKERS
 from gem_envs_swe.making.proving import RejectedCandidate, TaskProof, prove
 from gem_envs_swe.making.statements import gives_away, statement_of
+from gem_envs_swe.making.suites import FailedTest, SuiteRun
 from gem_envs_swe.row import KINDS
 
 pytestmark = [
@@ -31,7 +32,34 @@ pytestmark = [
 
 Package = tuple[Baseline, LocalSuites]
 UNSTEADY_SUM = "import os; used += width * (os.environ['PYTHONHASHSEED'] == '1')"
+ASKS_FOR_DOCTESTS = "def pytest_configure(config):\n    assert not config.option.doctestmodules\n"
 OTHER_NAME = "from p import f\n\n\ndef test_f():\n    assert f() == 1\n"
+SEES_IMPORTS = """
+import sys
+
+import p
+
+
+def test_f():
+    assert p.f() == 1
+    assert "colorsys" not in sys.modules
+    import colorsys
+"""
+BEGINS_A_THREAD = """
+import lively
+import p
+
+
+def test_f():
+    assert p.f() == 1
+    assert lively.THREAD.is_alive()
+"""
+LIVELY = """
+import threading
+
+THREAD = threading.Thread(target=threading.Event().wait, daemon=True)
+THREAD.start()
+"""
 UNSTEADY = """
 import os
 import warnings
@@ -124,6 +152,24 @@ def test_the_baseline_knows_what_each_test_runs(package: Package) -> None:
     assert baseline.covering(bug(baseline, "def free_places(widths, length)", "def x()").lines) == baseline.stable
 
 
+def test_runs_find_the_libraries_imported(package: Package) -> None:
+    """What the first run imported from outside of the tree is imported before the others."""
+    assert {"unittest", "pytest"} < set(package[1].modules)
+    assert not [name for name in package[1].modules if name.startswith(("shelfmark", "test_"))]
+
+
+def test_no_run_takes_the_byte_code_of_another(package: Package) -> None:
+    """Two texts of one length, each run by another process, are two programs."""
+    path, test = "shelfmark/shelves.py", "tests/test_shelves.py::test_free_places"
+    text = package[0].tree.files[path]
+    outcomes = []
+    with LocalSuites(package[0].tree.folder, package[1].scratch / "byte-code") as runner:
+        for hash_seed, change in enumerate(("used += width", "used -= width")):
+            write = {path: text.replace("used += width", change)}
+            outcomes.append(runner.run(tests={test}, write=write, hash_seed=hash_seed).outcomes[test])
+    assert outcomes == ["passed", "failed"]
+
+
 def test_a_bug_is_proved(proof: TaskProof) -> None:
     """Exactly the tests fail that the change breaks; the others are to pass; the patches lead there and back."""
     assert proof.failing == ("tests/test_shelves.py::test_overfull_shelf",)
@@ -154,6 +200,15 @@ def test_other_changes_are_rejected(before: str, after: str, why: str, package: 
     candidate = replace(candidate, write={"shelfmark/shelves.py": text.replace(before, after, 1)})
     with pytest.raises(RejectedCandidate, match=why):
         prove(candidate, *package, seed=0)
+
+
+def test_a_feature_that_nothing_replaces_is_rejected(package: Package) -> None:
+    """Where a function that does nothing passes the tests, these do not ask for the feature."""
+    candidate = bug(package[0], "if used >= length:", "if used > length + 1:")
+    own = package[0].tree.files["shelfmark/shelves.py"]
+    with pytest.raises(RejectedCandidate, match="does nothing passes"):
+        prove(replace(candidate, idle={"shelfmark/shelves.py": own}), *package, seed=0)
+    assert prove(replace(candidate, idle=candidate.write), *package, seed=0).failing
 
 
 @pytest.mark.nightly
@@ -188,6 +243,49 @@ def test_the_statement_says_what_the_tests_show(package: Package, proof: TaskPro
         assert "used" not in text.replace("used to work", "")
         assert not gives_away(text, proof, package[0])
     assert len(set(texts)) > 3
+
+
+def failed_by_hand(folder: Path, assertion: str, kind: str) -> tuple[TaskProof, Baseline]:
+    """Return a proof, and its baseline, whose one test fails in the line of an assertion; nothing is run."""
+    source = "def f(x):\n    return x\n\n\nclass K:\n    def __init__(self):\n        self.k(1)\n\n    "
+    source += "def k(self, x):\n        return x\n\n\ndef h(x):\n    return x\n\n\ndef i(x):\n    return x\n"
+    test = "test_p.py::test_g[1]"
+    head = f'import p\nimport pytest\n\n\n@pytest.mark.parametrize("g", [p.f(1)])\ndef test_g(g):\n    {assertion}\n'
+    tree = PackageTree(written(folder / "tree", {"p.py": source, "test_p.py": head}))
+    line = next(number for number, text in enumerate(head.splitlines(), 1) if "assert" in text)
+    failure = FailedTest(type="AssertionError", message="no", frames=(("/work/repo/test_p.py", line),))
+    run = SuiteRun(
+        outcomes={test: "failed"}, failures={test: failure}, places={test: ("/work/repo/test_p.py", 5, "test_g")}
+    )
+    baseline = Baseline(tree, run, frozenset({test}), {})
+    candidate = Candidate(kind, 2, "planted", {"p.py": ""}, {}, ("p.py:f",))
+    return TaskProof(candidate, (test,), (), (frozenset({test}),), run, "", "", "", {}), baseline
+
+
+@pytest.mark.parametrize(("kind", "shown"), [("bug", False), ("feature", True)])
+def test_a_feature_is_shown_by_whole_tests(kind: str, shown: bool, tmp_path: Path) -> None:
+    """What a function is to do stands after its first call, where a defect shows."""
+    proof, baseline = failed_by_hand(tmp_path, "assert p.f(1) == g\n    p.h(2)", kind)
+    statement = statement_of(proof, baseline, 0)
+    assert "assert p.f(1) == g" in statement
+    assert ("p.h(2)" in statement) == shown
+
+
+@pytest.mark.parametrize(
+    ("assertion", "named"),
+    [
+        ("assert list(map(p.f, [1])) == [g]", "test_g"),
+        ("assert p.K().k(map(p.f, [1])) == [g]", "k"),
+        ("p.f(2)\n    assert g == p.f(1)", "f"),
+        ("p.h(1)\n    assert g == list(p.i(1))\n    p.h(1)", "i"),
+    ],
+)
+def test_the_title_names_what_the_test_calls(assertion: str, named: str, tmp_path: Path) -> None:
+    """That is the last call before the failure, never the changed function that no test calls, and else the test."""
+    proof, baseline = failed_by_hand(tmp_path, assertion, "bug")
+    for seed in range(6):
+        title = statement_of(proof, baseline, seed).splitlines()[0]
+        assert f"`{named}`" in title, title
 
 
 def test_a_statement_with_the_solution_is_found(package: Package, proof: TaskProof) -> None:
@@ -250,9 +348,10 @@ def test_candidates_depend_on_the_seed_alone(package: Package) -> None:
 def test_unsteady_tests_are_left_out(tmp_path: Path) -> None:
     """Tests that fail at one hash seed, are skipped, have endless names, leave a file or cannot be imported are alone.
 
-    Neither do the package's options of pytest, and warnings, of which it makes errors.
+    Neither do the package's options of pytest, warnings, of which it makes errors, and examples in text files.
     """
     files = {**FILES, "tests/test_unsteady.py": UNSTEADY, "tests/test_lacking.py": "import no_such_module\n"}
+    files |= {"tests/test_notes.txt": ">>> 1\n2\n", "conftest.py": ASKS_FOR_DOCTESTS}
     files["pytest.ini"] = "[pytest]\nfilterwarnings = error\naddopts = --no-such-option\n"
     tree = written(tmp_path / "tree", files)
     (tmp_path / "runs").mkdir()
@@ -269,6 +368,22 @@ def test_unsteady_tests_are_left_out(tmp_path: Path) -> None:
     }
     assert f"tests/test_unsteady.py::test_names[{'a' * 900}]" in baseline.stable
     assert {f"tests/test_unsteady.py::test_{name}" for name in ("leaves_a_file", "warns")} < baseline.stable
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("text", "kept"), [(SEES_IMPORTS, False), (BEGINS_A_THREAD, True)], ids=["sees imports", "begins a thread"]
+)
+def test_libraries_are_imported_by_each_run_where_that_matters(text: str, kept: bool, tmp_path: Path) -> None:
+    """Tests that see what is imported pass all the same, and a library that begins a thread begins it in the run."""
+    tree = written(tmp_path / "tree", {"p.py": "def f():\n    return 1\n", "test_p.py": text})
+    library = written(tmp_path / "library", {"lively.py": LIVELY})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(library))
+        with LocalSuites(tree, tmp_path / "runs") as runner:
+            baseline = measure_baseline(PackageTree(tree), runner, 0, 120.0)
+            assert bool(runner.modules) == kept
+    assert baseline.left_out == {}
 
 
 @pytest.mark.nightly

@@ -83,14 +83,42 @@ def test_what_tests_import_is_needed_wherever_it_is_declared(tmp_path: Path) -> 
     assert found.for_tests == ["for-tests", "in-a-group", "included", "for-docs", "sphinx"]
 
 
-def wheel(folder: Path, name: str, requires: str = "") -> None:
-    """Write a wheel of version 1 that holds nothing."""
-    stem = f"{name.replace('-', '_')}-1"
+def test_modules_that_tests_begin_with_may_be_undeclared(tmp_path: Path) -> None:
+    """Those of the tree and of Python itself are not among them, nor what a test can do without."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "helpers.py").write_text("")
+    (tmp_path / "shelf_mark").mkdir()
+    (tmp_path / "shelf_mark" / "__init__.py").write_text("import of_the_package")
+    (tmp_path / "tests" / "test_some.py").write_text(
+        "import os.path, psutil._common\nfrom helpers import x\nfrom shelf_mark import y\nfrom . import z\n"
+        "try:\n    import spare\nexcept ImportError:\n    pass\n"
+    )
+    assert needs(tmp_path).undeclared == {"psutil"}
+
+
+def test_plugins_of_pytest_may_be_undeclared(tmp_path: Path) -> None:
+    """A fixture, a mark or an option tells of one, but for a fixture of the tests' own."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "conftest.py").write_text("import pytest\n\n@pytest.fixture\ndef snapshot():\n    pass\n")
+    (tmp_path / "tests" / "test_some.py").write_text(
+        "import pytest\n\n@pytest.mark.trio\nasync def test_it(mocker, snapshot, tmp_path):\n    pass\n"
+    )
+    (tmp_path / "setup.cfg").write_text("[tool:pytest]\nasyncio_mode = auto\n")
+    assert needs(tmp_path).undeclared == {"pytest", "pytest_mock", "pytest_trio", "pytest_asyncio"}
+
+
+def wheel(folder: Path, name: str, requires: str = "", module: str = "", version: int = 1) -> None:
+    """Write a wheel that holds nothing, or an empty module."""
+    stem = f"{name.replace('-', '_')}-{version}"
     with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as archive:
         asked = f"Requires-Dist: {requires}\n" if requires else ""
-        archive.writestr(f"{stem}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n{asked}")
+        archive.writestr(
+            f"{stem}.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{asked}"
+        )
         archive.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nTag: py3-none-any\n")
         archive.writestr(f"{stem}.dist-info/RECORD", "")
+        if module:
+            archive.writestr(module, "")
 
 
 @pytest.mark.nightly
@@ -102,8 +130,18 @@ def wheel(folder: Path, name: str, requires: str = "") -> None:
         (["there==2", "also-there"], ["also-there"]),
         (["there==1", "one"], ["there==1", "one"]),
         (["one==1", "two==1"], ["one"]),
+        (["one==1", "two==1", "also-there"], ["one", "also-there"]),
+        (["there==1", "each-asks", "also-there==1"], ["there==1", "also-there==1"]),
     ],
-    ids=["missing", "asks for what is missing", "no such version", "all", "conflict"],
+    ids=[
+        "missing",
+        "asks for what is missing",
+        "no such version",
+        "all",
+        "conflict",
+        "conflict before others",
+        "each version asks for what is missing",
+    ],
 )
 def test_requirements_of_tests_that_cannot_be_had_are_left_out(
     asked: list[str], got: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -115,6 +153,8 @@ def test_requirements_of_tests_that_cannot_be_had_are_left_out(
     monkeypatch.setattr("gem_envs_swe.making.requirements.TEST_TOOLS", tools[:4])
     for name, requires in (("asks-for-nowhere", "nowhere"), ("one", "there<2"), ("two", "there>=2")):
         wheel(tmp_path, name, requires)
+    for version in (1, 2):
+        wheel(tmp_path, "each-asks", "nowhere", version=version)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     found = needs(tmp_path)
@@ -123,6 +163,23 @@ def test_requirements_of_tests_that_cannot_be_had_are_left_out(
     found.required.append("nowhere")
     with pytest.raises(SweError, match=r"requirements of shelf-mark cannot be had as wheels .* nowhere"):
         fetch_wheels(found, "3.11.2", tmp_path / "fetched")
+
+
+@pytest.mark.nightly
+def test_undeclared_modules_are_looked_for_under_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A distribution of a module's name is taken, unless a wheel that was fetched has the module."""
+    wheel(tmp_path, "hatchling")
+    wheel(tmp_path, "needed", module="taken/__init__.py")
+    wheel(tmp_path, "also-needed", module="also_needed-1.data/purelib/moved.py")
+    for name in ("taken", "moved", "psutil"):
+        wheel(tmp_path, name)
+    monkeypatch.setattr("gem_envs_swe.making.requirements.TEST_TOOLS", ("also-needed",))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    found = needs(tmp_path)
+    found.for_tests = []
+    found.undeclared = {"taken", "moved", "psutil", "nowhere"}
+    assert fetch_wheels(found, "3.11.2", tmp_path / "fetched") == ["also-needed", *found.required, "psutil"]
 
 
 @pytest.mark.parametrize("project", ["not toml [", "build-system = 3", "[dependency-groups]\ntests = 3", "\ud7ff"])

@@ -14,14 +14,16 @@ from gem_envs_swe.errors import SweError
 from gem_envs_swe.making.archives import SourceArchive, fetch_archive, find_archive, metadata_of, unpack_archive
 
 
-def index(folder: Path, *archives: Path, digest: str | None = None) -> str:
-    """Write an index with the archives of one package, and return its address."""
+def index(folder: Path, *archives: Path, digest: str | None = None, requires: str = "") -> str:
+    """Write an index with the archives of one package, the last of which needs some Python, and return its address."""
     page = folder / "simple" / "shelfmark"
     page.mkdir(parents=True)
     links = []
     for archive in archives:
         (page / archive.name).write_bytes(archive.read_bytes())
-        links.append(f'<a href="{archive.name}#sha256={digest or SourceArchive.of(archive).sha256}">{archive.name}</a>')
+        needs = f'data-requires-python="{requires}"' if archive is archives[-1] and requires else ""
+        href = f"{archive.name}#sha256={digest or SourceArchive.of(archive).sha256}"
+        links.append(f'<a href="{href}" {needs}>{archive.name}</a>')
     (page / "index.html").write_text(f"<!DOCTYPE html><html><body>{''.join(links)}</body></html>")
     return (folder / "simple").as_uri()
 
@@ -43,6 +45,32 @@ def test_the_newest_admitted_version_is_taken(tmp_path: Path) -> None:
     found = fetch_archive(Requirement("Shelfmark<2"), [index(tmp_path, *archives)], tmp_path / "got")
     assert found.path.name == "shelfmark-1.10.tar.gz"
     assert found.sha256 == SourceArchive.of(archives[1]).sha256
+
+
+@pytest.mark.parametrize(
+    ("requires", "python", "taken"),
+    [
+        ("&gt;=3.12", "3.11.2", "1.2"),
+        ("&gt;=3.11", "3.11.2", "1.10"),
+        ("&gt;=3.12", None, "1.10"),
+        ("no versions", "3.11.2", "1.10"),
+    ],
+)
+def test_archives_for_another_python_are_passed_over(
+    requires: str, python: str | None, taken: str, tmp_path: Path
+) -> None:
+    """The newest is taken that runs on the image's Python, as its index says."""
+    address = index(
+        tmp_path, *(write_archive(tmp_path, name=f"shelfmark-{each}") for each in ("1.2", "1.10")), requires=requires
+    )
+    found = fetch_archive(Requirement("shelfmark"), [address], tmp_path / "got", python)
+    assert found.path.name == f"shelfmark-{taken}.tar.gz"
+
+
+def test_the_newest_is_taken_if_none_runs(tmp_path: Path) -> None:
+    """What it needs is then said by its metadata."""
+    address = index(tmp_path, write_archive(tmp_path), requires="&gt;=3.12")
+    assert fetch_archive(Requirement("shelfmark"), [address], tmp_path / "got", "3.11.2").path.name == f"{NAME}.tar.gz"
 
 
 def test_a_later_index_is_asked_where_the_first_has_no_such_package(tmp_path: Path) -> None:

@@ -179,6 +179,33 @@ def test_builds_have_few_places_and_the_removal_of_images_waits_for_all(tmp_path
             job.result(LONG)
 
 
+@pytest.mark.nightly
+@pytest.mark.only_engine("namespace")
+def test_a_copied_layer_is_that_of_its_files_alone(engine: Engine, small: Image, tmp_path: Path) -> None:
+    """Contexts that differ in what is copied later share the layers before; a name, mode or content makes another."""
+    assert isinstance(engine, NamespaceEngine)
+    nonce = str(uuid4())  # an image of an earlier run of this test is none of these
+    first = {"early/x": nonce, "late/x": "1"}
+    contexts = {
+        "first": first, "late": first | {"late/x": "2"}, "content": first | {"early/x": "2"},
+        "name": {"early/y": nonce, "late/x": "1"}, "mode": first, "source": first,
+    }  # fmt: skip
+    layers = {}
+    for name, files in contexts.items():
+        early = "early/x" if name == "source" else "early"
+        image = context(tmp_path / name, f"FROM {small.name}", f"COPY {early} /e/", "COPY late /l/")
+        for path, text in files.items():
+            (tmp_path / name / path).parent.mkdir(exist_ok=True)
+            (tmp_path / name / path).write_text(text)
+        if name == "mode":
+            (tmp_path / name / "early" / "x").chmod(0o755)
+        layers[name] = engine._images.layers(engine.prepare(image))[0]
+    assert layers["first"][1] == layers["late"][1]
+    assert layers["first"][0] != layers["late"][0]
+    assert (layers["late"][0] / "l" / "x").read_text() == "2"
+    assert len({layers[name][1] for name in ("first", "content", "name", "mode", "source")}) == 5
+
+
 @pytest.mark.only_engine("namespace")
 def test_bases_of_the_same_content_are_one_folder(engine: Engine, tmp_path: Path) -> None:
     """Names of one archive share its files and the layers built on them; another content has files of its own."""

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urljoin, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename
 from packaging.version import Version
 
@@ -101,22 +102,34 @@ def wanted_source(wanted: str) -> Path | Requirement:
         ) from error
 
 
-def find_archive(wanted: str, folder: Path) -> SourceArchive:
+def find_archive(wanted: str, folder: Path, python: str | None = None) -> SourceArchive:
     """Return a source archive: a file of this machine, or one from the user's index, downloaded into a folder.
 
     Args:
         wanted: as :func:`wanted_source` takes it.
         folder: where a downloaded archive is kept.
+        python: the version of Python that will run it, as :func:`fetch_archive` takes it.
 
     Raises:
         SweError: if there is no such archive; the message names what was looked for and where.
     """
     source = wanted_source(wanted)
-    return SourceArchive.of(source) if isinstance(source, Path) else fetch_archive(source, configured_indexes(), folder)
+    if isinstance(source, Path):
+        return SourceArchive.of(source)
+    return fetch_archive(source, configured_indexes(), folder, python)
 
 
-def fetch_archive(requirement: Requirement, indexes: list[str], folder: Path) -> SourceArchive:
+def fetch_archive(
+    requirement: Requirement, indexes: list[str], folder: Path, python: str | None = None
+) -> SourceArchive:
     """Download the newest source archive that a requirement admits, from the first index that has the package.
+
+    Args:
+        requirement: the package, perhaps with its versions.
+        indexes: their addresses.
+        folder: where the archive is kept.
+        python: a version of Python, such as ``3.11.2``: archives that say that they do not run on it are passed over,
+            as pip does, unless there are no others.
 
     Raises:
         SweError: if there is none, an index cannot be read, or its digest is not the one that the index states.
@@ -136,7 +149,8 @@ def fetch_archive(requirement: Requirement, indexes: list[str], folder: Path) ->
                 f"{index} has no source archive (.tar.gz) for {requirement}; "
                 f"{f'the newest are of {offered}' if offered else 'it has none of this package at all'}"
             )
-        _, link = max(admitted, key=lambda each: each[0])
+        running = [(version, link) for version, link in admitted if python is None or _runs_on(link, python)]
+        _, link = max(running or admitted, key=lambda each: each[0])
         return _downloaded(link, folder)
     raise SweError(f"no index has a package {requirement.name!r}; asked: {', '.join(indexes)}")
 
@@ -208,6 +222,13 @@ def _links(index: str, name: str) -> list[tuple[Version, Link]]:
         if named == name and link.filename.endswith(".tar.gz") and link.yanked is None:
             found.append((version, Link(link.filename, urljoin(f"{base}{name}/", link.url), *_rest(link))))
     return found
+
+
+def _runs_on(link: Link, python: str) -> bool:
+    try:
+        return SpecifierSet(link.requires_python).contains(python)
+    except InvalidSpecifier:
+        return True
 
 
 def _rest(link: Link) -> tuple[str, str, str | None, str]:

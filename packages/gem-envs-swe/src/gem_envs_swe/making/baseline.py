@@ -140,31 +140,46 @@ def measure_baseline(tree: PackageTree, runner: SuiteRunner, seed: int, seconds:
         SweError: if there are no tests, or they do not end.
     """
     files: list[str] = []
-    runs: list[SuiteRun] = []
-    for hash_seed in HASH_SEEDS:
-        order, is_first = (None, True) if not runs else (seed + hash_seed, False)
-        run = runner.run(
-            files=files, hash_seed=hash_seed, order=order, seconds=seconds, coverage=is_first, locate=is_first
+
+    def run(
+        hash_seed: int, order: int | None, *, tests: Collection[str] | None = None, noting: bool = False
+    ) -> SuiteRun:
+        chosen = files if tests is None else {test.partition("::")[0] for test in tests}
+        done = runner.run(
+            tests=tests, files=chosen, hash_seed=hash_seed, order=order, seconds=seconds, coverage=noting, locate=noting
         )
-        if is_first and run.ended and not run.outcomes:  # pytest looks for names that not every package uses
-            files = [path for path in tree.files if _OTHER_NAME.search(path)]
-            run = runner.run(files=files, seconds=seconds, coverage=True, locate=True) if files else run
-        runs.append(run)
-    for run in runs:
-        if run.timeout is not None:
+        if done.timeout is not None:
             raise SweError(
                 f"the package's own tests do not end within {seconds:.0f} s; give them more with --suite-seconds"
             )
-        if run.died is not None:
-            raise SweError(f"the package's own tests end their process: {run.output[-500:] or run.died}")
-    first = runs[0]
+        if done.died is not None:
+            raise SweError(f"the package's own tests end their process: {done.output[-500:] or done.died}")
+        return done
+
+    first = run(HASH_SEEDS[0], None, noting=True)
+    if not first.outcomes:  # pytest looks for names that not every package uses
+        files = [path for path in tree.files if _OTHER_NAME.search(path)]
+        first = run(HASH_SEEDS[0], None, noting=True) if files else first
     if not first.outcomes:
         why = next(iter(first.broken_files.values()), first.output).strip()[-500:]
         raise SweError(f"pytest finds no test in the source archive: {why or 'it has none'}")
-    stable = frozenset.intersection(*(frozenset(run.named("passed")) for run in runs))
+    second_seeds = HASH_SEEDS[1], seed + HASH_SEEDS[1]
+    runner.modules = first.modules
+    second = run(*second_seeds)
+    odd = {test for test, _ in first.outcomes.items() ^ second.outcomes.items()}
+    if odd:  # by the order, by the hash seed, or by what is imported before: the same tests without that tell
+        imported = run(*second_seeds, tests=odd)
+        runner.modules = []
+        runner.restart()
+        if imported.outcomes == run(*second_seeds, tests=odd).outcomes:
+            runner.modules = first.modules
+        else:
+            second = run(*second_seeds)
+    runs = [first, second, *(run(hash_seed, seed + hash_seed) for hash_seed in HASH_SEEDS[2:])]
+    stable = frozenset.intersection(*(frozenset(each.named("passed")) for each in runs))
     left_out = {}
-    for test in set().union(*(run.outcomes for run in runs)) - stable:
-        outcomes = {run.outcomes.get(test, "missing") for run in runs}
+    for test in set().union(*(each.outcomes for each in runs)) - stable:
+        outcomes = {each.outcomes.get(test, "missing") for each in runs}
         left_out[test] = outcomes.pop() if len(outcomes) == 1 else "flaky"
     left_out |= dict.fromkeys(first.broken_files, "cannot be collected")
     if not stable:

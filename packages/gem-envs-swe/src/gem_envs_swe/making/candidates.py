@@ -25,6 +25,8 @@ class Candidate:
     """``path:name`` of the functions that are changed."""
     parts: tuple[Mapping[str, str], ...] = ()
     """Of several changes, each alone, as in ``write``: every one must fail a test that the others pass."""
+    idle: Mapping[str, str] | None = None
+    """The same files with something that does nothing in place of a solution, of which a test must tell."""
     asked: Mapping[str, str] = field(default_factory=dict)
     """What the statement must say besides what the tests show, such as the signature of a missing function."""
     solution: Mapping[str, str] | None = None

@@ -78,6 +78,8 @@ def prove(
         raise RejectedCandidate("it breaks most tests")
     if candidate.kind in ("refactor", "performance") and failing != set(candidate.hidden_tests):
         raise RejectedCandidate("it changes the behaviour")
+    if candidate.idle is not None and _passes(replace(candidate, write=candidate.idle), runner, failing, baseline):
+        raise RejectedCandidate("a function that does nothing passes for its solution")
     groups = _groups(candidate, runner, failing, baseline)
     rest = sorted(baseline.stable - affected - candidate.removed)
     if not whole:
@@ -91,6 +93,13 @@ def prove(
     return _written(candidate, baseline, runner, run, groups)
 
 
+def _passes(candidate: Candidate, runner: SuiteRunner, tests: set[str], baseline: Baseline) -> bool:
+    try:
+        return _run(candidate, runner, tests, baseline, 0, None).named("passed") == tests
+    except RejectedCandidate:
+        return False
+
+
 def _groups(
     candidate: Candidate, runner: SuiteRunner, failing: set[str], baseline: Baseline
 ) -> tuple[frozenset[str], ...]:
@@ -101,10 +110,12 @@ def _groups(
     """
     if not candidate.parts:
         return (frozenset(failing),)
-    alone = [
-        _run(replace(candidate, write=part), runner, failing, baseline, 0, None).named("failed")
-        for part in candidate.parts
-    ]
+    alone: list[set[str]] = []
+    for part in candidate.parts:
+        failed = _run(replace(candidate, write=part), runner, failing, baseline, 0, None).named("failed")
+        if not failed or failed == failing:  # then a part, this one or another, has no test of its own
+            raise RejectedCandidate("one of its changes cannot be told from the other")
+        alone.append(failed)
     groups = []
     for number, tests in enumerate(alone):
         others = set().union(*(alone[:number] + alone[number + 1 :]))

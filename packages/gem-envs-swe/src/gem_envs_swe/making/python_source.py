@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 __all__ = ["Definition", "Edit", "Function", "Node", "PythonSource", "is_other_program"]
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Node: TypeAlias = ast.expr | ast.stmt | ast.arg | ast.keyword
@@ -70,12 +73,7 @@ class PythonSource:
     @cached_property
     def _starts(self) -> list[int]:
         """The index of the first character of each line, as the parser counts lines."""
-        starts = [0]
-        text, position = self.text, 0
-        while (position := min((at for end in ("\n", "\r") if (at := text.find(end, position)) >= 0), default=-1)) >= 0:
-            position += 2 if text.startswith("\r\n", position) else 1
-            starts.append(position)
-        return starts
+        return [0, *(found.end() for found in _LINE_END.finditer(self.text))]
 
     def offset(self, line: int, column: int) -> int:
         """Return the index of a character from a line and the bytes of UTF-8 before it in that line."""
@@ -105,10 +103,10 @@ class PythonSource:
             text = text[: edit.start] + edit.text + text[edit.end :]
         return text
 
-    @cached_property
-    def dumped(self) -> str:
-        """The program without its layout."""
-        return ast.dump(self.tree)
+    def whole_lines(self, statement: ast.stmt) -> str:
+        """Return the text of the lines that a statement stands in, with its decorators."""
+        first = min([statement.lineno, *(each.lineno for each in getattr(statement, "decorator_list", ()))])
+        return self.text[self.line_start(first) : self.line_start((statement.end_lineno or statement.lineno) + 1)]
 
     @cached_property
     def definitions(self) -> list[Definition]:
@@ -132,11 +130,18 @@ def _parsed(text: str) -> ast.Module:
 def is_other_program(source: PythonSource, text: str) -> bool:
     """Return whether a text is Python that means something else than a file."""
     try:
-        tree = _parsed(text)
+        other = PythonSource(source.path, text)
+        old, new = source.tree.body, other.tree.body
+        if len(old) == len(new):
+            # Only what differs is compared and compiled: a file may have thousands of lines, and a change has one.
+            pairs = [
+                pair for pair in zip(old, new, strict=True) if source.whole_lines(pair[0]) != other.whole_lines(pair[1])
+            ]
+            old, new = [before for before, _ in pairs], [after for _, after in pairs]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compile(tree, source.path, "exec", dont_inherit=True)
-        return ast.dump(tree) != source.dumped
+            compile(ast.Module(new, []), source.path, "exec", dont_inherit=True)
+        return [ast.dump(each) for each in old] != [ast.dump(each) for each in new]
     except (SyntaxError, ValueError, RecursionError):
         return False
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import configparser
+import contextlib
 import platform
 import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,9 @@ _NOT_FOR_TESTS = re.compile(
 """Tools of developers that no test imports; plugins of pytest among them would change the order or the outcomes."""
 _NAMED = re.compile(r"(?:requirement|found for|\(from) ([A-Za-z0-9][A-Za-z0-9._-]*)")
 """What pip says is missing, and what asked for it."""
+_CONFLICT = re.compile(r"Cannot install (.+) because these package versions")
+_FIRST = re.compile(r"(?:^|, | and )([A-Za-z0-9][A-Za-z0-9._-]*)")
+"""What it says has no versions that go together; one distribution alone asks for something missing in each version."""
 _LIBC = ("manylinux_2_34", "manylinux_2_28", "manylinux_2_17", "manylinux2014", "manylinux_2_12", "manylinux_2_5")
 
 
@@ -88,7 +93,10 @@ class Needs:
             for path in sorted(tree.glob(pattern)):
                 self._add(self.for_tests, _lines(path.read_text(encoding="utf-8", errors="replace")))
         self._add(self.for_tests, _of_tox(tree))
-        self.for_tests = self._chosen([*self.for_tests, *elsewhere], len(self.for_tests), _imported_by_tests(tree))
+        imports = _TestImports(tree)
+        self.for_tests = self._chosen([*self.for_tests, *elsewhere], len(self.for_tests), imports.anywhere)
+        self.undeclared = imports.first - imports.own - sys.stdlib_module_names | _plugins(tree, imports)
+        """Modules of others without which files of tests cannot be collected, or their tests not run."""
 
     def _chosen(self, declared: Sequence[str], for_tests: int, imported: Set[str]) -> list[str]:
         """Return each distribution once: those for tests but for developers' tools, and what the tests import.
@@ -154,7 +162,8 @@ def fetch_wheels(needs: Needs, python: str, folder: Path) -> list[str]:
     """Fetch the wheels of a package's requirements, from the user's index, and return the requirements that were met.
 
     Only wheels are fetched, for the system of the image, so that no code of a stranger runs here. A requirement of the
-    tests that cannot be met is left out: its tests fail when they are collected, and are in no task.
+    tests that cannot be met is left out: its tests fail when they are collected, and are in no task. A module that
+    tests import, and that no wheel has, is looked for under its own name.
 
     Raises:
         SweError: if a requirement of the package itself cannot be met.
@@ -167,20 +176,42 @@ def fetch_wheels(needs: Needs, python: str, folder: Path) -> list[str]:
                 f"the requirements of {needs.package} cannot be had as wheels for Python {python}: {why[-1]}"
             )
         wanted = _without_the_missing(wanted, why)
-    return [*needed, *wanted]
+    needed += wanted
+    undeclared = sorted(needs.undeclared - _modules(folder))
+    while undeclared and (why := _fetched([*needed, *undeclared], python, folder)) is not None:
+        undeclared = _without_the_missing(undeclared, why)
+    return [*needed, *undeclared]
+
+
+def _modules(folder: Path) -> set[str]:
+    """Return the modules at the top of wheels."""
+    found = set()
+    for wheel in folder.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            for name in archive.namelist():
+                parts = name.split("/")
+                if parts[0].endswith(".data"):
+                    parts = parts[2:]  # that of the data, and its scheme
+                found.add(parts[0].partition(".")[0] if parts else "")
+    return found
 
 
 def _without_the_missing(wanted: list[str], why: Sequence[str]) -> list[str]:
-    """Return requirements of tests without those that pip names as missing.
+    """Return requirements of tests without those that pip names as missing, or of which it has no version that fits.
 
-    If it names none, all lose their versions, and then the last one goes: a call of pip for each takes too long.
+    If it names none, all lose their versions, and then one goes: a call of pip for each takes too long.
     """
     named = {canonicalize_name(each) for line in why for each in _NAMED.findall(line.partition("(from versions")[0])}
     left = [each for each in wanted if _name(each) not in named]
     if len(left) < len(wanted):
         return left
-    loose = [str(Requirement(each).name) for each in wanted]
-    return loose if loose != wanted else wanted[:-1]
+    listed = {
+        canonicalize_name(each) for line in why for part in _CONFLICT.findall(line) for each in _FIRST.findall(part)
+    }
+    conflicting = [each for each in wanted if _name(each) in listed]
+    loose = [str(Requirement(each).name) if len(conflicting) != 1 or each in conflicting else each for each in wanted]
+    gone = (conflicting or wanted)[-1]
+    return loose if loose != wanted else [each for each in wanted if each != gone]
 
 
 def _fetched(requirements: list[str], python: str, folder: Path) -> list[str] | None:
@@ -206,27 +237,69 @@ def _name(requirement: str) -> str:
     return canonicalize_name(Requirement(requirement).name)
 
 
-def _imported_by_tests(tree: Path) -> set[str]:
-    """Return what files of tests import, or name as plugins of pytest: top-level modules, written as distributions."""
-    found = set()
-    for path in tree.rglob("*.py"):
-        if not is_test_file(str(path.relative_to(tree))):
-            continue
-        try:
-            nodes = list(ast.walk(ast.parse(path.read_bytes())))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        for node in nodes:
-            if isinstance(node, ast.Import):
-                found |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-                found.add(node.module)
-            elif isinstance(node, ast.Assign) and any(
+class _TestImports:
+    """What files of tests import.
+
+    Args:
+        tree: a package's source.
+    """
+
+    def __init__(self, tree: Path) -> None:
+        self.anywhere: set[str] = set()
+        """Top-level modules, and plugins of pytest that are named, written as distributions."""
+        self.first: set[str] = set()
+        """Top-level modules that a file imports in any case, as it begins."""
+        self.own: set[str] = set()
+        """Modules and folders of the tree, by their own names."""
+        self.used: set[tuple[str, str]] = set()
+        """``fixtures`` and the names of the tests' parameters, ``marks`` and those of pytest's marks."""
+        self.functions: set[str] = set()
+        """Those of the files, with the fixtures among them."""
+        for path in tree.rglob("*.py"):
+            inside = path.relative_to(tree)
+            self.own.update(part.removesuffix(".py") for part in inside.parts)
+            if is_test_file(str(inside)):
+                with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+                    self._read(ast.parse(path.read_bytes()))
+
+    def _read(self, module: ast.Module) -> None:
+        self.first.update(name for node in module.body for name in _imported(node))
+        for node in ast.walk(module):
+            self.anywhere.update(map(canonicalize_name, _imported(node)))
+            if isinstance(node, ast.Assign) and any(
                 getattr(each, "id", "") == "pytest_plugins" for each in node.targets
             ):
                 named = [each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant)]
-                found |= {each for each in named if isinstance(each, str)}
-    return {canonicalize_name(each.partition(".")[0]) for each in found}
+                found = [each.partition(".")[0] for each in named if isinstance(each, str)]
+                self.anywhere.update(map(canonicalize_name, found))
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                self.functions.add(node.name)
+                self.used.update(("fixtures", each.arg) for each in (*node.args.args, *node.args.kwonlyargs))
+            elif (
+                isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "mark"
+            ):
+                self.used.add(("marks", node.attr))
+
+
+def _plugins(tree: Path, imports: _TestImports) -> set[str]:
+    """Return the modules of the plugins of pytest that tests use without a word."""
+    table = tomllib.loads(Path(__file__).with_name("test_plugins.toml").read_text(encoding="utf-8"))
+    files = [
+        path for name in ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg") if (path := tree / name).is_file()
+    ]
+    configured = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
+    used = {(group, name) for group, name in imports.used if group != "fixtures" or name not in imports.functions}
+    used |= {("options", name) for name in re.findall(r"^\s*(\w+)\s*=", configured, re.MULTILINE)}
+    return {module for group, named in table.items() for name, module in named.items() if (group, name) in used}
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """Return the top-level modules of an import; none for another node."""
+    if isinstance(node, ast.Import):
+        return [alias.name.partition(".")[0] for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+        return [node.module.partition(".")[0]]
+    return []
 
 
 def _pyproject(tree: Path) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from gem_terminal.engines import Engine
 from gem_terminal.engines.base import Progress, ProgressStage, report_stage
 from gem_terminal.task import Image, ResourceLimits
 
-__all__ = ["MakingOptions", "make_set"]
+__all__ = ["MakingOptions", "make_set", "python_of_images"]
 
 _PATIENCE = 400
 """Candidates that may be rejected one after another before a kind counts as exhausted."""
@@ -70,10 +70,10 @@ def make_set(
     if not is_free(folder):
         raise SweError(f"{folder} is not empty; name a new folder")
     with tempfile.TemporaryDirectory(prefix="gem-swe-") as scratch:
+        python = python_of_images(engine, progress)
         report_stage(progress, ProgressStage(f"fetching {wanted}"))
-        archive = find_archive(wanted, Path(scratch) / "archive")
+        archive = find_archive(wanted, Path(scratch) / "archive", python)
         tree = unpack_archive(archive, Path(scratch) / "source")
-        python = _python_of_images(engine, Path(scratch) / "system", progress)
         needs = read_needs(tree, python)
         report_stage(progress, ProgressStage(f"fetching what {needs.package} needs"))
         requirements = fetch_wheels(needs, python, Path(scratch) / "wheels")
@@ -206,10 +206,11 @@ class _Making:
         )  # fmt: skip
 
 
-def _python_of_images(engine: Engine, context: Path, progress: Progress | None) -> str:
-    """Return the version of Python that the packages will have."""
-    system_context(context)
-    reference = engine.prepare(Image(folder=context), progress)
+def python_of_images(engine: Engine, progress: Progress | None = None) -> str:
+    """Return the version of Python that packages will have in the images of an engine."""
+    with tempfile.TemporaryDirectory(prefix="gem-swe-") as context:
+        system_context(Path(context))
+        reference = engine.prepare(Image(folder=Path(context)), progress)
     with engine.start(reference, ResourceLimits()) as container:
         done = container.run(("python3", "-c", "import platform; print(platform.python_version())"), seconds=60)
     return done.output.decode(errors="replace").strip()

@@ -47,11 +47,23 @@ def bugs(baseline: Baseline, generator: random.Random) -> Iterator[Candidate]:
         partner = None
         if level >= 3:
             later = found[number + 1 : number + 1000]
-            partner = next((other for other in later if _belongs(place, other, same_function=level == 3)), None)
+            partner = _partner(baseline, place, [
+                other for other in later if _belongs(place, other, same_function=level == 3)
+            ])  # fmt: skip
         places = [place] if partner is None else [place, partner]
         made = _broken("bug", places, level if partner is not None else min(level, 2))
         if made is not None:
             yield made
+
+
+def _partner(baseline: Baseline, place: _Place, others: Sequence[_Place]) -> _Place | None:
+    """Return one of other defects: the first that other tests run, of which a proof can tell it from this one."""
+    own = baseline.covering({place.source.path: _lines(place)})
+    for other in others:
+        tests = baseline.covering({other.source.path: _lines(other)})
+        if own - tests and tests - own:
+            return other
+    return others[0] if others else None
 
 
 def regressions(baseline: Baseline, generator: random.Random) -> Iterator[Candidate]:
@@ -101,7 +113,7 @@ def features(baseline: Baseline, generator: random.Random) -> Iterator[Candidate
             yield Candidate(
                 kind="feature", level=level, what="function", write={source.path: text},
                 lines={source.path: frozenset(definition.lines)}, functions=(f"{source.path}:{definition.name}",),
-                asked=asked,
+                asked=asked, idle={source.path: source.edited([Edit(start, end, "return None")])},
             )  # fmt: skip
 
 

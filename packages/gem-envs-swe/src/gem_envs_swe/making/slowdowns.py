@@ -13,7 +13,11 @@ __all__ = ["Slowdown", "slowdowns"]
 _MEMOS = {"cache": "", "lru_cache": "", "cached_property": "property"}
 """Decorator of :mod:`functools` → what takes its place; empty for none."""
 _UNMOVABLE = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.GeneratorExp, ast.Lambda)
+_BIND_TIGHTER = (ast.Compare, ast.BinOp, ast.UnaryOp, ast.Attribute, ast.Subscript, ast.Starred)
+"""What has ``not`` among its operands with parentheses only."""
 _WORK = (ast.Call, ast.ListComp, ast.SetComp, ast.DictComp)
+_BOUND = (*_WORK, ast.Attribute, ast.Subscript)
+"""Work that needs no parentheses where a name stood."""
 
 
 class Slowdown(NamedTuple):
@@ -30,10 +34,16 @@ def slowdowns(source: PythonSource, definition: Definition) -> Iterator[Slowdown
     formatted = {
         id(child) for node in ast.walk(definition.node) if isinstance(node, ast.JoinedStr) for child in ast.walk(node)
     }
+    operands = {
+        id(child)
+        for node in ast.walk(definition.node)
+        if isinstance(node, _BIND_TIGHTER)
+        for child in ast.iter_child_nodes(node)
+    }
     for statement in definition.body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Compare) and id(node) not in formatted:
-                yield from _searched(source, node)
+                yield from _searched(source, node, is_operand=id(node) in operands)
     for node in ast.walk(definition.node):
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, None)
@@ -53,17 +63,20 @@ def _without_memo(source: PythonSource, definition: Definition) -> Iterator[Slow
         yield Slowdown("memo", (Edit(start, end, other),))
 
 
-def _searched(source: PythonSource, node: ast.Compare) -> Iterator[Slowdown]:
+def _searched(source: PythonSource, node: ast.Compare, *, is_operand: bool) -> Iterator[Slowdown]:
     """Return a membership as a search through all elements, which for a set or a dictionary is slower."""
     if len(node.ops) != 1 or not isinstance(node.ops[0], ast.In | ast.NotIn):
         return
     wanted, among = node.left, node.comparators[0]
     if not isinstance(wanted, ast.Name) or not isinstance(among, ast.Name | ast.Attribute):
         return
-    negated = "not " if isinstance(node.ops[0], ast.NotIn) else ""
-    text = f"({negated}any(each == {wanted.id} for each in {source.of(among)}))"
+    text = f"any(each == {wanted.id} for each in {source.of(among)})"
+    start, end = source.span(node)
+    if isinstance(node.ops[0], ast.NotIn):
+        is_enclosed = source.text[start - 1 : start] + source.text[end : end + 1] == "()"
+        text = f"(not {text})" if is_operand and not is_enclosed else f"not {text}"
     if "each" not in (wanted.id, *(part.id for part in ast.walk(among) if isinstance(part, ast.Name))):
-        yield Slowdown("lookup", (Edit(*source.span(node), text),))
+        yield Slowdown("lookup", (Edit(start, end, text),))
 
 
 def _repeated(source: PythonSource, block: list[ast.stmt], formatted: set[int]) -> Iterator[Slowdown]:
@@ -87,7 +100,8 @@ def _repeated(source: PythonSource, block: list[ast.stmt], formatted: set[int]) 
                     if isinstance(each, ast.Name) and each.id == target.id
                 ]  # fmt: skip
                 if uses and not any(id(each) in formatted for each in uses):
-                    yield Slowdown("loop", tuple(Edit(*source.span(each), f"({source.of(value)})") for each in uses))
+                    text = source.of(value) if isinstance(value, _BOUND) else f"({source.of(value)})"
+                    yield Slowdown("loop", tuple(Edit(*source.span(each), text) for each in uses))
 
 
 def _stored(node: ast.AST) -> set[str]:

@@ -68,11 +68,13 @@ def statement_of(proof: TaskProof, baseline: Baseline, seed: int) -> str:
     shown = _chosen(_examples(proof, baseline), proof.groups, most, name, generator)
     first = shown[0]
     function, place = _function(candidate.functions, first, candidate.kind, baseline)
+    is_called = function is not None
+    function = function or first.test.rpartition("::")[2].partition("[")[0]
     words = {
         "function": function, "place": place, "exception": first.failure.type, "count": str(len(proof.failing)),
     }  # fmt: skip
     wrong = "differs" if first.failure.type in ("AssertionError", "Failed") else "raises"
-    title = {"feature": "missing", "regression": "several"}.get(candidate.kind, wrong)
+    title = {"feature": "missing", "regression": "several"}.get(candidate.kind, wrong if is_called else "check")
     parts = [f"# {_say('titles', title, generator, words)}", _say("openings", candidate.kind, generator, words)]
     parts += [text for key in ("signature", "documentation") if (text := candidate.asked.get(key))]
     if candidate.kind == "bug" and candidate.level == 1 and (found := _deepest(first, baseline)) is not None:
@@ -134,18 +136,22 @@ def _examples(proof: TaskProof, baseline: Baseline) -> list[_Example]:
         key = source.path, definition.name, tuple(test in group for group in proof.groups)
         if key not in found:
             failure = proof.run.failures.get(test, FailedTest())
-            found[key] = _example(test, source, definition, failure)
+            whole = proof.candidate.kind == "feature"
+            found[key] = _example(test, source, definition, failure, whole=whole)
     return list(found.values())
 
 
-def _example(test: str, source: PythonSource, definition: Definition, failure: FailedTest) -> _Example:
+def _example(test: str, source: PythonSource, definition: Definition, failure: FailedTest, *, whole: bool) -> _Example:
+    """Return a test as it is shown: to the line of its failure, or whole, where what follows says what is expected."""
+    end = definition.node.end_lineno or definition.node.lineno
     last = max(
-        (line for path, line in failure.frames if _relative(path) == source.path
-         and definition.node.lineno <= line <= (definition.node.end_lineno or 0)),
-        default=definition.node.end_lineno or definition.node.lineno,
+        (line for path, line in failure.frames
+         if _relative(path) == source.path and definition.node.lineno <= line <= end),
+        default=end,
     )  # fmt: skip
     statement = _innermost(definition, last)
-    end = last if statement is None else statement.end_lineno or last
+    if not whole:
+        end = last if statement is None else statement.end_lineno or last
     head = source.text[source.line_start(definition.first_line) : source.line_start(end + 1)]
     lines = textwrap.dedent(head).rstrip().splitlines()
     if len(lines) > _MOST_LINES:
@@ -153,10 +159,10 @@ def _example(test: str, source: PythonSource, definition: Definition, failure: F
     code = "\n".join(lines)
     if "[" in test:
         code += f"\n# with the parameters [{test.partition('[')[2]}"
-    nodes: list[ast.AST] = [] if statement is None else [statement]
-    return _Example(
-        test, code, failure, tuple(dict.fromkeys(name for node in [*nodes, definition.node] for name in _called(node)))
-    )
+    # The last call before the failure tells most; the decorators, with their parameters, call for other tests too.
+    before = [each for each in definition.node.body if each.lineno <= end]
+    nodes = [*before, *([] if statement is None else [statement])]
+    return _Example(test, code, failure, tuple(dict.fromkeys(name for node in nodes[::-1] for name in _called(node))))
 
 
 def _innermost(definition: Definition, line: int) -> ast.stmt | None:
@@ -177,14 +183,17 @@ def _called(node: ast.AST) -> Iterable[str]:
                 yield each.func.attr
 
 
-def _function(functions: tuple[str, ...], example: _Example, kind: str, baseline: Baseline) -> tuple[str, str]:
-    """Return the function to name, and its file: that of the change, or for harder tasks one that the test calls."""
+def _function(functions: tuple[str, ...], example: _Example, kind: str, baseline: Baseline) -> tuple[str | None, str]:
+    """Return the function to name, and its file: one of the package that the test calls; None if it names none.
+
+    The function that is changed is named where the test calls it, and where it is to be written.
+    """
     path, _, name = functions[0].partition(":")
     if kind == "feature":
         return name, path
+    called = [each for each in example.called if each in baseline.names and not each.startswith("__")]
     short = name.rpartition(".")[2]
-    called = [each for each in example.called if each in baseline.names]
-    return (short if short in called or not called else called[0]), path
+    return (short if short in called else called[0] if called else None), path
 
 
 def _message(failure: FailedTest) -> str:

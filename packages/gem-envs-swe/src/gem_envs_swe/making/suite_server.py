@@ -1,8 +1,9 @@
 """Runs the tests of a package, many times: the program that :mod:`gem_envs_swe.making.suites` starts in a container.
 
-It imports pytest once and forks for each run. Requests and answers are JSON lines; an answer begins with the token of
-its request, so that nothing which a test prints can pass for one. Tracebacks are noted without pytest's own, which
-parses the file of each frame anew. It needs the standard library, pytest and coverage.
+It imports pytest once, and the libraries that a request names, and forks for each run. Requests and answers are JSON
+lines; an answer begins with the token of its request, so that nothing which a test prints can pass for one. Tracebacks
+are noted without pytest's own, which parses the file of each frame anew. It needs the standard library, pytest and
+coverage.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import importlib
 import inspect
 import json
 import os
@@ -19,6 +21,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any, TextIO
@@ -26,14 +29,17 @@ from typing import Any, TextIO
 import _pytest
 import pluggy
 import pytest
+from _pytest.config import default_plugins
 
 _MOST_TEXT = 4000
 """Characters of a message that are kept."""
 _LONGEST_NAME = 1000
 """Characters of a test's name; pytest writes whole arguments into it, and one of 10 MB is in use."""
 _OF_PYTEST = tuple(f"{each.__path__[0]}/" for each in (_pytest, pluggy))
-_CLOCK = 1_000_000_000
-"""The first time of change of a file that is written: each write has its own second, so that no byte code is stale."""
+_IMPORT_SECONDS = 60.0
+"""How long the imports of libraries may take before they are left to the runs."""
+_CAN_FORK = 42
+"""The exit code of a process that imported them and has no further thread."""
 
 
 class _Reporter:
@@ -152,7 +158,18 @@ def _run(request: dict[str, Any], tree: Path, scratch: Path) -> None:
     if measured is not None:
         measured.stop()
         result["lines"] = _lines_by_test(measured.get_data(), tree)
+        result["modules"] = _libraries(tree)
     (scratch / "result.json").write_text(json.dumps(result))
+
+
+def _libraries(tree: Path) -> list[str]:
+    """Return the modules from outside of the tree, in the order in which they were imported."""
+    inside = f"{tree}/"
+    origins = {name: getattr(getattr(module, "__spec__", None), "origin", None) for name, module in sys.modules.items()}
+    return [
+        name for name, origin in origins.items()
+        if isinstance(origin, str) and origin.startswith("/") and not origin.startswith(inside) and name != "__main__"
+    ]  # fmt: skip
 
 
 def _lines_by_test(data: Any, tree: Path) -> dict[str, dict[str, list[int]]]:
@@ -179,10 +196,9 @@ class _Tree:
         self._clean = Path(tempfile.mkdtemp(prefix="clean-")) / "tree"
         shutil.copytree(folder, self._clean, symlinks=True)
         self._known = self._state()
-        self._writes = 0
 
-    def change(self, files: dict[str, str | None]) -> None:
-        """Write files, or remove those whose content is None."""
+    def change(self, files: dict[str, str | None], clock: int) -> None:
+        """Write files, or remove those whose content is None; ``clock``, in seconds, is their time of change."""
         for name, text in files.items():
             path = self.folder / name
             if text is None:
@@ -191,8 +207,7 @@ class _Tree:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("w", encoding="utf-8", newline="") as file:
                 file.write(text)
-            self._writes += 1
-            os.utime(path, (_CLOCK + self._writes, _CLOCK + self._writes))
+            os.utime(path, (clock, clock))
 
     def restore(self) -> bool:
         """Make the tree as it was; return whether anything in it was different."""
@@ -231,14 +246,79 @@ class _Tree:
         return state
 
 
-def _answer(request: dict[str, Any], tree: _Tree) -> dict[str, Any]:
-    """Fork for a run, and return its result; ``{"timeout": …}`` or ``{"died": …}`` if there is none."""
-    scratch = Path(tempfile.mkdtemp(prefix="run-"))
-    try:
-        tree.change(request["write"])
+class _Home:
+    """The folder that is ``HOME`` and ``TMPDIR`` of every run, which finds it empty.
+
+    Libraries that are imported before may remember where it is.
+    """
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="home-"))
+        os.environ["TMPDIR"] = os.environ["HOME"] = str(self.folder)
+        self.scratch = Path(tempfile.mkdtemp(prefix="run-", dir=self.folder.parent))
+        tempfile.tempdir = None
+
+    def empty(self) -> None:
+        """Make it, and the folder of a run's result, empty."""
+        for folder in (self.folder, self.scratch):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(exist_ok=True)
+
+
+class _Imports:
+    """The libraries that runs find imported."""
+
+    def __init__(self) -> None:
+        self._asked: list[str] = []
+
+    def add(self, names: list[str]) -> None:
+        """Import modules that can be, unless one ends the process or begins a thread, which no fork has."""
+        if names == self._asked:
+            return
+        self._asked = names
         child = os.fork()
         if child == 0:
-            _child(request, tree.folder, scratch)
+            os.setsid()
+            _import(names)
+            os._exit(_CAN_FORK if threading.active_count() == 1 else 0)
+        ended = _wait(child, _IMPORT_SECONDS)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child, signal.SIGKILL)
+        if ended is None:
+            os.waitpid(child, 0)
+        elif os.waitstatus_to_exitcode(ended) == _CAN_FORK:
+            _import(names)
+            _freeze()
+
+
+def _import(names: list[str]) -> None:
+    for name in names:
+        with contextlib.suppress(BaseException):
+            importlib.import_module(name)
+
+
+def _freeze() -> None:
+    """Leave alone what is here already in the collections of a fork, of which pytest makes several."""
+    gc.collect()
+    gc.freeze()
+
+
+def _answer(request: dict[str, Any], tree: _Tree, home: _Home, answers: int) -> dict[str, Any]:
+    """Fork for a run, and return its result; ``{"timeout": …}`` or ``{"died": …}`` if there is none.
+
+    Args:
+        request: of the run.
+        tree: as it was.
+        home: for the run.
+        answers: the descriptor of the answers, which the run must not write to.
+    """
+    scratch = home.scratch
+    home.empty()
+    try:
+        tree.change(request["write"], request["clock"])
+        child = os.fork()
+        if child == 0:
+            _child(request, tree.folder, scratch, answers)
         ended = _wait(child, request["seconds"])
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)
@@ -254,13 +334,12 @@ def _answer(request: dict[str, Any], tree: _Tree) -> dict[str, Any]:
         return result
     finally:
         tree.restore()
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _child(request: dict[str, Any], folder: Path, scratch: Path) -> None:
+def _child(request: dict[str, Any], folder: Path, scratch: Path, answers: int) -> None:
     try:
         os.setsid()
-        os.closerange(3, 256)  # the pipe of the answers is among them
+        os.close(answers)
         output = os.open(scratch / "output", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output, 1)
@@ -268,10 +347,6 @@ def _child(request: dict[str, Any], folder: Path, scratch: Path) -> None:
         limit = int(request["cpu_seconds"]) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
         resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
-        home = scratch / "home"
-        home.mkdir()
-        os.environ["TMPDIR"] = os.environ["HOME"] = str(home)
-        tempfile.tempdir = None
         os.chdir(folder)
         sys.path.insert(0, str(folder))
         _run(request, folder, scratch)
@@ -312,18 +387,21 @@ def main() -> None:
     parser.add_argument("tree", type=Path)
     tree = _Tree(parser.parse_args().tree.resolve())
     sys.argv[1:] = []
-    gc.collect()
-    gc.freeze()  # the collections of a fork, of which pytest makes several, leave alone what is here already
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
+        _import([f"_pytest.{name}" for name in default_plugins])
+        _freeze()
         _serve(tree, answers)
 
 
 def _serve(tree: _Tree, answers: TextIO) -> None:
+    home, imports = _Home(), _Imports()
     for line in sys.stdin:
         request = json.loads(line)
-        if request.get("ends"):
-            break
-        answers.write(f"{request['token']} {json.dumps(_answer(request, tree))}\n")
+        imports.add(request["modules"])
+        answers.write(f"{request['token']} {json.dumps(_answer(request, tree, home, answers.fileno()))}\n")
         answers.flush()
 
 

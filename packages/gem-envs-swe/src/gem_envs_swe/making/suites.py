@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = ["TEST_ARGUMENTS", "FailedTest", "SuiteRun", "SuiteRunner"]
 
-TEST_ARGUMENTS = ("-o", "addopts=", "-o", "filterwarnings=", "-p", "no:cacheprovider", "-p", "no:doctest", "-q")
+TEST_ARGUMENTS = ("-o", "addopts=", "-o", "filterwarnings=", "-p", "no:cacheprovider", "--doctest-glob=-", "-q")
 """What pytest gets: the package's own options may ask for plugins that are not here, or leave tests out, and its
-filters make errors of the warnings of libraries that are newer than it."""
+filters make errors of the warnings of libraries that are newer than it. Text files are no tests; the plugin that reads
+them stays, because other plugins ask for its options."""
 _OF_ALL = ("--continue-on-collection-errors",)
 """What it gets besides in a run of all tests: a file that cannot be collected does not keep the others from running."""
 _FOLDER = "/opt/gem-swe"
 _LIMITS = ResourceLimits(cpus=2.0, memory=4 << 30, processes=256)
 _MOST_ANSWER = 256 << 20
+_FIRST_CLOCK = 1_000_000_000
 _CALM = 20.0
 """Seconds that an answer may come late, beyond the time limit of its run."""
 
@@ -65,6 +67,8 @@ class SuiteRun(BaseModel):
     """Test files that could not be collected → why."""
     lines: dict[str, dict[str, list[int]]] = Field(default_factory=dict)
     """File → test → the lines that it runs; the test ``""`` has those that run outside of tests."""
+    modules: list[str] = Field(default_factory=list)
+    """The libraries that a run with coverage imported."""
     durations: dict[str, float] = Field(default_factory=dict)
     """Test → seconds of the clock."""
     seconds: float = 0.0
@@ -98,6 +102,9 @@ class SuiteRunner:
     """That of the tree of the image; see :meth:`applies`."""
     cpu_seconds: float = 0.0
     """Of all runs, without the start of the container."""
+    modules: list[str] = field(default_factory=list)
+    """The libraries that runs find imported, so that not each of them does it; see :meth:`restart` for fewer."""
+    _runs: int = 0
     _servers: dict[int, Channel] = field(default_factory=dict)
     _unread: dict[int, bytes] = field(default_factory=dict)
 
@@ -112,9 +119,14 @@ class SuiteRunner:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.restart()
+        self._container.remove()
+
+    def restart(self) -> None:
+        """End the programs that run tests; the next run starts a new one."""
         for channel in self._servers.values():
             channel.close()
-        self._container.remove()
+        self._servers.clear()
 
     def applies(self, patches: Collection[str]) -> str | None:
         """Return the digest of the tree with patches, which git applies in turn; None if one of them fails."""
@@ -161,8 +173,11 @@ class SuiteRunner:
             SweError: if the container no longer answers.
         """
         token = secrets.token_hex(8)
+        # Each run writes files of another second, whichever process makes it: no byte code of another run is taken.
+        self._runs += 1
         request = {
-            "token": token, "tests": None if tests is None else sorted(tests), "files": sorted(files),
+            "token": token, "modules": self.modules, "clock": _FIRST_CLOCK + self._runs,
+            "tests": None if tests is None else sorted(tests), "files": sorted(files),
             "write": dict(write or {}), "order": order, "coverage": coverage, "locate": locate,
             "seconds": seconds, "cpu_seconds": cpu_seconds,
             "arguments": [*TEST_ARGUMENTS, "--tb=no", *(_OF_ALL if tests is None else ())], "output": False,

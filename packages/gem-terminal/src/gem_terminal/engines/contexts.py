@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from gem_terminal.engines.mirrors import mirror_settings
 from gem_terminal.task import Image
 
-__all__ = ["IMAGES", "beginning_of", "cache_folder", "digest_of"]
+__all__ = ["IMAGES", "beginning_of", "cache_folder", "digest_of", "digest_of_sources"]
 
 IMAGES = "GEM_TERMINAL_IMAGES"
 """The environment variable that names the folder of unpacked images."""
@@ -52,7 +53,29 @@ def digest_of(image: Image) -> str:
     if image.digest is not None:
         digest.update(f"digest {image.digest}".encode())
         return digest.hexdigest()[:24]
-    for path in sorted(image.folder.rglob("*")):
+    _add(digest, image.folder, image.folder.rglob("*"))
+    return digest.hexdigest()[:24]
+
+
+def digest_of_sources(image: Image, sources: Iterable[Path]) -> str:
+    """Return the digest of the files of a context that one instruction copies, for layers that do not depend on others.
+
+    Args:
+        image: with the context.
+        sources: files and folders in it.
+    """
+    if image.digest is not None:
+        return digest_of(image)
+    assert image.folder is not None
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(f"{source.relative_to(image.folder.resolve())}\0".encode(errors="surrogateescape"))
+        _add(digest, image.folder.resolve(), (source, *source.rglob("*")))
+    return digest.hexdigest()[:24]
+
+
+def _add(digest: hashlib._Hash, folder: Path, paths: Iterable[Path]) -> None:
+    for path in sorted(paths):
         if path.is_symlink():
             content = str(path.readlink()).encode()
         elif path.is_file():
@@ -60,6 +83,5 @@ def digest_of(image: Image) -> str:
         else:
             continue
         mode = path.lstat().st_mode & 0o777
-        name = str(path.relative_to(image.folder)).encode(errors="surrogateescape")
+        name = str(path.relative_to(folder)).encode(errors="surrogateescape")
         digest.update(b"%d:%s:%o:%d:" % (len(name), name, mode, len(content)) + content)
-    return digest.hexdigest()[:24]

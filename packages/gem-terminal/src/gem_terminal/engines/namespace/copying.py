@@ -13,10 +13,25 @@ from gem_terminal.engines.namespace.dockerfile import Instruction
 from gem_terminal.errors import EngineError, TaskError
 from gem_terminal.task import Image
 
-__all__ = ["copy_from_context", "copy_from_image"]
+__all__ = ["context_files", "copy_from_context", "copy_from_image"]
 
 _TAKES = 60.0
 """Seconds."""
+
+
+def context_files(step: Instruction, image: Image) -> list[Path]:
+    """Return the files and folders of the build context that an instruction copies.
+
+    Raises:
+        TaskError: if the context has no such files.
+    """
+    assert image.folder is not None
+    *sources, _ = step.arguments()
+    root = image.folder.resolve()
+    found = [path for source in sources if not source.startswith("<<") for path in _matching(root, source)]
+    if not (found or step.documents) or any(root not in (path, *path.parents) for path in found):
+        raise TaskError(f"{image.folder / image.dockerfile}: {step.line!r} matches nothing in the build context")
+    return found
 
 
 def copy_from_context(container: Container, step: Instruction, workdir: str, image: Image) -> None:
@@ -25,12 +40,8 @@ def copy_from_context(container: Container, step: Instruction, workdir: str, ima
     Raises:
         TaskError: if the context has no such files.
     """
-    assert image.folder is not None
-    *sources, target = step.arguments()
-    root = image.folder.resolve()
-    found = [path for source in sources if not source.startswith("<<") for path in _matching(root, source)]
-    if not (found or step.documents) or any(root not in (path, *path.parents) for path in found):
-        raise TaskError(f"{image.folder / image.dockerfile}: {step.line!r} matches nothing in the build context")
+    found = context_files(step, image)
+    target = step.arguments()[-1]
     with tempfile.TemporaryDirectory() as scratch:
         for document in step.documents:
             path = Path(scratch, document.word)

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 from gem.cpus import usable_cpus
 from gem_terminal.engines.archives import flatten, inspect_archive, unpack
 from gem_terminal.engines.base import Container, Progress, ProgressStage, report_stage
-from gem_terminal.engines.contexts import beginning_of, cache_folder, digest_of
+from gem_terminal.engines.contexts import beginning_of, cache_folder, digest_of, digest_of_sources
 from gem_terminal.engines.debian import bootstrap, debian_suite
 from gem_terminal.engines.exclusive import building, exclusive, no_building
 from gem_terminal.engines.mirrors import mirror_settings
-from gem_terminal.engines.namespace.copying import copy_from_context, copy_from_image
+from gem_terminal.engines.namespace.copying import context_files, copy_from_context, copy_from_image
 from gem_terminal.engines.namespace.dockerfile import Instruction, parse
 from gem_terminal.engines.namespace.network import PROGRAM, has_program
 from gem_terminal.engines.owner import ContainerOwner
@@ -211,8 +211,14 @@ class ImageStore:
                 if step.name == "WORKDIR":
                     config["workdir"] = str(PurePosixPath(config["workdir"]) / step.text)
                 source = self._source(step, stages, progress)
-                origin = digest_of(image) if source is None else source.chain
-                stage.add(self._copied(stage.changed(step.line, config["workdir"], origin), stage, step, image, source))
+                if step.name == "WORKDIR":
+                    origin = ""
+                elif source is None:
+                    origin = digest_of_sources(image, context_files(step, image))
+                else:
+                    origin = source.chain
+                layer = stage.changed(step.name, step.text, config["workdir"], *map(str, step.documents), origin)
+                stage.add(self._copied(layer, stage, step, image, source))
             elif step.name == "ENV":
                 config["environment"].update(_assignments(step))
             elif step.name == "ARG":
