@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
+from random import Random
 from typing import Any
 
 import pytest
+from desk_clumsy import clumsy
+from desk_served import served, texts
 from stand_in_users import HonestActUser, connected
 
 import gem
@@ -281,6 +284,36 @@ def test_who_asks_back_has_no_fault() -> None:
 def test_who_keeps_to_the_script_has_no_fault_in_50_episodes(name: str, level: int) -> None:
     """No fault is found in 800 episodes without one."""
     assert faults_of_the_honest(name, level, range(50)) == (Counter(), 1.0)
+
+
+def faults_with_the_clumsy(name: str, level: int, seeds: range) -> list[tuple[int, str, str]]:
+    """Return the faults found in a customer who keeps to the script while the agent goes astray, with their acts."""
+    env = desk(name, level=level, max_turns=300)
+    connected(env, HonestActUser(env))
+    found = []
+    for seed in seeds:
+        env.reset(seed=seed)
+        for action in texts(clumsy(served(env), env.domain.acts, Random(seed))):
+            *_, terminated, truncated, info = env.step(action)
+            if "user_fault" in info:
+                found.append((seed, action, info["user_fault"]))
+            if terminated or truncated:
+                break
+    return found
+
+
+@pytest.mark.parametrize(("name", "level", "seed"), [("Retail", 3, 2), ("Library", 2, 0)])
+def test_no_detour_of_an_agent_is_a_fault_of_the_customer(name: str, level: int, seed: int) -> None:
+    """Such as a question for the zip code after an address."""
+    assert faults_with_the_clumsy(name, level, range(seed, seed + 1)) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("level", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", ["Retail", "Airline", "Telecom", "Library"])
+def test_no_detour_is_a_fault_in_25_episodes(name: str, level: int) -> None:
+    """Nor is one in 400 episodes."""
+    assert faults_with_the_clumsy(name, level, range(25)) == []
 
 
 def test_what_is_merely_said_needs_no_model() -> None:

@@ -153,7 +153,7 @@ def act_prompt(task: DeskTask, acts: DeskActs) -> str:
 
 
 def _about_wish(number: int, wish: Wish, aim: Aim, acts: DeskActs) -> list[str]:
-    lines = [f"{number}. {wish.says}"]
+    lines = [" ".join(filter(None, (f"{number}.", wish.lead, wish.says)))]
     if wish.change:
         lines += [f"   You agree to {_terms(call, acts)} at first." for call in aim.first]
         lines.append(f"   When the agent proposes it, say no: you change your mind. {wish.change}")
