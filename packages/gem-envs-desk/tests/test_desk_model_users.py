@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from random import Random
 from typing import Any
@@ -221,20 +222,22 @@ def test_who_keeps_to_the_script_has_no_fault(name: str, level: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "message",
+    ("kind", "message"),
     [
-        "Could you please provide your email address, or your name and zip code?",
-        "If you can recall your zip code, please let me know.",
-        "The address is now 380 Maple Drive, San Diego, 92101. Anything else?",
-        "Please provide the new address details.",
+        ("cancel", "Could you please provide your email address, or your name and zip code?"),
+        ("cancel", "If you can recall your zip code, please let me know."),
+        ("cancel", "The address is now 380 Maple Drive, San Diego, 92101. Anything else?"),
+        ("cancel", "Please provide the new address details."),
+        ("address", "The address:\n- Street: 445 Maple Drive\n- City: Ostby\n- Zip code: 76165\nIs this correct?"),
     ],
 )
-def test_an_address_holds_a_zip_code_that_may_be_told_with_it(message: str) -> None:
+def test_an_address_holds_a_zip_code_that_may_be_told_with_it(kind: str, message: str) -> None:
     """The customer's zip code is that of the delivery address, so whoever is asked for either tells of both."""
-    env = played("Retail", "cancel", 1)
+    env = played("Retail", kind, 1)
     connected(env, HonestUser(env))
-    *_, info = env.step(message)
+    observation, _, _, _, info = env.step(message)
     assert "user_fault" not in info, info
+    assert re.search(r"\b\d{5}\b", observation)
 
 
 def faults_among_utterances(name: str, level: int, seeds: range) -> list[tuple[int, str, str]]:

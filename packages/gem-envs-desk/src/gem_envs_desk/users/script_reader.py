@@ -23,6 +23,8 @@ _CLAIMS = re.compile(
 )
 _CODE = re.compile(r"(?<![\w-])(?:[A-Z]{0,4}\d[\d-]*\d{2,}|[\w.+-]+@[\w-]+\.\w[\w.-]*\w)(?![\w-])")
 """Something like an order number, a booking code, a zip code or an e-mail address."""
+_ZIP_CODES = ("zip", "street zip")
+"""Kinds of data that are zip codes, of the user and in addresses."""
 _SMALL = 12
 """Numbers up to this are words like others ("2 questions"), unless the script has a kind of data for them."""
 _RAISED = 0.6
@@ -128,11 +130,15 @@ def words_of(slot: Slot) -> list[str]:
 
 
 def _data_in_each(texts: Iterable[str]) -> dict[str, set[str]]:
-    """Return the data of texts that stand for themselves: an address beside it makes another kind of a zip code."""
+    """Return the data of texts that stand for themselves.
+
+    An address beside a zip code makes another kind of it, so one that is known is known as both.
+    """
     data: dict[str, set[str]] = {}
     for text in texts:
         for kind, values in data_in(text.casefold(), text).items():
-            data.setdefault(kind, set()).update(values)
+            for one in _ZIP_CODES if kind in _ZIP_CODES else (kind,):
+                data.setdefault(one, set()).update(values)
     return data
 
 
