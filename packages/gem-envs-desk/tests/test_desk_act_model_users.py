@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
@@ -16,6 +17,7 @@ from stand_in_users import HonestActUser, connected
 import gem
 from gem_envs_desk.acts.env import ActDeskEnv
 from gem_envs_desk.acts.language import ANYTHING_ELSE, ASK, PROPOSE, SAY, TELL
+from gem_envs_desk.acts.model import act_prompt
 from gem_envs_desk.acts.reference import ActPolicy
 from gem_envs_desk.acts.user import ActReply
 from gem_envs_desk.reference import call_text
@@ -333,6 +335,21 @@ def test_what_is_merely_said_needs_no_model() -> None:
     env.step(call_text(E_MAIL))
     (messages,) = asked
     assert "\n" not in str(messages[3]["content"])
+
+
+def test_the_prompt_names_what_the_customer_agrees_to_and_how_often_they_insist() -> None:
+    """Calls that only read are nobody's to agree to."""
+    for name in ("Telecom", "Library"):
+        env = desk(name, level=4)
+        reads = {*env.domain.open(env.domain.task(0, 4, "train").state).tools["agent"]} - {*env.domain.acts.writes}
+        for number in range(6):
+            for level in (2, 4):
+                task = env.domain.task(number, level, "train")
+                prompt = act_prompt(task, env.domain.acts)
+                assert reads.isdisjoint(re.findall(r"You agree to (\w+)", prompt))
+                protests = [len(wish.protests) for wish in script_of(task).wishes if wish.protests]
+                insists = ["once" if count == 1 else f"{count} times" for count in protests]
+                assert re.findall(r"you insist (.+), and", prompt) == insists
 
 
 def test_a_conversation_goes_on_from_its_state() -> None:
