@@ -1,10 +1,11 @@
 """Measures how often models that play the customers of the desks break their script, and in which way.
 
-    python benchmarks/desk_model_users.py                            # the scripted customer behind a model's door
+    python benchmarks/desk_model_users.py
     python benchmarks/desk_model_users.py --url http://localhost:8000/v1 --model SmolLM2-135M-Instruct
 
-The reference policy serves the customers of the first seeds of each desk, level 1, in free text (-v0) and by typed acts
-(-v1). The shares are of episodes: an episode ends with its first fault, and is of unknown outcome then.
+The customers are a model, if there is a URL, and the scripted customer behind a model's door. The reference policy
+serves those of the first seeds of each desk, level 1, in free text (-v0) and by typed acts (-v1). The shares are of
+episodes: an episode ends with its first fault, and is of unknown outcome then.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def _last_words(memory: dict[str, Any]) -> str:
 def main() -> None:
     """Play, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--url", default=STAND_IN, help="the model's server")
+    parser.add_argument("--url", help="the model's server")
     parser.add_argument("--model", default=None, help="its name there")
     parser.add_argument("--episodes", type=int, default=20)
     parser.add_argument("--desks", nargs="*", default=NAMES, help=f"of {', '.join(NAMES)}")
@@ -69,19 +70,25 @@ def main() -> None:
     options = parser.parse_args()
     print("| user | desk | episodes | turns | spoiled | return of the others | first faults |")
     print("|---|---|---|---|---|---|---|")
-    for name in options.desks:
-        with gem.make(f"desk:{name}", user=options.url, user_model=options.model) as env:
-            desk = env.unwrapped
-            assert isinstance(desk, DeskEnv)
-            if options.url == STAND_IN:
-                connected(desk, HonestActUser(desk) if isinstance(desk, ActDeskEnv) else HonestUser(desk))
-            faults, turns, earned = played(desk, options.episodes, print if options.show else lambda text: None)
-        left = options.episodes - faults.total()
-        kinds = ", ".join(f"{kind} {count}" for kind, count in faults.most_common()) or "–"
-        mean = f"{earned / left:.2f}" if left else "–"
-        stand_in = "the scripted customer behind a model's door"
-        user = options.model or (stand_in if options.url == STAND_IN else options.url)
-        print(f"| {user} | {name} | {options.episodes} | {turns} | {faults.total()} | {mean} | {kinds} |", flush=True)
+    show = print if options.show else lambda text: None
+    for url in (options.url, STAND_IN) if options.url else (STAND_IN,):
+        for name in options.desks:
+            print(row(url, None if url == STAND_IN else options.model, name, options.episodes, show), flush=True)
+
+
+def row(url: str, model: str | None, name: str, episodes: int, show: Callable[[str], None]) -> str:
+    """Return a line of the table."""
+    with gem.make(f"desk:{name}", user=url, user_model=model) as env:
+        desk = env.unwrapped
+        assert isinstance(desk, DeskEnv)
+        if url == STAND_IN:
+            connected(desk, HonestActUser(desk) if isinstance(desk, ActDeskEnv) else HonestUser(desk))
+        faults, turns, earned = played(desk, episodes, show)
+    left = episodes - faults.total()
+    kinds = ", ".join(f"{kind} {count}" for kind, count in faults.most_common()) or "–"
+    mean = f"{earned / left:.2f}" if left else "–"
+    user = "the scripted customer behind a model's door" if url == STAND_IN else model or url
+    return f"| {user} | {name} | {episodes} | {turns} | {faults.total()} | {mean} | {kinds} |"
 
 
 if __name__ == "__main__":

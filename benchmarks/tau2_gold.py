@@ -5,7 +5,8 @@
 For each domain of a checkout, plays the gold actions of each task of the split "base", the agent's by the reference
 policy and the user's by ``user="gold"``. Where an episode does not earn 1, tau2's own code grades the same actions
 without GEM. Prints a table in Markdown with how many tasks tau2 and the replay reward with 1, and in how many the two
-differ, which are named on standard error. PYTHON is an interpreter that has what tau2 needs.
+differ, which are named on standard error. PYTHON is an interpreter that has what tau2 needs. CHECKOUT is a
+clone, whose commit the table names.
 """
 
 from __future__ import annotations
@@ -46,6 +47,15 @@ def graded(path: str, python: str, domain: str, tasks: list[str]) -> dict[str, f
     return dict(zip(tasks, json.loads(done.stdout), strict=True))
 
 
+def version_of(checkout: Path) -> str:
+    """Return the version of tau2 and the commit of the checkout."""
+    page = (checkout / "pyproject.toml").read_text(encoding="utf-8")
+    (version,) = re.findall(r'^version = "(.+)"$', page, re.MULTILINE)
+    command = ["git", "-C", str(checkout), "rev-parse", "--short=7", "HEAD"]
+    commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return f"{version} ({commit})"
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -53,9 +63,7 @@ def main() -> None:
     parser.add_argument("python")
     parser.add_argument("domains", nargs="*")
     options = parser.parse_args()
-    page = (Path(options.path) / "pyproject.toml").read_text(encoding="utf-8")
-    (version,) = re.findall(r'^version = "(.+)"$', page, re.MULTILINE)
-    print(f"| domain of tau2-bench {version} | tasks | 1 by tau2 | 1 by replay | differ |")
+    print(f"| domain of tau2-bench {version_of(Path(options.path))} | tasks | 1 by tau2 | 1 by replay | differ |")
     print("|---|---|---|---|---|", flush=True)
     for name in options.domains or DOMAINS:
         domain, _, retrieval = name.partition(":")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gem_envs_desk.acts.env import ActDeskEnv
-from gem_envs_desk.acts.language import PROPOSE, SAY, TELL
+from gem_envs_desk.acts.language import ASK, PROPOSE, SAY, TELL
 from gem_envs_desk.acts.reference import plan
 from gem_envs_desk.reference import call_text
 from gem_envs_desk.task import CASE, DeskCall, DeskTask
@@ -46,6 +46,7 @@ class Served:
     desk: str
     task: DeskTask
     writes: frozenset[str]
+    topics: frozenset[str]
     facts: frozenset[str]
     grounds: tuple[str, ...]
     plan: tuple[DeskCall, ...]
@@ -63,6 +64,10 @@ class Served:
 
     def is_proposal(self, call: DeskCall) -> bool:
         return call.tool == PROPOSE and call.arguments["action"] in self.writes
+
+    def is_question(self, call: Action) -> bool:
+        """Return whether an action asks for something that the desk's customers know, and so tells nothing itself."""
+        return isinstance(call, DeskCall) and call.tool == ASK and call.arguments["what"] in self.topics
 
     def is_fact(self, call: DeskCall) -> bool:
         return call.tool == TELL and call.arguments["fact"] in self.facts
@@ -86,7 +91,8 @@ def served(env: ActDeskEnv) -> Served:
     """Return the task of an environment in play, with its plan."""
     acts, task = env.domain.acts, env.current
     calls = tuple(plan(task, acts))
-    return Served(env.domain.name, task, frozenset(acts.writes), frozenset(acts.facts), acts.grounds, calls)
+    writes, topics, facts = map(frozenset, (acts.writes, acts.topics, acts.facts))
+    return Served(env.domain.name, task, writes, topics, facts, acts.grounds, calls)
 
 
 def texts(actions: Sequence[Action]) -> list[str]:

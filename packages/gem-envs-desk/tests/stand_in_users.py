@@ -23,6 +23,7 @@ from gem_envs_desk.users.scripted import ScriptedUser
 __all__ = ["HonestActUser", "HonestUser", "connected"]
 
 Messages = list[dict[str, Any]]
+_ENDLESS = 1000
 
 
 class HonestUser:
@@ -30,10 +31,11 @@ class HonestUser:
 
     Args:
         env: the environment in play; each of its episodes has a user of its own.
+        stays: whether it bears an agent who wastes its time, as the prompt of a model demands.
     """
 
-    def __init__(self, env: DeskEnv) -> None:
-        self.env = env
+    def __init__(self, env: DeskEnv, *, stays: bool = False) -> None:
+        self.env, self._stays = env, stays
         self._user: ScriptedUser | None = None
         self._left: list[DeskCall] = []
         self._shown: list[str] = []
@@ -43,7 +45,8 @@ class HonestUser:
         if len(messages) == 4:  # the prompt, the opening and the first message of the agent
             task = self.env.current
             assert task.script is not None
-            self._user = ScriptedUser(task.script, self._use, task.aims)
+            patience = _ENDLESS if self._stays else task.script.patience
+            self._user = ScriptedUser(replace(task.script, patience=patience), self._use, task.aims)
         assert self._user is not None
         if self._left:
             # What the last call showed stands in brackets.

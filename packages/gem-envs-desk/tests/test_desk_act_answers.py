@@ -81,6 +81,21 @@ def test_a_change_of_mind_is_repeated_as_the_new_wish(name: str) -> None:
     assert count >= 4
 
 
+def test_who_goes_on_to_another_record_says_so_once() -> None:
+    """Not again when reminding the agent, denying a proposal or answering for the wish."""
+    count = 0
+    for user, wish in wishes("retail", 3, range(24)):
+        if not wish.lead:
+            continue
+        user.wish -= 1
+        user.refused = True
+        assert user.answer(MORE).text.endswith(f" {wish.lead} {wish.says}")
+        said = [user.answer(act).text for act in (MORE, SpeechAct(ASK, "wish"), proposal(DeskCall("swap_item")))]
+        assert all(wish.says in text and wish.lead not in text for text in said)
+        count += 1
+    assert count >= 3
+
+
 def test_a_topic_of_no_list_is_asked_back() -> None:
     """What free text asks for, such as a yes to more data, is no topic of the desk."""
     for user, wish in wishes("telecom", 2, range(6)):

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
+from random import Random
 from typing import Any
 
 import pytest
+from desk_clumsy import clumsy
+from desk_served import served, texts
 from stand_in_users import HonestActUser, connected
 
 import gem
 from gem_envs_desk.acts.env import ActDeskEnv
 from gem_envs_desk.acts.language import ANYTHING_ELSE, ASK, PROPOSE, SAY, TELL
+from gem_envs_desk.acts.model import act_prompt
 from gem_envs_desk.acts.reference import ActPolicy
 from gem_envs_desk.acts.user import ActReply
 from gem_envs_desk.reference import call_text
@@ -283,6 +288,36 @@ def test_who_keeps_to_the_script_has_no_fault_in_50_episodes(name: str, level: i
     assert faults_of_the_honest(name, level, range(50)) == (Counter(), 1.0)
 
 
+def faults_with_the_clumsy(name: str, level: int, seeds: range) -> list[tuple[int, str, str]]:
+    """Return the faults found in a customer who keeps to the script while the agent goes astray, with their acts."""
+    env = desk(name, level=level, max_turns=300)
+    connected(env, HonestActUser(env))
+    found = []
+    for seed in seeds:
+        env.reset(seed=seed)
+        for action in texts(clumsy(served(env), env.domain.acts, Random(seed))):
+            *_, terminated, truncated, info = env.step(action)
+            if "user_fault" in info:
+                found.append((seed, action, info["user_fault"]))
+            if terminated or truncated:
+                break
+    return found
+
+
+@pytest.mark.parametrize(("name", "level", "seed"), [("Retail", 3, 2), ("Library", 2, 0)])
+def test_no_detour_of_an_agent_is_a_fault_of_the_customer(name: str, level: int, seed: int) -> None:
+    """Such as a question for the zip code after an address."""
+    assert faults_with_the_clumsy(name, level, range(seed, seed + 1)) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("level", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", ["Retail", "Airline", "Telecom", "Library"])
+def test_no_detour_is_a_fault_in_10_episodes(name: str, level: int) -> None:
+    """Nor is one in 160 episodes."""
+    assert faults_with_the_clumsy(name, level, range(10)) == []
+
+
 def test_what_is_merely_said_needs_no_model() -> None:
     """The customer listens, and the agent's words reach the model as one quoted line, whatever they imitate."""
     env = begun("Retail", 1, cancels)
@@ -300,6 +335,21 @@ def test_what_is_merely_said_needs_no_model() -> None:
     env.step(call_text(E_MAIL))
     (messages,) = asked
     assert "\n" not in str(messages[3]["content"])
+
+
+def test_the_prompt_names_what_the_customer_agrees_to_and_how_often_they_insist() -> None:
+    """Calls that only read are nobody's to agree to."""
+    for name in ("Telecom", "Library"):
+        env = desk(name, level=4)
+        reads = {*env.domain.open(env.domain.task(0, 4, "train").state).tools["agent"]} - {*env.domain.acts.writes}
+        for number in range(6):
+            for level in (2, 4):
+                task = env.domain.task(number, level, "train")
+                prompt = act_prompt(task, env.domain.acts)
+                assert reads.isdisjoint(re.findall(r"You agree to (\w+)", prompt))
+                protests = [len(wish.protests) for wish in script_of(task).wishes if wish.protests]
+                insists = ["once" if count == 1 else f"{count} times" for count in protests]
+                assert re.findall(r"you insist (.+), and", prompt) == insists
 
 
 def test_a_conversation_goes_on_from_its_state() -> None:

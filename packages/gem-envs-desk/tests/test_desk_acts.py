@@ -141,7 +141,7 @@ def test_the_lazy_earn_nothing_on_20_seeds(name: str, level: int) -> None:
 
 def reworded(actions: Sequence[Action], words: Sequence[str], rng: Random, own: Served) -> list[Any]:
     """Return the same acts in other words, orders of questions, turns and forms of calls."""
-    actions = _shuffled_questions(actions, rng)
+    actions = _shuffled_questions(actions, rng, own)
     for word in words:
         place = rng.randrange(len(actions))
         actions.insert(place, rng.choice([word, DeskCall(SAY, {"text": word}), _reading(own, rng)]))
@@ -160,11 +160,11 @@ def reworded(actions: Sequence[Action], words: Sequence[str], rng: Random, own: 
     return [*turns, *([_turn(calls, rng)] if calls else [])]
 
 
-def _shuffled_questions(actions: Sequence[Action], rng: Random) -> list[Action]:
+def _shuffled_questions(actions: Sequence[Action], rng: Random, own: Served) -> list[Action]:
     found: list[Action] = []
     run: list[Action] = []
     for action in actions:
-        if isinstance(action, DeskCall) and action.tool == ASK and action != MORE:
+        if own.is_question(action):
             run.append(action)
             continue
         rng.shuffle(run)

@@ -138,6 +138,25 @@ def test_who_has_paid_a_bill_asks_for_its_amount() -> None:
     assert user.reply("The bill was 22.50 euros. Anything else?").ends
 
 
+def test_who_has_agreed_to_an_offer_agrees_to_it_once_more() -> None:
+    """To the same numbers on the own line; other numbers, or an offer that was never made, are the agent's to know."""
+    task = task_of("telecom", "used-up data", 1)
+    assert task.script is not None
+    number = next(slot.says for slot in task.script.wishes[0].slots if slot.name == "number").split()[-1].rstrip(".")
+    proposed = f"I will add data: phone number {number}, 2 GB, price 10.00. Shall I proceed?"
+    for offer, message, is_agreed in (
+        ("If your data are used up, may I add 2 GB for 10 euros?", proposed, True),
+        (f"If your data are used up, may I add 2 GB for 10 euros to {number}?", proposed, True),
+        ("One moment, please.", proposed, False),
+        ("If your data are used up, may I add 2 GB for 10 euros?", proposed.replace("2 GB", "5 GB"), False),
+        ("If your data are used up, may I add 2 GB for 10 euros?", proposed.replace("10.00", "15.00"), False),
+    ):
+        user = user_of(task, "telecom")
+        agreed = user.reply(offer).text == "Yes, I agree to that."
+        assert agreed is ("2 GB" in offer)
+        assert user.reply(message).text.startswith("Yes") is is_agreed, message
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("desk", DOMAINS)
 def test_no_utterance_makes_a_customer_tell_the_solution(desk: str) -> None:

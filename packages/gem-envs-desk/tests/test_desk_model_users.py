@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
 from stand_in_users import HonestUser, connected
+from test_desk_hearing import CASES as HEARD_CASES
 
 import gem
 from gem_envs_desk.env import DeskEnv
@@ -216,6 +219,53 @@ def faults_of_the_honest(name: str, level: int, seeds: range) -> tuple[Counter[s
 def test_who_keeps_to_the_script_has_no_fault(name: str, level: int) -> None:
     """The scripted user behind the door of a model plays whole episodes, which are graded as ever."""
     assert faults_of_the_honest(name, level, range(2)) == (Counter(), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("cancel", "Could you please provide your email address, or your name and zip code?"),
+        ("cancel", "If you can recall your zip code, please let me know."),
+        ("cancel", "The address is now 380 Maple Drive, San Diego, 92101. Anything else?"),
+        ("cancel", "Please provide the new address details."),
+        ("address", "The address:\n- Street: 445 Maple Drive\n- City: Ostby\n- Zip code: 76165\nIs this correct?"),
+    ],
+)
+def test_an_address_holds_a_zip_code_that_may_be_told_with_it(kind: str, message: str) -> None:
+    """The customer's zip code is that of the delivery address, so whoever is asked for either tells of both."""
+    env = played("Retail", kind, 1)
+    connected(env, HonestUser(env))
+    observation, _, _, _, info = env.step(message)
+    assert "user_fault" not in info, info
+    assert re.search(r"\b\d{5}\b", observation)
+
+
+def faults_among_utterances(name: str, level: int, seeds: range) -> list[tuple[int, str, str]]:
+    """Return the faults found in a user who keeps to the script, whatever else the agent says in between."""
+    utterances = [utterance for _, utterance in HEARD_CASES if "{" not in utterance]
+    env = desk(name, level)
+    connected(env, HonestUser(env, stays=True))
+    found = []
+    for seed in seeds:
+        rng = Random(seed)
+        policy = DeskPolicy(env)
+        policy.reset(*env.reset(seed=seed))
+        over = False
+        while policy._left and not over:
+            action = rng.choice(utterances) if rng.random() < 0.35 else policy.act("", {})
+            *_, terminated, truncated, info = env.step(action)
+            if "user_fault" in info:
+                found.append((seed, action, info["user_fault"]))
+            over = terminated or truncated
+    return found
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("level", [1, 2, 3])
+@pytest.mark.parametrize("name", ["Retail", "Airline", "Telecom"])
+def test_no_utterance_of_an_agent_is_a_fault_of_the_customer(name: str, level: int) -> None:
+    """A user who keeps to the script has no fault in 90 episodes, a third of whose messages come out of order."""
+    assert faults_among_utterances(name, level, range(10)) == []
 
 
 @pytest.mark.nightly

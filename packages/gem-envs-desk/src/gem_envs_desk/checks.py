@@ -98,7 +98,7 @@ def user_words(script: UserScript) -> Iterator[str]:
     """Yield everything that a scripted user can say of its own."""
     yield script.opening
     for wish in script.wishes:
-        yield from filter(None, (wish.says, wish.again, wish.change, wish.protest))
+        yield from filter(None, (wish.says, wish.again, wish.lead, wish.change, wish.protest))
     for slot in (*script.slots, *(slot for wish in script.wishes for slot in wish.slots)):
         yield from filter(None, (slot.says, slot.wrong, slot.after_change))
 

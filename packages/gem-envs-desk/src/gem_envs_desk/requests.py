@@ -160,8 +160,8 @@ def _worded(rng: Random, requests: Sequence[DeskRequest], phrases: Phrases) -> l
         draws = (phrases.drawn(rng, row, values) for _ in range(_MOST_DRAWS))
         says = next(text for text in draws if text not in said)
         said.add(says)
-        if row in rows and first is not None:
-            says = f"Now to another {first.name}. {says}"  # who says nearly the same again means something else
+        # Who says nearly the same again means something else.
+        lead = f"Now to another {first.name}." if row in rows and first is not None else ""
         rows.add(row)
         wish, own = request.wish, [*request.words.slots]
         given = next((one for row in request.words.reasons for one in phrases.row(row) if one and one in says), "")
@@ -172,7 +172,7 @@ def _worded(rng: Random, requests: Sequence[DeskRequest], phrases: Phrases) -> l
         change = wish.change
         if change and f"{row}_change" in phrases:
             change = phrases.drawn(rng, f"{row}_change", values)
-        wish = replace(wish, says=says, change=change, slots=slots, again="")
+        wish = replace(wish, says=says, change=change, slots=slots, again="", lead=lead)
         worded.append(replace(request, wish=wish))
     return worded
 

@@ -84,6 +84,8 @@ class Wish:
     A refusal is enough."""
     again: str = ""
     """How the user raises it after another wish in the same words."""
+    lead: str = ""
+    """What the user says before it when they raise it, and not when they repeat it."""
     test: DeskCall | None = None
     """If set, how the user finds out whether they are content, in place of ``wants``."""
     passes: str = ""

@@ -182,19 +182,13 @@ class ActDeskEnv(DeskEnv, ABC):
         return self._user
 
     def _instructions(self) -> str:
-        own = [
-            tool.instruction_string() for tool in (*self.world.tools[AGENT].values(), *self._speech_tools().values())
-        ]
-        hands = [tool.instruction_string() for tool in self.world.tools[USER].values()]
-        if hands:
-            own += ["These tools are the customer's, for you to propose:", *hands]
         return _INSTRUCTIONS.format(
             role=self.role,
             setting="You talk to a customer.",
             policy=self.domain.policy.strip(),
             turns=self.max_turns,
             end=END_TOOL,
-            tools="\n\n".join(own) if self.tool_instructions else "Through the interface.",
+            tools=_tool_page(self.domain) if self.tool_instructions else "Through the interface.",
             request=self._conversation.opening(),
         )
 
@@ -288,6 +282,16 @@ class ActDeskEnv(DeskEnv, ABC):
             call = ToolCall(PROPOSE, {"action": proposed.name, "arguments": dict(proposed.arguments)})
         assert call.name is not None
         return call_text(DeskCall(call.name, call.arguments))
+
+
+@lru_cache(maxsize=32)
+def _tool_page(domain: ActDomain) -> str:
+    """Return how the tools of a desk are called, which is the same in every episode."""
+    spoken = speech_tools(domain.acts, [*domain.acts.writes, *(tool.name for tool in domain.user_tools)])
+    texts = [tool.instruction_string() for tool in (*domain.agent_tools, *spoken.values())]
+    if domain.user_tools:
+        texts.append("These tools are the customer's, for you to propose:")
+    return "\n\n".join([*texts, *(tool.instruction_string() for tool in domain.user_tools)])
 
 
 # Copies and states of one episode need it again and again.

@@ -153,13 +153,14 @@ def act_prompt(task: DeskTask, acts: DeskActs) -> str:
 
 
 def _about_wish(number: int, wish: Wish, aim: Aim, acts: DeskActs) -> list[str]:
-    lines = [f"{number}. {wish.says}"]
+    lines = [" ".join(filter(None, (f"{number}.", wish.lead, wish.says)))]
     if wish.change:
         lines += [f"   You agree to {_terms(call, acts)} at first." for call in aim.first]
         lines.append(f"   When the agent proposes it, say no: you change your mind. {wish.change}")
-    lines += [f"   You agree to {_terms(call, acts)}." for call in aim.agrees]
+    lines += [f"   You agree to {_terms(call, acts)}." for call in aim.agrees if call.tool in acts.writes]
     if wish.protests:
-        lines.append(f"   When the agent refuses it, you insist {len(wish.protests)} times, and then accept it:")
+        times = "once" if len(wish.protests) == 1 else f"{len(wish.protests)} times"
+        lines.append(f"   When the agent refuses it, you insist {times}, and then accept it:")
         lines += [f"   - {words}" for words in wish.protests]
     wants = [_WANTS[want] for want in wish.wants]
     if wants:

@@ -278,7 +278,8 @@ class ActUser:
         self.wish += 1
         self.changed = self.refused = False
         self.protested, self.told = 0, []
-        return ActReply(f"{self._by_manner('more', self.wish)} {self._words()}")
+        parts = (self._by_manner("more", self.wish), self._present.lead, self._words())
+        return ActReply(" ".join(filter(None, parts)))
 
     def _test(self) -> str:
         """Return what the customer sees, if it does not show that they are content."""

@@ -17,7 +17,7 @@ from gem_envs_desk.users.instructions import asked_hands
 from gem_envs_desk.users.intents import Intent
 from gem_envs_desk.users.knowledge import Knowledge
 from gem_envs_desk.users.placing import content_words
-from gem_envs_desk.users.script_reader import ScriptReader, conveys, reveals
+from gem_envs_desk.users.script_reader import ScriptReader, conveys, reveals, words_of
 from gem_rollout.simulated_people.faults import UserFault, spoken_fault
 
 __all__ = ["ScriptChecker"]
@@ -114,11 +114,14 @@ class ScriptChecker(ScriptReader):
             if is_change and not heard.has(*_PROPOSES):
                 yield UserFault("early change", "the user changes their mind before anything is proposed")
         later = [slot for wish in self.script.wishes[raised:] for slot in wish.slots]
+        # What is asked for may hold what something else does: an address has a zip code.
+        told = [public, *(words for slot in asked for words in words_of(slot))]
         for slot in (*known.slots, *later):
-            if slot in asked or not reveals(text, slot, public):
+            if slot in asked or not reveals(text, slot, "\n".join(told)):
                 continue
             if slot not in later and free:
                 free -= 1
+                told += words_of(slot)
                 continue
             yield UserFault("unasked", f"the user tells the {slot.name}, for which nobody has asked")
 
@@ -136,8 +139,7 @@ class ScriptChecker(ScriptReader):
     def _answers(self, names: set[str]) -> list[str]:
         """Return what the script can say of topics, in whichever wish."""
         slots = (*self.script.slots, *(slot for wish in self.script.wishes for slot in wish.slots))
-        says = (one for slot in slots if slot.name in names for one in (slot.says, slot.wrong, slot.after_change))
-        return [*filter(None, says)]
+        return [words for slot in slots if slot.name in names for words in words_of(slot)]
 
     def _end(
         self, heard: Heard, turns: Sequence[tuple[str, str]], raised: int, told: Sequence[bool]

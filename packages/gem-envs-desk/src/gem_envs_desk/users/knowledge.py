@@ -266,10 +266,23 @@ class Knowledge:
         return next((slot for slot in offers if any(content_words(ask) <= words for ask in slot.asks)), None)
 
     def offers_in_full(self, heard: Heard, slot: Slot) -> bool:
-        """Return whether the agent names all numbers of an offer on which the user has an opinion, and no others."""
+        """Return whether the agent names all numbers of an offer on which the user has an opinion, and beside them no
+        others than the user's own.
+        """
         numbers = {number for words in slot.asks for number in numbers_in(words)}
+        own = {number for one in self.slots for number in numbers_in(self.truth(one))}
         stated = {number for sentence, _ in heard.sentences for number in numbers_in(sentence.text)}
-        return stated == numbers and not self.placed(heard).strange
+        return stated - (own - numbers) == numbers and not self.placed(heard).strange
+
+    def repeats_offer(self, heard: Heard) -> bool:
+        """Return whether the agent names an offer in full to which the user has said yes."""
+        return any(
+            slot.decides
+            and self.asked.get(self.key(slot), 0) > 0
+            and agrees(self.truth(slot))
+            and self.offers_in_full(heard, slot)
+            for slot in self.slots
+        )
 
     def asks_unknown(self, heard: Heard) -> bool:
         """Return whether the agent asks for data that the user does not have."""

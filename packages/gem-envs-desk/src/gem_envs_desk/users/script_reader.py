@@ -12,7 +12,7 @@ from gem_envs_desk.users.placing import content_words
 from gem_envs_desk.users.stated import data_in, own_choices, own_data, stated_choices
 from gem_rollout.simulated_people.faults import UserFault
 
-__all__ = ["ScriptReader", "conveys", "reveals"]
+__all__ = ["ScriptReader", "conveys", "reveals", "words_of"]
 
 _NO_CLAIM = re.compile(r"\b(?:no|not|never|neither|nor|instead|rather than|sorry|made a mistake|my mistake)\b|n't\b")
 """In sentences that do not say what the user wants."""
@@ -23,6 +23,8 @@ _CLAIMS = re.compile(
 )
 _CODE = re.compile(r"(?<![\w-])(?:[A-Z]{0,4}\d[\d-]*\d{2,}|[\w.+-]+@[\w-]+\.\w[\w.-]*\w)(?![\w-])")
 """Something like an order number, a booking code, a zip code or an e-mail address."""
+_ZIP_CODES = ("zip", "street zip")
+"""Kinds of data that are zip codes, of the user and in addresses."""
 _SMALL = 12
 """Numbers up to this are words like others ("2 questions"), unless the script has a kind of data for them."""
 _RAISED = 0.6
@@ -62,10 +64,7 @@ class ScriptReader:
         held = "\n".join(texts)
         if (code := _strange_code(text, held)) is not None:
             yield UserFault("invention", f"the user invents {code[:60]!r}")
-        data: dict[str, set[str]] = {}
-        for one in texts:  # an address beside it makes another kind of a zip code
-            for kind, values in data_in(one.casefold(), one).items():
-                data.setdefault(kind, set()).update(values)
+        data = _data_in_each(texts)
         for kind, values in data_in(text.casefold(), text).items():
             strange = values - data.get(kind, set()) - (_names(data.get(kind, set())) if kind == "name" else set())
             if strange:
@@ -97,7 +96,7 @@ class ScriptReader:
 
 def reveals(text: str, slot: Slot, public: str) -> bool:
     """Return whether a reply tells what a slot holds and nobody has said before."""
-    for says in filter(None, (slot.says, slot.after_change, slot.wrong)):
+    for says in words_of(slot):
         if any(shows(text, code) and not shows(public, code) for code in _CODE.findall(says)):
             return True
         own = own_data(says)
@@ -105,7 +104,7 @@ def reveals(text: str, slot: Slot, public: str) -> bool:
             words = " ".join(says.casefold().split()).rstrip(".")
             if len(words) > 12 and words in " ".join(text.casefold().split()) and words not in public.casefold():
                 return True
-        stated, before = data_in(text.casefold(), text), data_in(public.casefold(), public)
+        stated, before = data_in(text.casefold(), text), _data_in_each(public.split("\n"))
         for kind, values in own.items():
             if values & stated.get(kind, set()) - before.get(kind, set()):
                 return True
@@ -120,9 +119,27 @@ def conveys(text: str, says: str, public: str) -> bool:
     if not codes and not own:
         words = content_words(says)
         return len(words & content_words(text)) >= _CONVEYED * len(words)
-    stated = data_in(f"{text}\n{public}".casefold(), f"{text}\n{public}")
+    stated = _data_in_each([text, *public.split("\n")])
     is_stated = all(values <= stated.get(kind, set()) for kind, values in own.items())
     return is_stated and all(shows(text, code) or shows(public, code) for code in codes)
+
+
+def words_of(slot: Slot) -> list[str]:
+    """Return all that a user says of a slot: the truth, what they want later, and what they say by mistake."""
+    return [*filter(None, (slot.says, slot.after_change, slot.wrong))]
+
+
+def _data_in_each(texts: Iterable[str]) -> dict[str, set[str]]:
+    """Return the data of texts that stand for themselves.
+
+    An address beside a zip code makes another kind of it, so one that is known is known as both.
+    """
+    data: dict[str, set[str]] = {}
+    for text in texts:
+        for kind, values in data_in(text.casefold(), text).items():
+            for one in _ZIP_CODES if kind in _ZIP_CODES else (kind,):
+                data.setdefault(one, set()).update(values)
+    return data
 
 
 def _names(known: set[str]) -> set[str]:

@@ -226,7 +226,7 @@ class ScriptedUser:
             return wish.change
         self.refused = False
         was_agreed, self.agreed = self.agreed, True
-        if placed.has_money:
+        if placed.has_money and not known.repeats_offer(heard):
             return f"{_IF_RIGHT} {self._wish_words()}"
         if not placed.names_deed:
             return f"{_AS_SAID} {self._wish_words()}"
