@@ -1,4 +1,4 @@
-"""The jail of a fork server: its own file system, no network, no other processes, no privileges.
+"""The jail of a fork server: its own file system and network, no other processes, no privileges.
 
 The file system is read-only. It contains the system's libraries and programs, the interpreter and the given packages,
 and a ``/proc`` of the fork server's processes, over which each execution mounts one of its own.
