@@ -32,7 +32,7 @@ for path in GIVEN["paths"]:
 for path in (
     "/etc/passwd",
     "/etc/shadow",
-    "/etc/hosts",
+    "/etc/resolv.conf",
     "/proc/1/mem",
     "/proc/1/environ",
     "/proc/1/maps",

@@ -92,6 +92,33 @@ def test_a_stage_that_does_not_have_the_file_is_named(
         new_engine().prepare(image)
 
 
+def test_a_dockerfile_can_extend_the_search_path(engine: Engine, small: Image, tmp_path: Path) -> None:
+    """Of a base that sets none itself, too."""
+    lines = [f"FROM {small.name}", 'ENV PATH="/own/bin:$PATH"', "RUN mkdir -p /own/bin && cp /bin/true /own/bin/mine"]
+    reference = engine.prepare(context(tmp_path / "task", *lines, f"RUN mine # {uuid4()}"))
+    with engine.start(reference, ResourceLimits()) as container:
+        assert container.run(("sh", "-c", "mine && ls /own/bin"), seconds=60).output == b"mine\n"
+    if isinstance(engine, DockerEngine):
+        engine.client.images.remove(reference)
+
+
+def test_files_are_copied_from_an_image_without_a_shell(
+    new_engine: Callable[[], NamespaceEngine], small: Image, tmp_path: Path
+) -> None:
+    """Such as one of a single program; what another image has at a path is not taken for its own."""
+    engine, name = new_engine(), f"program-{uuid4().hex}:1"
+    (tmp_path / "program").write_text("echo runs\n")
+    with tarfile.open(tmp_path / "base.tar", "w") as archive:
+        archive.add(tmp_path / "program", "usr/tools/program")
+    engine.add_base(name, tmp_path / "base.tar")
+    begin = [f"FROM {small.name}", f"COPY --from={name} /usr/tools/* /copied/"]
+    with engine.start(engine.prepare(context(tmp_path / "task", *begin)), ResourceLimits()) as container:
+        assert container.run(("sh", "/copied/program"), seconds=60).output == b"runs\n"
+    lines = [f"FROM {small.name}", f"COPY --from={name} /etc/passwd /here"]
+    with pytest.raises(EngineError, match="the image that it copies from has no /etc/passwd"):
+        engine.prepare(context(tmp_path / "absent", *lines))
+
+
 @pytest.mark.every_engine
 def test_where_the_prebuilt_image_cannot_be_had_the_dockerfile_is_built(
     engine: Engine, small: Image, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

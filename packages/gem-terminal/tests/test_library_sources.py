@@ -13,6 +13,7 @@ from gem_terminal.verdicts.carried_kinds import is_library_folder, is_library_so
     "path",
     [
         *("assert.h", "include/stdio.h", "src/sys/types.h", "x/gtest/gtest.h", "gtest/internal/a.h"),
+        *("endian.h", "src/alloca.h", "include/linux/types.h", "asm/types.h", "ext/type_traits.h"),
         *("strict.pm", "lib/Test/More.pm", "lib/Test2/API/Context.pm", "lib/POSIX.pm", "lib/json.rb"),
         *("lib/minitest/autorun.rb", "src/main/java/org/junit/Assert.java", "k/src/org/junit/jupiter/api/Test.kt"),
     ],
@@ -35,6 +36,7 @@ def test_a_source_of_a_library_is_known_by_the_end_of_its_path(path: str) -> Non
             "system/types.h",
             "ssys/x.h",
         ),
+        *("src/linux/platform.h", "debug/log.h", "asm/boot.h", "elf.h", "search.h"),
         *("lib/My/Exporter.pm", "lib/My/Test.pm", "lib/app/json.rb", "app/models/set.rb", "src/junit/report.py"),
         *("src/main/java/app/Assert.java", "junit/report.xml", "lib/strict.py", "include/gtest.h"),
     ],

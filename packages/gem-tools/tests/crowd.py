@@ -64,6 +64,10 @@ ATTACKS = [
     "    try: fcntl.flock(os.open(path, os.O_RDONLY), fcntl.LOCK_EX)\n    except OSError: pass\nwhile True: pass",
     "import os\nos.setsid()\nif os.fork() == 0:\n    while True:\n        try: os.write(1, b'\\0' * 4)\n"
     "        except OSError: pass\nos.kill(os.getpid(), 9)",
+    "import socket\nserver = socket.create_server(('127.0.0.1', 0), backlog=4096)\nheld = []\nwhile True:\n"
+    "    try:\n        with socket.create_connection(server.getsockname()) as client: client.send(b'x' * 10_000)\n"
+    "        held.append(server.accept()[0])\n    except OSError: held.clear()",
+    "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))",
 ]
 
 ORDINARY = [

@@ -7,6 +7,7 @@ llama.cpp's formats follow their documentation. ``newer_calls.toml`` has those o
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -173,6 +174,10 @@ VALID |= {
 MALFORMED |= NEWER["malformed"]
 THOUGHTS = {
     "<think>": "</think>",
+    "<thought>": "</thought>",
+    "<reasoning>": "</reasoning>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<unused94>thought\n": "<unused95>",
     "<mm:think>": "</mm:think>",
     "<think:opensource>": "</think:opensource>",
     "<ifm|think>": "</ifm|think>",
@@ -216,7 +221,7 @@ def test_no_call_of_a_rarer_form_runs_that_is_only_thought_or_quoted(opening: st
     assert {text: found for text in texts if (found := calls_of(f"{opening}{text}{closing}So: \\boxed{{5}}"))} == {}
 
 
-@pytest.mark.parametrize("closing", [end for end in THOUGHTS.values() if "hink" in end or "inner" in end])
+@pytest.mark.parametrize("closing", [end for end in THOUGHTS.values() if re.search("hink|hought|reasoning|inner", end)])
 def test_no_call_runs_from_reasoning_that_began_in_the_prompt(closing: str) -> None:
     """Its end alone is in the text."""
     call = json_call("clock", {})
@@ -228,6 +233,17 @@ def test_a_box_in_reasoning_of_any_mark_is_no_answer() -> None:
     for opening, closing in THOUGHTS.items():
         if "`" not in opening:
             assert extract_last_boxed_answer(f"\\boxed{{2}} {opening}\\boxed{{1}}{closing}") == "2", opening
+
+
+def test_no_call_runs_that_stands_in_backticks_over_several_lines() -> None:
+    """As in the middle of a sentence about it, which no empty line divides."""
+    texts = [text for text, _ in VALID.values() if text.startswith("<") and "\n" in text.strip()]
+    texts = [text for text in texts if "`" not in text and "\n\n" not in text]
+    assert len(texts) > 10
+    for ticks in ("`", "``"):
+        assert {
+            text: found for text in texts if (found := calls_of(f"I write {ticks}{text.strip()}{ticks} here."))
+        } == {}
 
 
 def test_a_mark_of_calls_that_is_in_no_list_is_told() -> None:

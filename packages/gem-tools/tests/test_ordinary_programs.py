@@ -22,7 +22,15 @@ DATA = json.loads(Path(__file__).with_name("ordinary_programs.json").read_text(e
 PROGRAMS: dict[str, str] = {name: "\n".join(lines) for name, lines in DATA["programs"].items()}
 HERE: dict[str, dict[str, str]] = DATA["different"]
 """The mode of the sandbox → programs that it runs in another way than ``python file.py``, and why."""
-FEW = ("own file", "finalizers in a circle", "process and queue", "shared memory", "semaphores", "uncaught error")
+FEW = (
+    "own file",
+    "importing an own module",
+    "finalizers in a circle",
+    "process and queue",
+    "shared memory",
+    "semaphores",
+    "uncaught error",
+)
 """Those that the main tier tests."""
 
 

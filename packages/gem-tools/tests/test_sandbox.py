@@ -254,14 +254,19 @@ def test_a_session_that_ends_says_so_and_begins_afresh(sandbox: Sandbox, end: st
 
 
 @pytest.mark.parametrize(
-    "closes", ["os.close(0)", "os.close(1)", "os.close(2)", "os.closerange(0, 3)", "sys.stdin.close()"]
+    "closes",
+    [
+        *("os.close(0)", "os.close(1)", "os.close(2)", "os.closerange(0, 3)", "sys.stdin.close()"),
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))",
+        "held = []\ntry:\n    while True: held.append(os.dup(0))\nexcept OSError: pass",
+    ],
 )
 def test_a_call_after_a_closed_stream_is_executed_or_says_that_it_is_not(sandbox: Sandbox, closes: str) -> None:
-    """The descriptors of the next call take the numbers of the streams that a program has closed."""
+    """The descriptors of the next call take the numbers that a program has closed, or find none."""
     with sandbox.session() as session:
         session.run(f"import os, sys\n{closes}")
         done = session.run("open('ran', 'w').close()\nprint(input())", stdin="line")
-        assert done.session_ended or done.stdout == "line\n"
+        assert done.stdout == "line\n" or (done.session_ended and not done.ok)
         assert done.session_ended or session.run("print(os.path.exists('ran'))").stdout == "True\n"
 
 

@@ -31,12 +31,14 @@ TERMINAL_STATE = "<｜TERMINAL_STATE｜>"
 BOX = "\\boxed{"
 
 _IFM = ("ifm|think", "ifm|think_fast", "ifm|think_faster")
-_TAGS = ("think", "thinking", "seed:think", "mm:think", "think:opensource", *_IFM)
+_TAGS = ("think", "thinking", "thought", "reasoning", "seed:think", "mm:think", "think:opensource", *_IFM)
 THOUGHTS = {f"<{tag}>": f"</{tag}>" for tag in _TAGS} | {
     "[THINK]": "[/THINK]",
     "◁think▷": "◁/think▷",
     "<|START_THINKING|>": "<|END_THINKING|>",
     "<|think:start|>": "<|think:end|>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<unused94>thought": "<unused95>",
     "<|open|>think<|sep|>": "<|close|>think<|sep|>",
     "<|plamo:begin_think:plamo|>": "<|plamo:end_think:plamo|>",
     "<|inner_prefix|>": "<|inner_suffix|>",
@@ -46,12 +48,12 @@ THOUGHTS = {f"<{tag}>": f"</{tag}>" for tag in _TAGS} | {
     "to=self<|message|>": "<|eom|>",
 }
 """What begins a model's reasoning, and what ends it."""
-_STRAY = "|".join(re.escape(end) for end in THOUGHTS.values() if "hink" in end.lower() or "inner" in end)
+_STRAY = "|".join(re.escape(end) for end in THOUGHTS.values() if re.search("(?i:think|thought|reasoning|inner)", end))
 _ASIDE = (
     rf"(?P<thought>{'|'.join(map(re.escape, THOUGHTS))})"
     rf"|(?P<stray>{_STRAY})"
     r"|(?P<fence>^[ \t>]*(?P<ticks>`{3,8}|~{3,8})[^`\n]*$)"
-    r"|(?P<quoted>^ {0,3}>[^\n]*|(?<!`)(?P<run>`{1,3})(?!`)[^`\n]+(?P=run)(?!`))"
+    r"|(?P<quoted>^ {0,3}>[^\n]*|(?<!`)(?P<run>`{1,3})(?!`)(?:[^`\n]+|[<[{\]](?:[^`\n]|\n(?![ \t]*\n))+)(?P=run)(?!`))"
 )
 """What a text does not say itself: reasoning, also such as began in the prompt and only ends here, and quotations."""
 _QUOTES = {'""', "''", "“”", "‘’", "«»"}
@@ -109,21 +111,21 @@ def spoken_text(text: str) -> str:
 
 def split_thoughts(text: str) -> tuple[list[str], str]:
     """Return the passages of reasoning in a text, without their tags, and the text without them."""
-    if "hink" not in text and "THINK" not in text and "<|" not in text:
+    if "<|" not in text and "hink" not in text and "hought" not in text and "HINK" not in text and "soning" not in text:
         return [], text
-    pattern, thoughts, kept, begin, position = _aside_or("(?!)"), [], [], 0, 0
+    pattern, thoughts, kept, begin, position, stray = _aside_or("(?!)"), [], [], 0, 0, -1
     while (match := pattern.search(text, position)) is not None:
         position = _aside_end(match)
         if match.lastgroup == "thought":
             kept.append(text[begin : match.start()])
             thoughts.append(text[match.end() : position].removesuffix(THOUGHTS[match[0]]))
         elif match.lastgroup == "stray":
-            kept.clear()
-            thoughts = [text[: match.start()]]
+            kept, thoughts, stray = [], [], match.start()
         else:
             continue
         begin = position
-    return thoughts, "".join([*kept, text[begin:]])
+    before = [text[:stray]] if stray >= 0 else []  # cut once, however many such ends there are
+    return [*before, *thoughts], "".join([*kept, text[begin:]])
 
 
 @lru_cache(maxsize=64)
@@ -161,8 +163,7 @@ def extract_last_boxed_answer(text: object) -> str | None:
 
     None when there is no such box, or when ``text`` has no text (see :func:`action_text`).
     """
-    content = _said(text)
-    if content is None:
+    if (content := _said(text)) is None:
         return None
     end = len(content)
     box = content.rfind(BOX)
@@ -181,8 +182,7 @@ def extract_last_boxed_answer(text: object) -> str | None:
 
 def extract_last_tagged_answer(text: object, tag: str = "answer") -> str | None:
     """Return the content of the last ``<tag>…</tag>``, without surrounding space, or None."""
-    content = action_text(text) if tag == "think" else _said(text)
-    if content is None:
+    if (content := action_text(text) if f"<{tag}>" in THOUGHTS else _said(text)) is None:
         return None
     end = content.rfind(f"</{tag}>")
     start = content.rfind(f"<{tag}>", 0, end) if end >= 0 else -1
@@ -198,8 +198,7 @@ def extract_code_from_model(text: object) -> str | None:
 
     A block opens with three backticks, an optional language and the end of the line.
     """
-    content = _said(text)
-    if content is None:
+    if (content := _said(text)) is None:
         return None
     body: str | None = None
     position = 0

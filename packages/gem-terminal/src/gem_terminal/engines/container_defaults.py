@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["CAPABILITIES", "DISK", "SHARED_MEMORY", "files_of"]
+__all__ = ["CAPABILITIES", "DISK", "SEARCH_PATH", "SHARED_MEMORY", "files_of"]
 
 CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
 """The capabilities of root in a container: enough for chown, su and package managers, with no effect outside."""
 
 DISK = 1 << 30
 """Bytes."""
+
+SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The variable ``PATH`` of an image that sets none, as in Docker."""
 
 SHARED_MEMORY = 64 << 20
 """Bytes of ``/dev/shm``, as in Docker."""

@@ -9,9 +9,9 @@
 
 On Linux a program runs in a jail built from kernel features: user, process, mount, network and IPC namespaces, a
 list of allowed system calls, and no capabilities. It sees the system's programs and libraries, the interpreter and the
-installed packages, read-only, and an empty scratch folder; no network, no other processes, no environment variables of
-this process, no packages of environments or their data. Executions cannot reach each other. The time, memory,
-processes, files and output of each are limited (:class:`Limits`), and all its child processes end with it.
+installed packages, read-only, and an empty scratch folder; no network but its own, no other processes, no environment
+variables of this process, no packages of environments or their data. Executions cannot reach each other. The time,
+memory, processes, files and output of each are limited (:class:`Limits`), and all its child processes end with it.
 Programs are forked from warm servers that have already imported common modules.
 
 The jail does not protect from defects of the shared kernel, from programs that measure the activity of others on

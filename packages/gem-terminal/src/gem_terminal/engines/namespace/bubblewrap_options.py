@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from gem_terminal.engines.container_defaults import CAPABILITIES
+from gem_terminal.engines.container_defaults import CAPABILITIES, SEARCH_PATH
 from gem_terminal.engines.namespace.root_building import EMPTY, SYSTEM
 from gem_terminal.task import ResourceLimits
 
@@ -53,7 +53,7 @@ def bubblewrap_command(
         "--unshare-pid", "--unshare-ipc", "--unshare-uts", *_network(limits, place, joins),
         *(("--unshare-user", "--uid", "0", "--gid", "0") if rootless else ()),
         *(("--hostname", hostname) if hostname else ()), "--as-pid-1", "--new-session", "--clearenv",
-        "--setenv", "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "--setenv", "PATH", SEARCH_PATH,
         "--cap-drop", "ALL", *(word for name in CAPABILITIES for word in ("--cap-add", f"CAP_{name}")),
         "--", *first,
     ]  # fmt: skip

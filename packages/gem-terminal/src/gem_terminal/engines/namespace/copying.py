@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from gem_terminal.archive import archive_of
@@ -63,8 +65,17 @@ def _copy(container: Container, found: list[Path], goal: str, target: str) -> No
             container.run(("mv", here, goal), seconds=_TAKES, user="root", workdir="/")
 
 
-def copy_from_image(container: Container, step: Instruction, workdir: str, source: Container) -> None:
+def copy_from_image(
+    container: Container, step: Instruction, workdir: str, source: Container, layers: Sequence[Path] = ()
+) -> None:
     """Copy files of another container into this one, with their owners.
+
+    Args:
+        container: the one to copy into.
+        step: the instruction.
+        workdir: what a relative target begins in.
+        source: the one to copy from.
+        layers: the folders of its image, where it shows more than these; only what lies in them is copied.
 
     Raises:
         EngineError: if the other container has no such files.
@@ -72,6 +83,8 @@ def copy_from_image(container: Container, step: Instruction, workdir: str, sourc
     *patterns, target = step.arguments()
     goal = PurePosixPath(workdir) / target
     found = [path for pattern in patterns for path in _found(source, pattern)]
+    if layers:
+        found = [path for path in found if any(os.path.lexists(layer / path.lstrip("/")) for layer in layers)]
     if not found:
         raise EngineError(f"{step.line!r}: the image that it copies from has no {' and no '.join(patterns)}")
     for path in found:

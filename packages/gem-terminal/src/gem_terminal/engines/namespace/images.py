@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from gem.cpus import usable_cpus
 from gem_terminal.engines.archives import flatten, inspect_archive, unpack
 from gem_terminal.engines.base import Container, Progress, ProgressStage, report_stage
+from gem_terminal.engines.container_defaults import SEARCH_PATH
 from gem_terminal.engines.contexts import beginning_of, cache_folder, digest_of, digest_of_sources
 from gem_terminal.engines.debian import bootstrap, debian_suite
 from gem_terminal.engines.exclusive import building, exclusive, no_building
@@ -204,7 +205,7 @@ class ImageStore:
                 said = *map(str, step.documents), json.dumps(config, sort_keys=True), json.dumps(arguments)
                 stage.add(self._run(stage.changed(step.line, *said), stage, step, arguments, image))
                 continue
-            step = step.filled({**arguments, **config["environment"]})
+            step = step.filled({"PATH": SEARCH_PATH, **arguments, **config["environment"]})
             if step.name == "FROM":
                 stage = self._begun(step, stages, progress)
             elif step.name in ("COPY", "ADD", "WORKDIR"):
@@ -287,8 +288,10 @@ class ImageStore:
                 copy_from_context(container, step, workdir, image)
             else:
                 limits = replace(_BUILD, network=False)
-                with self._start(source.layers, limits, {}, source.config) as other:
-                    copy_from_image(container, step, workdir, other)
+                # A container needs a shell, which images of single programs do not have: that of this stage serves.
+                below = () if _has_shell(source.layers) else stage.layers
+                with self._start([*source.layers, *below], limits, {}, source.config) as other:
+                    copy_from_image(container, step, workdir, other, source.layers if below else ())
 
         return self._made(layer, self._making(stage, copy))
 
@@ -344,6 +347,10 @@ class ImageStore:
         scratch = path.with_suffix(f".{os.getpid()}")
         scratch.write_text(json.dumps(content), encoding="utf-8")
         scratch.rename(path)
+
+
+def _has_shell(layers: Iterable[Path]) -> bool:
+    return any(os.path.lexists(layer / name) for layer in layers for name in ("bin/sh", "usr/bin/sh"))
 
 
 def _reference(image: Image) -> str:

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from gem_processes import linux, rlimits
 from gem_processes.fork_loop import Child, ForkLoop, serve
 from gem_terminal.engines import netlink
+from gem_terminal.engines.container_defaults import SEARCH_PATH
 from gem_terminal.engines.namespace import saved_files, shared_folders
 from gem_terminal.engines.namespace.root_building import build_root
 
@@ -280,7 +281,7 @@ def _enter_and_execute(request: dict[str, Any], ends: tuple[int, int, int]) -> N
             ioctl(0, termios.TIOCSCTTY, 0)
         user = _user(request["user"])
         _give_up_privileges(user, request["rootless"])
-        environment = {"HOME": user[2], "PATH": _PATH, **request["environment"]}
+        environment = {"HOME": user[2], "PATH": SEARCH_PATH, **request["environment"]}
         os.chdir(request["workdir"] or "/")
         rlimits.lower_limits({"RLIMIT_CORE": 0})
         linux.seccomp(request["seccomp"])
@@ -445,8 +446,6 @@ _SENDERS: dict[str | None, Callable[..., None]] = {
     "copy of shared": shared_folders.send_copy_of_shared,
     "shared": shared_folders.send_shared,
 }
-
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def _user(name: str | None) -> tuple[int, int, str]:

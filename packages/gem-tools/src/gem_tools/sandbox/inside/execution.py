@@ -103,6 +103,7 @@ def confine(limits: wire.ExecutionRequest, binds: Iterable[jail.ScratchBind], ba
     if os.path.exists("/proc/self"):
         linux.mount_processes("/proc", only_own=True)
     os.chdir(HOME)
+    sys.path_importer_cache.pop(HOME, None)  # an import of the server may have noted that there is no such folder
     # A user namespace without a map: no process can change its user, and processes are counted separately. The limits
     # come afterwards, because the namespace applies those of its maker to all processes of the user outside as well.
     linux.unshare(linux.CLONE_NEWUSER)

@@ -9,6 +9,9 @@ from gem_tools.sandbox.inside import script, wire
 
 __all__ = ["serve_calls"]
 
+_NO_ROOM = b"OSError: too many open files; this call was not executed\n"
+"""A program may have taken all numbers of descriptors, or allowed itself fewer."""
+
 
 def serve_calls(channel: socket.socket) -> int:
     """Execute calls until the channel closes; return the exit code of the process.
@@ -21,9 +24,12 @@ def serve_calls(channel: socket.socket) -> int:
     main = script.new_main()
     number = 0
     while True:
-        _, descriptors, _, _ = socket.recv_fds(channel, 1, 2)
+        message, descriptors, _, _ = socket.recv_fds(channel, 1, 2)
         if len(descriptors) != 2:
-            return 0
+            if not message:  # the channel has been closed
+                return 0
+            os.write(2, _NO_ROOM)
+            return 1
         number += 1
         program, stdin = map(_apart, descriptors)
         os.dup2(stdin, 0)

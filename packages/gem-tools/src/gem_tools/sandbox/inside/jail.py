@@ -1,4 +1,4 @@
-"""The jail of a fork server: its own file system, no network, no other processes, no privileges.
+"""The jail of a fork server: its own file system and network, no other processes, no privileges.
 
 The file system is read-only. It contains the system's libraries and programs, the interpreter and the given packages,
 and a ``/proc`` of the fork server's processes, over which each execution mounts one of its own.
@@ -193,6 +193,7 @@ def _build(shown: Sequence[str], hidden: Iterable[str], *, inhabited: bool) -> N
     binds = scratch_binds(shown)
     for path in (*SYSTEM, *shown):
         _show(path, _place(path, binds))
+    _name_loopback()
     _touch("/new/empty")
     for path in hidden:
         place = f"/new{_place(path, binds)}"
@@ -288,6 +289,18 @@ def _devices() -> None:
     for name in _DEVICES:
         _touch(f"/new/dev/{name}")
         linux.bind(f"/old/dev/{name}", f"/new/dev/{name}")
+
+
+def _name_loopback() -> None:
+    """Let programs find their own address by the names that they use for it, without the names of this network."""
+    path = "/new/etc/hosts"
+    if os.path.lexists(path):
+        return
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    _touch(path)
+    os.chmod(path, 0o644)  # programs have another user
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"127.0.0.1 localhost {os.uname().nodename}\n")
 
 
 def _touch(path: str) -> None:

@@ -5,8 +5,7 @@ the server ends, the kernel kills all processes in the namespace. The process ou
 or of the server, ends the other one, and measures the memory of executions (:mod:`.watchdog`).
 
 Each execution has a process namespace, whose first process is an :class:`~gem_processes.linux.Init`; the program is the
-second. It also has network and IPC namespaces. These serve one execution after another, because the kernel takes long
-to make and to remove them: nothing stays in them when all processes of an execution have ended.
+second. It also has network and IPC namespaces from a :class:`~.namespace_pool.NamespacePool`.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from functools import partial
 from gem_processes import linux, messages, rlimits
 from gem_processes.fork_loop import Child, ForkLoop, described, serve
 from gem_tools.sandbox.inside import allowed_imports, cgroups, execution, jail, refused_calls, watchdog, wire
+from gem_tools.sandbox.inside.namespace_pool import NamespacePool
 from gem_tools.sandbox.inside.restricted_processes import descendants
 
 TYPE_CHECKING = False
@@ -44,8 +44,6 @@ _EVERYDAY = (
 
 _HASTE = 0.005
 """Seconds between two checks of the CPU time of an execution close to its limit."""
-_MOST_SPARE = 64
-"""Pairs of namespaces that wait for another execution."""
 _MEASURED_FROM = 0.1
 """Seconds after which the memory of an execution is measured; shorter ones cannot fill much."""
 _HELD = ("gem", "gem_tools")
@@ -212,17 +210,17 @@ class _ExecutionLoop(ForkLoop):
         self._processes = processes
         self._own = os.open("self/ns/pid", os.O_RDONLY, dir_fd=processes)
         self._base_memory = rlimits.address_space(processes)
-        self._spare: list[dict[int, int]] = []
         self._cgroups = None if folder is None else cgroups.CgroupPool(folder)
         self._meter = meter
         self.hear(meter, self._hear_meter)
+        self._namespaces = NamespacePool(processes)
         self._filter = refused_calls.execution_filter()
-        linux.seccomp(refused_calls.server_filter())
+        linux.seccomp(refused_calls.server_filter(has_network=self._namespaces.has_network))
 
     def start(self, body: bytes, descriptors: list[int]) -> Child:
         limits = wire.unpack_request(body)
         interest, *given = descriptors
-        namespaces = self._spare.pop() if self._spare else self._new_namespaces()
+        namespaces = self._namespaces.take()
         cgroup = None
         if self._cgroups is not None:
             cgroup = self._cgroups.take(limits.memory, limits.disk, limits.processes)
@@ -241,20 +239,10 @@ class _ExecutionLoop(ForkLoop):
         self.add(_InitChild(init.pid, started))
         return started
 
-    def _new_namespaces(self) -> dict[int, int]:
-        """Return descriptors of new namespaces by their ``CLONE_NEW…`` flags."""
-        linux.unshare(linux.CLONE_NEWNET | linux.CLONE_NEWIPC)
-        names = {linux.CLONE_NEWNET: "self/ns/net", linux.CLONE_NEWIPC: "self/ns/ipc"}
-        return {kind: os.open(name, os.O_RDONLY, dir_fd=self._processes) for kind, name in names.items()}
-
     def _release(self, namespaces: dict[int, int], cgroup: cgroups.ExecutionCgroup | None) -> None:
         if self._cgroups and cgroup:
             self._cgroups.give_back(cgroup)
-        if len(self._spare) < _MOST_SPARE:
-            self._spare.append(namespaces)
-        else:
-            for descriptor in namespaces.values():
-                os.close(descriptor)
+        self._namespaces.give_back(namespaces)
 
     def _measure(self, pid: int, memory: int) -> None:
         """Have the memory of an execution measured, where the jail has a ``/proc``."""

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
-__all__ = ["JailWatchdog", "Measured", "Watchdog", "receive", "shared_memory", "used_memory", "watch"]
+__all__ = ["SOCKET_MEMORY", "JailWatchdog", "Measured", "Watchdog", "receive", "shared_memory", "used_memory", "watch"]
 
 _PERIOD = 0.1
 """Seconds between two measurements of an execution."""
@@ -26,8 +26,8 @@ _SHARE = 0.05
 """The largest share of its time that the watchdog spends on one execution."""
 _ORDER = struct.Struct("=iQ")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_SOCKET_MEMORY = 256 << 10
-"""The memory that a full socket holds, with Linux's default for ``net.core.wmem_default``."""
+SOCKET_MEMORY = 256 << 10
+"""The memory that a full socket holds, with Linux's defaults for ``net.core.wmem_default`` and ``rmem_default``."""
 _PIPE_MEMORY = 64 << 10
 """The memory that a full pipe holds."""
 _EPOLL = "anon_inode:[eventpoll]"
@@ -191,7 +191,7 @@ def _held_by_kernel(folder: int, processes: Sequence[str]) -> float:
     count = sum(name.startswith("pipe:") for name in pipes)
     if count > _MOST_PIPES:
         return math.inf
-    return sockets * _SOCKET_MEMORY + count * _PIPE_MEMORY + watchers * _EPOLL_MEMORY
+    return sockets * SOCKET_MEMORY + count * _PIPE_MEMORY + watchers * _EPOLL_MEMORY
 
 
 def shared_memory(folder: int, processes: Sequence[str]) -> float:
