@@ -266,7 +266,15 @@ class EnvironmentPool:
     def _receive(self) -> None:
         if self._closed:
             return
-        for index, result in self._access.take_ready():
+        try:
+            ready = self._access.take_ready()
+        except Exception as error:  # of the vector environment itself, such as a cluster without a node
+            for index, place in enumerate(self._places):
+                if place is not None and place.waiting is not None and not place.waiting.done():
+                    self._places[index] = None
+                    place.waiting.set_exception(error)
+            return
+        for index, result in ready:
             place = self._places[index]
             assert place is not None
             assert place.waiting is not None
