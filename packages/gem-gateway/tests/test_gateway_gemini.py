@@ -301,9 +301,9 @@ def test_errors_have_the_interface_s_form_and_status(play) -> None:
                 (PLAIN, ASKED, {}),
                 (PLAIN, ASKED, {}),
                 (PLAIN, ASKED, {}),
+                (STREAM.partition("?")[0], ASKED, {}),
                 (PLAIN, ASKED, {}),
                 (PLAIN, ASKED, wrong),
-                (STREAM.partition("?")[0], ASKED, {}),
                 ("/v1beta/models/m:embedContent", ASKED, {}),
             ):
                 status, head, answer = await post(playing, path, body, headers=headers)
@@ -315,9 +315,9 @@ def test_errors_have_the_interface_s_form_and_status(play) -> None:
                 (200, None, ""),
                 (400, "INVALID_ARGUMENT", "The input token count exceeds the maximum number "),
                 (502, "UNAVAILABLE", "the model gave no answer (server_error)"),
+                (400, "INVALID_ARGUMENT", "a stream comes as server-sent events: ask for :st"),
                 (400, "FAILED_PRECONDITION", "the budget of this episode is used up: calls, at "),
                 (401, "UNAUTHENTICATED", "the key opens no session here: it is wrong, or th"),
-                (400, "INVALID_ARGUMENT", "a stream comes as server-sent events: ask for :st"),
                 (404, "NOT_FOUND", "there is nothing at '/v1beta/models/m:embedContent"[:49]),
             ]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gem_envs_swe import __version__
 from gem_envs_swe.errors import SweError
-from gem_envs_swe.making.archives import SourceArchive, find_archive, metadata_of, unpack_archive
+from gem_envs_swe.making.archives import SourceArchive, find_archive, metadata_of, unpack_archive, wanted_source
 from gem_envs_swe.making.baseline import Baseline, PackageTree, measure_baseline
 from gem_envs_swe.making.candidates import Candidate
 from gem_envs_swe.making.context import system_context, write_context
@@ -69,6 +69,7 @@ def make_set(
     """
     if not is_free(folder):
         raise SweError(f"{folder} is not empty; name a new folder")
+    wanted_source(wanted)  # raises before the engine has anything to do
     with tempfile.TemporaryDirectory(prefix="gem-swe-") as scratch:
         python = python_of_images(engine, progress)
         report_stage(progress, ProgressStage(f"fetching {wanted}"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import threading
 from collections.abc import Coroutine
@@ -22,7 +21,7 @@ def run_interruptibly(coroutine: Coroutine[Any, Any, T]) -> T | None:
     """Run a coroutine on an event loop; return None if Ctrl-C or SIGTERM cancelled it.
 
     The first signal cancels the coroutine, which then cleans up. The second one ends the process without any clean-up,
-    with exit code 130.
+    as it ends one that handles no signals: shells see 130 after Ctrl-C.
     """
     if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
         return asyncio.run(coroutine)
@@ -34,9 +33,9 @@ def run_interruptibly(coroutine: Coroutine[Any, Any, T]) -> T | None:
 
         def interrupt(number: int, frame: object) -> None:
             nonlocal interrupted
-            if interrupted:
-                os._exit(130)
             interrupted = True
+            for each in _SIGNALS:  # a handler may come too late for a call that begins to wait at this moment
+                signal.signal(each, signal.SIG_DFL)
             click.echo("Interrupted: ending in good order. A second Ctrl-C ends at once.", err=True)
             loop.call_soon_threadsafe(task.cancel)
 
