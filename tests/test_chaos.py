@@ -26,11 +26,11 @@ from typing import Any
 import pytest
 
 from gem_eval.runs import RunFolder, canonical_lines
-from gem_eval.statistics.run_summary import summarize_run
 
-sys.path.append(str(Path(__file__).parents[1] / "packages/gem-ray/tests"))
+sys.path += [str(Path(__file__).parents[1] / "packages" / name / "tests") for name in ("gem-eval", "gem-ray")]
 
 from local_node import LocalNode, descendants, settings
+from steady_figures import figures
 
 pytestmark = [
     pytest.mark.nightly,
@@ -43,8 +43,6 @@ GUESS = "game:GuessTheNumber-v0"
 EPISODES = 40
 CLOCK = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 MARK = "GEM_CHAOS_ROUND"
-UNSTEADY = ("seconds", "share", "cache", "first_token")
-"""Words in the names of figures that depend on the clock, and on what the server has in its cache."""
 
 
 def until(condition: Callable[[], Any]) -> Any:
@@ -209,13 +207,6 @@ FAULTS = {
     "the head of Ray": Fault(ON_RAY, lambda run: run.cluster and run.cluster.nodes[0].kill(), available=RAY),
 }
 WEIGHTS = [1 if "Ray" in kind else 3 for kind in FAULTS]
-
-
-def figures(run: RunFolder) -> dict[str, Any]:
-    """Return the statistics of a run that two runs have in common."""
-    planned = {item.label: item.episodes for item in run.config.environments}
-    (environment,) = summarize_run(run.rows(), name="", agent="", planned=planned).to_dict()["environments"]
-    return {name: value for name, value in environment.items() if not any(word in name for word in UNSTEADY)}
 
 
 class Rounds:

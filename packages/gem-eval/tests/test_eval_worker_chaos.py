@@ -16,14 +16,14 @@ import pytest
 
 from gem_eval.fake_model import FakeModelProcess
 from gem_eval.runs import RunFolder, canonical_lines
-from gem_eval.statistics.run_summary import summarize_run
+
+sys.path.insert(0, str(Path(__file__).parent))
+from steady_figures import figures
 
 pytestmark = [pytest.mark.nightly, pytest.mark.skipif(os.name != "posix", reason="workers need a POSIX system")]
 
 GUESS = "game:GuessTheNumber-v0"
 EPISODES = 600
-UNSTEADY = ("seconds", "share", "cache", "first_token")
-"""Words in the names of figures that depend on the clock, and on what the server has in its cache."""
 
 
 def evaluation(*arguments: str) -> subprocess.Popen[bytes]:
@@ -33,13 +33,6 @@ def evaluation(*arguments: str) -> subprocess.Popen[bytes]:
 
 def live(folder: Path) -> dict[str, Any]:
     return (RunFolder(folder).live or {}) if (folder / "run.json").exists() else {}
-
-
-def figures(run: RunFolder) -> dict[str, Any]:
-    """Return the statistics of a run that two runs have in common."""
-    planned = {item.label: item.episodes for item in run.config.environments}
-    (environment,) = summarize_run(run.rows(), name="", agent="", planned=planned).to_dict()["environments"]
-    return {name: value for name, value in environment.items() if not any(word in name for word in UNSTEADY)}
 
 
 async def disturbed(process: subprocess.Popen[bytes], folder: Path, chance: random.Random) -> bool:

@@ -105,6 +105,9 @@ def test_every_answer_that_left_a_killed_gateway_is_in_its_journal(tmp_path: Pat
         assert certify(episode).faults == []
 
 
+COUNTING = ("-u", "scripted:counting_model:answer")
+
+
 def evaluation(folder: Path, *arguments: str) -> list[str]:
     program = f"command:'{sys.executable}' -I -S '{PROGRAM}' plays -"
     options = ["--harness", program, "-n", "12", "-c", "3", "--out", "run"]
@@ -125,6 +128,17 @@ def finished(folder: Path) -> int:
     return len(index.read_text().splitlines()) if index.exists() else 0
 
 
+def undisturbed(tmp_path: Path) -> tuple[Path, dict[str, str], dict[Any, tuple[str, list[Any]]]]:
+    """Play an evaluation; return a folder and variables for the same one again, and what it must come to."""
+    calm, again = tmp_path / "calm", tmp_path / "killed"
+    for folder in (calm, again):
+        folder.mkdir()
+        (folder / "counting_model.py").write_text(MODEL)
+    variables = {**os.environ, "COLUMNS": "200"}
+    subprocess.run(evaluation(calm, *COUNTING), cwd=calm, env=variables, check=True, capture_output=True)
+    return again, variables, actions(RunFolder(calm / "run"))
+
+
 def programs() -> set[int]:
     """Return the processes of the agent program that run now."""
     found = set()
@@ -141,17 +155,12 @@ def programs() -> set[int]:
 
 
 @pytest.mark.nightly
+@pytest.mark.xdist_group("all agent programs of this machine")
 def test_a_killed_evaluation_is_resumed_to_what_it_would_have_been(tmp_path: Path) -> None:
     """Killed twice on its way, it leaves no program, plays each episode once, and ends as an undisturbed one does."""
-    calm, killed = tmp_path / "calm", tmp_path / "killed"
-    for folder in (calm, killed):
-        folder.mkdir()
-        (folder / "counting_model.py").write_text(MODEL)
-    variables = {**os.environ, "COLUMNS": "200"}
-    model = ("-u", "scripted:counting_model:answer")
-    subprocess.run(evaluation(calm, *model), cwd=calm, env=variables, check=True, capture_output=True)
+    killed, variables, expected = undisturbed(tmp_path)
     before = programs()
-    for enough, command in ((2, evaluation(killed, *model)), (6, [*evaluation(killed)[:4], "--resume", "run"])):
+    for enough, command in ((2, evaluation(killed, *COUNTING)), (6, [*evaluation(killed)[:4], "--resume", "run"])):
         process = subprocess.Popen(command, cwd=killed, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         until(lambda: finished(killed) >= enough or process.poll() is not None)  # noqa: B023  # called here alone
         process.send_signal(signal.SIGKILL)
@@ -159,22 +168,18 @@ def test_a_killed_evaluation_is_resumed_to_what_it_would_have_been(tmp_path: Pat
         until(lambda: programs() <= before)
     last = [sys.executable, "-m", "gem", "eval", "--resume", "run"]
     subprocess.run(last, cwd=killed, env=variables, check=True, capture_output=True)
-    expected, found = actions(RunFolder(calm / "run")), actions(RunFolder(killed / "run"))
+    found = actions(RunFolder(killed / "run"))
     assert found == expected
     assert len(found) == 12
     assert programs() <= before
 
 
 @pytest.mark.nightly
+@pytest.mark.xdist_group("all agent programs of this machine")
 def test_episodes_of_killed_agents_are_played_again(tmp_path: Path) -> None:
     """Killed from outside at any moment, which is no verdict on them; the run ends as one in which none was killed."""
-    calm, killed = tmp_path / "calm", tmp_path / "killed"
-    for folder in (calm, killed):
-        folder.mkdir()
-        (folder / "counting_model.py").write_text(MODEL)
-    variables = {**os.environ, "COLUMNS": "200"}
-    command = evaluation(killed, "-u", "scripted:counting_model:answer")
-    subprocess.run(command, cwd=calm, env=variables, check=True, capture_output=True)
+    killed, variables, expected = undisturbed(tmp_path)
+    command = evaluation(killed, *COUNTING)
     before, hit = programs(), set[int]()
     process = subprocess.Popen(command, cwd=killed, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     for enough in (0, 1, 3, 5):
@@ -187,7 +192,7 @@ def test_episodes_of_killed_agents_are_played_again(tmp_path: Path) -> None:
                 hit.remove(program)
     process.communicate()
     assert len(hit) >= 4
-    expected, found = actions(RunFolder(calm / "run")), actions(RunFolder(killed / "run"))
+    found = actions(RunFolder(killed / "run"))
     assert {key: ends for key, ends in found.items() if ends[0] != "unknown"}.items() <= expected.items()
     last = [sys.executable, "-m", "gem", "eval", "--resume", "run"]
     subprocess.run(last, cwd=killed, env=variables, check=True, capture_output=True)
