@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from gem.errors import ArgumentError, LostEnvironmentError, NotSupportedError, VectorError
+from gem.vector.engine_access import EngineAccess
 from gem.vector.sync import SyncVectorEnv
 from gem_processes.process_mode.call_page import CallPage
 from gem_processes.process_mode.timed_group import INTERRUPT, TimedGroup
@@ -147,6 +148,33 @@ def test_episodes_lost_between_two_steps_are_reported_once(autoreset: str) -> No
             assert truncations.tolist() == [False, False]
         assert "error" not in infos[0]
         assert observations[0].startswith("begin")
+
+
+@pytest.mark.parametrize("lost", ["worker", "fork server"])
+def test_an_event_loop_hears_of_a_process_that_ended_while_nothing_was_pending(lost: str) -> None:
+    """The next step gets its result all the same: the news came when the caller waited for nobody."""
+    with ProcessVectorEnv([Walk] * 2, num_workers=1) as envs:
+        envs.reset(seed=1)
+        first = envs.worker_pids[0]
+        access, woken = EngineAccess.of(envs), threading.Event()
+        access.notify(woken.set)
+        server = int(Path(f"/proc/{first}/stat").read_text().split()[3])
+        os.kill(first if lost == "worker" else server, signal.SIGKILL)
+
+        def news() -> list[Any]:
+            assert woken.wait(60), "no notification"
+            woken.clear()
+            return access.take_ready()
+
+        while alive(first) or woken.is_set():
+            assert news() == []
+        envs.send({0: "a"})
+        while not (ready := news()):
+            pass
+        ((index, (_, reward, terminated, truncated, info)),) = ready
+        assert (index, reward, terminated, truncated) == (0, 0.0, False, True)
+        assert info["error"].startswith("ProcessCrashError: its process ")
+        assert envs.worker_pids[0] != first
 
 
 def test_resets_that_a_death_interrupts_begin_anew() -> None:

@@ -65,9 +65,10 @@ class EngineAccess(Generic[VectorEnvT]):
         """
         envs = self.envs
         envs._check_open()
-        envs._watch()  # even if nothing is pending: the last call of the callback may have been one without need
+        # Even if nothing is pending: the callback may have been called without need, or because a process was lost.
+        envs._watch()
         if not envs._pending:
-            return []
+            envs._arrived.clear()  # results of a lock-step call
         envs._collect(0, _SLICE)
         arrived = envs._arrived
         ready = list(arrived.items())

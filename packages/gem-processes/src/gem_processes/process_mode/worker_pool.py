@@ -122,22 +122,19 @@ class EnvWorkerPool:
             VectorError: if the system grants no process.
             ForkServerError: if the fork server does not start.
         """
-        server = self._server
-        if server is None or not server.is_alive:
-            if server is not None:
-                server.close(patience=0.0)
-            self._server = server = self._start_server()
         ours, theirs = packet_sockets()
         fate, told = socket.socketpair()
         page = CallPage()
         with theirs, told:
             try:
-                server.request(pack(self._settings), [theirs.fileno(), told.fileno(), page.descriptor])
-            except OSError as error:
+                self._request(theirs.fileno(), told.fileno(), page.descriptor)
+            except BaseException as error:
                 ours.close()
                 fate.close()
                 page.close()
-                raise VectorError(f"no worker process can be started: {error}") from error
+                if isinstance(error, OSError):
+                    raise VectorError(f"no worker process can be started: {error}") from error
+                raise
         worker = WorkerHandle(PacketChannel(ours, blocking=False), fate, page, numbers)
         self.workers.append(worker)
         return worker
@@ -151,6 +148,17 @@ class EnvWorkerPool:
             worker.close()
         if self._server is not None:
             self._server.close(patience=2 * PATIENCE)
+
+    def _request(self, *descriptors: int) -> None:
+        """Have a worker forked, by another fork server where the last one has ended."""
+        if self._server is not None:
+            if self._server.is_alive:
+                with suppress(OSError):  # it is about to end, as its workers show who have ended with it
+                    self._server.request(pack(self._settings), descriptors)
+                    return
+            self._server.close(patience=0.0)
+        self._server = self._start_server()
+        self._server.request(pack(self._settings), descriptors)
 
     def _start_server(self) -> ForkServer:
         settings = {"folder": str(Path.cwd()), "modules": self.modules}
