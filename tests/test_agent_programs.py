@@ -113,7 +113,8 @@ def test_a_program_solves_a_task_in_a_terminal(name: str, engine: str) -> None:
         pytest.skip(f"NOT TESTED: {obstacle}")
     installed(name)
     trial = asyncio.run(try_out(name, TERMINAL, seed=3, kwargs={"engine": engine}, box="always"))
-    assert (trial.verdict, trial.box) == ("solved", "task"), trial.record.failure
+    told = trial.record.failure or [(turn.action, turn.info) for turn in trial.record.transitions]
+    assert (trial.verdict, trial.box) == ("solved", "task"), told
 
 
 def obstacle_to_engine(name: str) -> str | None:

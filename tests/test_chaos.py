@@ -88,7 +88,7 @@ class Service:
         """Kill it and all that it has started."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self.process.communicate()
 
 
 class Cluster:
