@@ -10,6 +10,7 @@ import pytest
 import gem
 from gem.action_forms import read_move
 from gem_envs_games.duels.fireworks import FireworksEnv
+from gem_envs_games.duels.fishery import FisheryEnv
 from gem_envs_games.duels.liars_dice import LiarsDiceEnv
 from gem_envs_games.duels.relay import RelayEnv
 
@@ -172,18 +173,19 @@ def test_an_empty_message_is_not_one_that_is_still_to_come() -> None:
     assert "The second player forfeits: no box holds a move." in observations["third"]
 
 
-@pytest.mark.parametrize("env_id", ["duel:Fishery-v0-easy", "duel:LiarsDice-v0-easy"])
-def test_one_of_a_thing_is_not_written_as_several(env_id: str) -> None:
-    """In no observation of six games, half of them by chance."""
-    env: Any = gem.make(env_id)
-    policy: Any = gem.make_policy("reference", env)
-    for seed in range(6):
-        observations, _ = env.reset(seed=seed)
-        while env.agents:
-            actions = policy.act(observations, {}) if seed % 2 else env.sample_random_action()
-            observations, *_ = env.step(actions)
-            for text in observations.values():
-                assert not re.search(r"\b(?:There are|were) 1\b|(?<![\d.])\b1 were\b", text), text
+@pytest.mark.parametrize(
+    ("catches", "told"),
+    [
+        (("1 1", "0 0", "0 0"), "1 was caught, and of these 1 was given."),
+        (("1 0", "1 0", "0 0"), "2 were caught, and of these 0 were given."),
+    ],
+)
+def test_a_fishery_counts_in_grammar(catches: tuple[str, ...], told: str) -> None:
+    """One fish was caught, two were."""
+    env = FisheryEnv(seats=3)
+    env.reset(seed=0)
+    observations, *_ = env.step({one: f"\\boxed{{{catch}}}" for one, catch in zip(env.agents, catches, strict=True)})
+    assert told in observations["first"]
 
 
 def test_liars_dice_names_the_bids_that_there_are() -> None:

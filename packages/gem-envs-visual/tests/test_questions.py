@@ -199,12 +199,14 @@ def test_a_right_number_is_right_as_people_write_it(
 
 
 @pytest.mark.parametrize(
-    "form", ["{} or 99", "{} 1", "{}.5", "{} kiloohms", "{},5", "-{}", "{0}{0}", "{} minutes", "ohms", "{}:00"]
+    "form",
+    ["{0} or 99", "{0} 1", "{0}.5", "{0} kiloohms", "{1},{2}", "-{0}", "{0}{0}", "{0} minutes", "ohms", "{0}:00"],
 )
 def test_another_number_is_wrong(form: str) -> None:
-    """Two numbers, a fraction, another unit, and a unit without a number."""
-    env = begun_with("Circuits", "", lambda one: True)
-    _, reward, _, _, info = env.step(f"\\boxed{{{form.format(env._task.answer)}}}")
+    """Two numbers, a fraction, another unit, a comma that parts no thousands, and a unit without a number."""
+    env = begun_with("Circuits", "", lambda one: len(one.answer) == 2)
+    answer = env._task.answer
+    _, reward, _, _, info = env.step(f"\\boxed{{{form.format(answer, *answer)}}}")
     assert (reward, info["correct"]) == (0.0, False)
 
 
