@@ -108,7 +108,7 @@ def test_every_example_in_the_rules_can_be_copied(env_id: str) -> None:
 
 @pytest.mark.parametrize("env_id", GAMES)
 def test_the_rules_say_what_a_forfeit_costs_and_leaves(env_id: str) -> None:
-    """It costs 1; the others score nothing, in a fishery what they caught before the season of the forfeit."""
+    """It costs 1; the others score nothing, in a fishery what they keep from the seasons before."""
     env: Any = gem.make(env_id)
     observations, _ = env.reset(seed=1)
     moves = {} if "Fishery" not in env_id else dict.fromkeys(env.agents, "\\boxed{2 0}")
@@ -124,7 +124,7 @@ def test_the_rules_say_what_a_forfeit_costs_and_leaves(env_id: str) -> None:
     assert rewards.pop(offender) == -int(cost)
     assert (set(rewards.values()) == {0.0}) is (left == "scores nothing")
     if moves:
-        assert left == "scores the fish caught before, for that season is not fished"
+        assert left == "scores the fish that they keep, for that season is not fished"
         assert env.fish == dict.fromkeys(env.possible_agents, 2)
 
 

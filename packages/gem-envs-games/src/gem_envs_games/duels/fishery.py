@@ -41,7 +41,7 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
     """
 
     talks = True
-    after_forfeit = "scores the fish caught before, for that season is not fished"
+    after_forfeit = "scores the fish that they keep, for that season is not fished"
     saved = SeatedGameEnv.common | StateFields(
         room=int, growth=int, boats=dict[str, int], stock=int, first=int, fish=dict[str, int], own=dict[str, str]
     )
