@@ -234,7 +234,7 @@ def test_an_agreement_pays_each_by_own_values() -> None:
         shares = re.findall(r"the (\w+) player gets (\d+) books?, (\d+) hats?, (\d+) balls?", text)
         rest = [count - own for count, own in zip(env.pool, wanted, strict=True)]
         assert [(one, [*map(int, counts)]) for one, *counts in shares] == [("first", wanted), ("second", rest)]
-        assert "\nTurn 2. " in text  # the game ended in it
+        assert "\nTurn 2 of 10. " in text  # the game ended in it
 
 
 def test_without_an_agreement_nobody_gets_anything() -> None:

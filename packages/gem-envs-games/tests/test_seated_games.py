@@ -243,7 +243,8 @@ def test_a_round_of_liars_dice_has_the_loser_that_the_dice_name() -> None:
         observations, rewards, *_ = env.step({"second": "\\boxed{Liar}"})
         loser = "second" if found >= number else "first"
         assert rewards == {one: pytest.approx(-1.0 if one == loser else 1 / 3) for one in env.possible_agents}
-        assert f"There are {found}, so the {loser} player loses round 1." in observations["third"]
+        there = f"There is {found}" if found == 1 else f"There are {found}"
+        assert f"{there}, so the {loser} player loses round 1." in observations["third"]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from itertools import islice
 from statistics import fmean
 from typing import Any
@@ -105,6 +106,25 @@ def test_a_bounded_agent_earns_less_at_each_level() -> None:
         fmean(played(ResearchEnv(level=level), ResearchPolicy(6), seed)[0] for seed in range(8)) for level in LEVELS
     ]
     assert means[0] > means[1] + 0.1 > means[2] + 0.15
+
+
+def without_names(task: ResearchTask) -> object:
+    """Return what a task asks for, its entities numbered in the order in which they are named; no opening, no value."""
+    order: dict[int, int] = {}
+    named = [one.id for one in task.subjects]
+    numbers = [order.setdefault(one, len(order)) for one in named]
+    rows = tuple(one.path for one in task.statements)
+    word = task.conclusion and task.conclusion.word
+    return task.kind, task.subjects[0].kind, tuple(numbers), task.aspects, rows, word
+
+
+@pytest.mark.parametrize("draws", [1_000, pytest.param(20_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("level", ["easy", pytest.param("medium", marks=pytest.mark.nightly)])
+def test_there_are_a_hundred_thousand_tasks_but_for_names(level: str, draws: int) -> None:
+    """Fewer pairs of draws are equal than half as many as 100,000 equally likely tasks would have."""
+    world, rng = searched_world(0, 10_000).world, random.Random(draws)
+    seen = Counter(without_names(draw_task(world, KINDS[n % len(KINDS)], LEVELS[level], rng)) for n in range(draws))
+    assert sum(count * (count - 1) // 2 for count in seen.values()) < draws**2 / 2 / 100_000 / 2
 
 
 class Copier:

@@ -68,7 +68,7 @@ def test_the_last_move_wins() -> None:
 def test_a_forbidden_move_loses(move: str) -> None:
     """A disc can neither move where there is no free square nor over the other one, and tries tell nothing."""
     observation, reward, over, _, info = env_at([0, 6, 0], [4, 3, 1]).step(f"\\boxed{{{move}}}")
-    assert (reward, over, info["success"]) == (0.0, True, False)
+    assert (reward, over, info["success"], info["action_status"]) == (0.0, True, False, "illegal")
     assert "forbidden" in cast("Any", observation)[0]["text"]
 
 

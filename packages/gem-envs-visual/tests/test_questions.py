@@ -8,7 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import permutations
+from itertools import count, permutations
 from typing import Any, cast
 
 import pytest
@@ -165,6 +165,69 @@ def test_the_form_of_an_answer_is_forgiven(task: str, form: Callable[[str], str]
     env = env_of(task)
     env.reset(seed=5)
     assert env.step(f"I see it: \\boxed{{{form(env._task.answer)}}}")[1] == 1.0
+
+
+def begun_with(task: str, level: str, answers: Callable[[Any], bool]) -> AnswerEnv[Any]:
+    """Return an environment whose task is the first that fits."""
+    env = env_of(task, level)
+    for number in count():
+        env.reset(options={"task": number})
+        if answers(env._task):
+            break
+    return env
+
+
+@pytest.mark.parametrize(
+    ("task", "level", "answers", "form"),
+    [
+        ("Circuits", "", lambda one: True, "{} ohms"),
+        ("Circuits", "", lambda one: True, "{} \N{GREEK CAPITAL LETTER OMEGA}"),
+        ("Circuits", "", lambda one: True, "${}\\,\\Omega$"),
+        ("Circuits", "", lambda one: True, "{}\\text{{ ohms}}"),
+        ("Circuits", "", lambda one: True, "{}.0"),
+        ("Circuits", "", lambda one: True, "{}."),
+        ("Gauges", "-hard", lambda one: one.asked[0] == "later", "{} minutes"),
+        ("Gauges", "-hard", lambda one: int(one.answer) > 1000, "{:,}"),
+        ("Gauges", "", lambda one: one.asked[0] == "time", "{0[0]}:{0[1]:02}"),
+    ],
+)
+def test_a_right_number_is_right_as_people_write_it(
+    task: str, level: str, answers: Callable[[Any], bool], form: str
+) -> None:
+    """With its unit, with commas between thousands, as a decimal number, and a time with its colon."""
+    env = begun_with(task, level, answers)
+    number: Any = int(env._task.answer)
+    written = form.format(divmod(number, 100) if "[" in form else number)
+    assert env.step(f"\\boxed{{{written}}}")[1] == 1.0
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["{0} or 99", "{0} 1", "{0}.5", "{0} kiloohms", "{1},{2}", "-{0}", "{0}{0}", "{0} minutes", "ohms", "{0}:00"],
+)
+def test_another_number_is_wrong(form: str) -> None:
+    """Two numbers, a fraction, another unit, a comma that parts no thousands, and a unit without a number."""
+    env = begun_with("Circuits", "", lambda one: len(one.answer) == 2)
+    answer = env._task.answer
+    _, reward, _, _, info = env.step(f"\\boxed{{{form.format(answer, *answer)}}}")
+    assert (reward, info["correct"]) == (0.0, False)
+
+
+def test_minutes_that_are_asked_for_are_not_a_time() -> None:
+    """9:54 would be 594 of them, and is no way to write 954."""
+    env = begun_with("Gauges", "-hard", lambda one: one.asked[0] == "later" and int(one.answer) > 100)
+    hours, minutes = divmod(int(env._task.answer), 100)
+    assert env.step(f"\\boxed{{{hours}:{minutes:02}}}")[1] == 0.0
+
+
+def test_a_pie_says_what_its_mark_is() -> None:
+    """Where a number is asked of a pie, the question explains the words in the picture; no other chart has them."""
+    said = {
+        one.kind: "MARK IS tells" in one.question
+        for one in questions_of(env_of("Charts", "-easy"), 60)
+        if one.asked[0] == "value"
+    }
+    assert said == {"pie": True, "bars": False, "lines": False}
 
 
 def fits(jigsaw: Jigsaw, order: tuple[int, ...]) -> bool:

@@ -79,8 +79,10 @@ class Chart:
         row = table[about[0]]
         number, name = (
             "Put the number in \\boxed{}, such as \\boxed{40}.",
-            "Put its name in \\boxed{}, such as \\boxed{KAP}.",
+            "Put the name of that category in \\boxed{}, such as \\boxed{KAP}.",
         )
+        if self.kind == "pie":
+            number = f"MARK IS tells how much goes from one mark of the pie to the next. {number}"
         if kind == "value":
             return f"How much is {about[0]} at {about[1]}? {number}", str(self.scale * row[about[1]])
         if kind == "rank":

@@ -191,6 +191,7 @@ class CircuitPlansEnv(AnswerEnv[Circuit]):
     The arguments are those of :class:`gem_envs_visual.env.AnswerEnv`.
     """
 
+    units = ("\\OMEGA", "\N{GREEK CAPITAL LETTER OMEGA}", "\N{OHM SIGN}", "OHMS", "OHM")
     levels: ClassVar[Mapping[str, CircuitPlanLevel]] = {
         "easy": CircuitPlanLevel(3, 0),
         "medium": CircuitPlanLevel(5, 1),

@@ -26,6 +26,8 @@ SPLITS = ("train", "test")
 _TEST_SHARE = 4
 """One task in this number is for testing."""
 _WHOLE_NUMBER = re.compile(r"\+?0*(\d{1,9})", re.ASCII)
+_WRITTEN_NUMBER = re.compile(r"\+?0*(\d{1,3}(?:,\d{3}){1,2}|\d{1,9})(?:\.0{0,9})?", re.ASCII)
+"""A whole number, also with commas between its thousands or as a decimal number without a fraction."""
 
 
 class PictureTask(Protocol):
@@ -133,7 +135,8 @@ class PictureEnv(NumberedTaskEnv[MoveT], ABC, Generic[MoveT, TaskT]):
 class AnswerEnv(PictureEnv[str, QuestionT], ABC):
     r"""Base class of questions: one answer in the last ``\boxed{…}``, 1.0 if it is right, 0.0 for anything else.
 
-    A subclass writes ``levels`` and ``_drawn``. Capitals and small letters count alike, and commas as blanks.
+    A subclass writes ``levels`` and ``_drawn``. Capitals and small letters count alike, and commas as blanks. A number
+    may have commas between its thousands, ``.0``, dollar signs around it, and one of ``units`` behind it.
 
     Args:
         level: ``"easy"``, ``"medium"`` or ``"hard"``.
@@ -143,6 +146,8 @@ class AnswerEnv(PictureEnv[str, QuestionT], ABC):
     form: ActionForm[str] = LenientForm(BoxedText(), free_text=True)
     saved = StateFields(task=int)
     request = ""
+    units: ClassVar[tuple[str, ...]] = ()
+    """What may stand behind a number because the question names it: in capitals, the longer ones first."""
 
     def __init__(self, level: str = "medium", split: str = "train") -> None:
         super().__init__(level, split, max_turns=1)
@@ -154,7 +159,16 @@ class AnswerEnv(PictureEnv[str, QuestionT], ABC):
         return self._task.picture()
 
     def _play(self, move: str) -> MoveResult:
-        return self._answered(_normal(move) == self._task.answer)
+        answer = self._task.answer
+        given = self._number(move) if answer.isdecimal() else _normal(move)
+        return self._answered(given == answer)
+
+    def _number(self, answer: str) -> str:
+        """Return the number of an answer as a task has it; empty if the answer is no number."""
+        text = answer.upper().strip("$ ")
+        unit = next((unit for unit in self.units if text.endswith(unit)), "")
+        match = _WRITTEN_NUMBER.fullmatch(text.removesuffix(unit).rstrip("\\,~ "))
+        return "" if match is None else str(int(match[1].replace(",", "")))
 
     def _malformed(self) -> MoveResult:
         return malformed("There is no answer in a box.", 0.0)

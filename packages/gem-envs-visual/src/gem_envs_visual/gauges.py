@@ -190,11 +190,16 @@ class GaugesEnv(AnswerEnv[Gauges]):
     The arguments are those of :class:`gem_envs_visual.env.AnswerEnv`.
     """
 
+    units = ("MINUTES", "MINUTE", "MIN")
     levels: ClassVar[Mapping[str, GaugeLevel]] = {
         "easy": GaugeLevel(2, 5, 10, 5, ("time", "value")),
         "medium": GaugeLevel(4, 1, 20, 5, ("time", "value", "difference")),
         "hard": GaugeLevel(6, 1, 30, 10, ("later", "difference", "total")),
     }
+
+    def _number(self, answer: str) -> str:
+        # A time may have its colon; minutes until a time may not, for 9:54 of them would be 594.
+        return super()._number(answer.replace(":", "", 1) if self._task.asked[0] == "time" else answer)
 
     def _drawn(self, rng: random.Random) -> Gauges:
         level: GaugeLevel = self._level

@@ -155,7 +155,8 @@ class NorthcottEnv(PictureEnv[tuple[int, ...], Board]):
         row, squares = move[0] - 1, move[1]
         board = Board(self.mine, self.theirs)
         if squares > board.gaps[row]:
-            return failure("That move is forbidden.")
+            message, reward, _, ending = failure("That move is forbidden.")
+            return message, reward, "illegal", ending
         self.mine = _slid(self.mine, self.theirs, (row, squares))
         gaps = Board(self.mine, self.theirs).gaps
         if not any(gaps):

@@ -56,7 +56,7 @@ class BargainEnv(TwoPlayerEnv[re.Match[str]]):
     def _worth(self, values: Any) -> int:
         return sum(count * value for count, value in zip(self.pool, values, strict=True))
 
-    def _rules(self) -> str:
+    def _rules(self, player: str) -> str:
         return (
             "Two players divide some things. Each has values of their own for them, which the other does not know; all "
             f"things together are worth {_WORTH} to each. In turn, propose what you want yourself, for example "
@@ -69,7 +69,7 @@ class BargainEnv(TwoPlayerEnv[re.Match[str]]):
     def _situation(self, player: str) -> str:
         worth = ", ".join(f"{kind} {value}" for kind, value in zip(_KINDS, self.values[player], strict=True))
         turn = self.turn if self._over else self.turn + 1
-        return f"Turn {turn}. The things: {_listed(self.pool)}. Worth to you, each: {worth}."
+        return f"Turn {turn} of {self.max_turns}. The things: {_listed(self.pool)}. Worth to you, each: {worth}."
 
     def _moves(self) -> list[str]:
         offers = [" ".join(map(str, wanted)) for wanted in product(*(range(count + 1) for count in self.pool))]
@@ -119,9 +119,10 @@ class BargainPolicy(SeatedGamePolicy):
         ]
         values = [int(one) for one in re.findall(r"each: books (\d+), hats (\d+), balls (\d+)", observation)[0]]
         asked = re.findall(r"^The \w+ player wants (\d+) books?, (\d+) hats?, (\d+) balls?", observation, re.MULTILINE)
-        turn = int(re.findall(r"^Turn (\d+)\.", observation, re.MULTILINE)[0])
+        turn = int(re.findall(r"^Turn (\d+) of", observation, re.MULTILINE)[0])
         turns = int(re.findall(r"There are (\d+) turns", observation)[0])
-        others = [int(number) for number in asked[0]] if asked else [0, 0, 0]
+        # The last proposal is the other's: from the second turn on, the player to move has made the one before.
+        others = [int(number) for number in asked[-1]] if asked else [0, 0, 0]
         rest = [count - number for count, number in zip(pool, others, strict=True)]
 
         def worth(things: tuple[int, ...] | list[int]) -> int:

@@ -48,14 +48,15 @@ class ConnectFourEnv(TwoPlayerEnv[int]):
             column = self.rng.choice([one for one in range(self.width) if len(self.columns[one]) < self.height])
             self.columns[column] += _DISCS[number % 2]
 
-    def _rules(self) -> str:
+    def _rules(self, player: str) -> str:
         dropped = ""
         if self.opening:
             discs = "disc was" if self.opening == 1 else f"{self.opening} discs were"
             dropped = f"The first {discs} dropped at random. "
         return (
             f"Connect Four: two players in turn drop a disc into a column of the board, where it falls onto the discs "
-            f"below; who first has {_WIN} in a row, column or diagonal wins. {dropped}Write the number of a column, "
+            f"below; who first has {_WIN} in a row, column or diagonal wins and scores 1, and the other loses 1; on a "
+            f"full board both score nothing. {dropped}Write the number of a column, "
             f"for example \\boxed{{3}}."
         )
 

@@ -89,20 +89,22 @@ class FireworksEnv(SeatedGameEnv[re.Match[str]]):
             self.hands[player].append(self.deck.pop())
             self.told[player].append([])
 
-    def _rules(self) -> str:
-        highest = self.ranks
+    def _rules(self, player: str) -> str:
+        highest, count = self.ranks, len(self.possible_agents)
+        # An example that this player may copy: to another player, and to one that there is.
+        other = self.possible_agents[(self.possible_agents.index(player) + 1) % count]
         return (
-            f"Fireworks: {len(self.possible_agents)} players lay cards onto {counted(len(self.colours), 'pile')} "
+            f"Fireworks: {count} players lay cards onto {counted(len(self.colours), 'pile')} "
             f"together, one for each colour ({', '.join(self.colours)}), each from 1 up to {highest}. There are three "
             "cards of each 1 and two of every other. You see the cards of all players but your own. In turn, play a "
             "card of yours by its place, \\boxed{play 2}: if it is the next of its pile it is laid there, "
             f"otherwise it is gone, and one of {_LIVES} lives is lost. Or \\boxed{{discard 2}}, which gives back a "
             f"hint (at most {_HINTS}). Or spend a hint and tell another player which of their cards have a colour or "
-            "a number: \\boxed{tell third red}, \\boxed{tell third 2}; at least one must have it. All players "
+            f"a number: \\boxed{{tell {other} red}}, \\boxed{{tell {other} 2}}; at least one must have it. All players "
             "hear every hint. Who plays or discards draws a card, which becomes the last; the others move up. "
             f"Without lives, or after {counted(self.max_turns, 'move')} of all players, or with all piles complete, "
-            f"the game ends. You all score the share of {highest * len(self.colours)} cards that lie on the piles, "
-            "but nothing without lives."
+            f"the game ends. Together you score the share of {highest * len(self.colours)} cards that lie on the "
+            f"piles, but nothing without lives; each of you gets an equal part, at most 1/{count}."
         )
 
     def _situation(self, player: str) -> str:
@@ -120,7 +122,8 @@ class FireworksEnv(SeatedGameEnv[re.Match[str]]):
                 f"{place}: {'?' if one == player else card} (told {', '.join(_is_first(told)) or 'nothing'})"
                 for place, (card, told) in enumerate(zip(hand, self.told[one], strict=True), 1)
             ]
-            lines.append(f"{'Your cards' if one == player else f'The {one} player'}: {'; '.join(cards) or 'no cards'}")
+            none = "none; \\boxed{discard 1} passes the turn" if one == player else "no cards"
+            lines.append(f"{'Your cards' if one == player else f'The {one} player'}: {'; '.join(cards) or none}")
         return "\n".join(lines)
 
     def _moves(self) -> list[str]:

@@ -12,11 +12,10 @@ from typing import Any
 
 from gem.action_forms import BoxedNumbers, read_move
 from gem.arguments import boolean, choice, integer
-from gem.counts import counted
 from gem.errors import NotSupportedError
 from gem.multiagent.env import AgentsStepResult
 from gem.state_fields import StateFields
-from gem_envs_games.duels.seated_game import FORFEIT, SEATS, SeatedGameEnv, SeatedGamePolicy, seat_names
+from gem_envs_games.duels.seated_game import FORFEIT, NO_MOVE, SEATS, SeatedGameEnv, SeatedGamePolicy, seat_names
 
 __all__ = ["FisheryEnv", "FisheryPolicy", "most_fish"]
 
@@ -42,6 +41,7 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
     """
 
     talks = True
+    after_forfeit = "scores the fish that they keep, for that season is not fished"
     saved = SeatedGameEnv.common | StateFields(
         room=int, growth=int, boats=dict[str, int], stock=int, first=int, fish=dict[str, int], own=dict[str, str]
     )
@@ -66,7 +66,7 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
     def _acts(self, player: str) -> bool:
         return not self._over
 
-    def _rules(self) -> str:
+    def _rules(self, player: str) -> str:
         count = len(self.possible_agents)
         seen = (
             "Everyone sees what each caught and gave" if self.open_books else "Nobody sees what another caught or gave"
@@ -78,9 +78,9 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
             "\\boxed{3 1}. A catch is at most what the boat holds. If all together want more than there are, each gets "
             "a part in proportion, rounded down. Every two fish that stay in the sea become "
             f"{self.growth}, and every two that were given become 3, both rounded down; the sea never holds more than "
-            f"{self.room} fish. {seen}; all see the stock. You may tell the others something with <say>text</say>, "
-            "which they hear after the season. You score the fish that you keep, as a share of what an equal part of "
-            f"the best total would be, also if another player ends the game. The boats hold: {boats}."
+            f"{self.room} fish, and without any the game ends. {seen}; all see the stock. You may tell the others "
+            "something with <say>text</say>, which they hear after the season. You score the fish that you keep, as a "
+            f"share of what an equal part of the best total would be. The boats hold: {boats}."
         )
 
     def _situation(self, player: str) -> str:
@@ -106,7 +106,7 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
         moves = {player: read_move(self.form, action) for player, action in actions.items()}
         self.turn += 1
         faults = {
-            player: "no move was found." if move is None else str(self._move(player, move))
+            player: NO_MOVE if move is None else str(self._move(player, move))
             for player, move in moves.items()
             if move is None or self._move(player, move)
         }
@@ -142,8 +142,8 @@ class FisheryEnv(SeatedGameEnv[tuple[int, ...]]):
         self.stock = min(self.room, self.growth * (before - total) // 2 + 3 * given // 2)
         shown = f" Caught and given: {'; '.join(books)}." if self.open_books else ""
         self.events = [
-            f"Season {self.turn} is over: {counted(before, 'fish', 'fish')} were there, {total} were caught and "
-            f"{given} of these given.{shown}"
+            f"Season {self.turn} is over: of {before} fish, {total} {'was' if total == 1 else 'were'} caught, and of "
+            f"these {given} {'was' if given == 1 else 'were'} given.{shown}"
         ]
         if not self.stock:
             self.events[0] += " No fish are left."

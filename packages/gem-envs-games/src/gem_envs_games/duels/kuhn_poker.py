@@ -44,12 +44,13 @@ class KuhnPokerEnv(TwoPlayerEnv[str]):
         self.cards = {PLAYERS[0]: first, PLAYERS[1]: second}
         self.line: list[str] = []
 
-    def _rules(self) -> str:
+    def _rules(self, player: str) -> str:
         return (
             f"Kuhn poker, {self.hands} hands. Each player puts one chip into the pot and gets one of three cards: "
             f"jack, queen, king. In turn you may \\boxed{{bet}} another chip or \\boxed{{pass}}. After a bet, the "
             f"other player calls with \\boxed{{bet}} or gives the pot up with \\boxed{{pass}}. If both pass or both "
-            f"bet, the higher card takes the pot."
+            f"bet, the higher card takes the pot. Who is next in turn opens the next hand. At the end you score the "
+            f"chips that you are up or down, as a share of {2 * self.hands}."
         )
 
     def _situation(self, player: str) -> str:

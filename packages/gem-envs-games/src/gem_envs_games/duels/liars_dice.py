@@ -53,16 +53,17 @@ class LiarsDiceEnv(SeatedGameEnv[re.Match[str]]):
             player: sorted(self.rng.randint(1, _FACES) for _ in range(self.each)) for player in self.possible_agents
         }
 
-    def _rules(self) -> str:
+    def _rules(self, player: str) -> str:
         each = counted(self.each, "die", "dice")
         return (
             f"Liar's Dice, {counted(self.rounds, 'round')}, {len(self.possible_agents)} players. In each round every "
             f"player rolls {each} and sees no others. In turn, bid how many dice of one face all players have "
-            f"together, for example \\boxed{{3 5}}: there are at least three fives. A bid must have a higher number "
-            "than the last one, or the same number and a higher face. Or doubt the last bid with \\boxed{liar}: all "
-            "dice are shown, and if there are fewer than the bid says, the bidder loses the round, otherwise the "
-            "doubter. The loser loses a point, and the others share it. The player after the doubter opens the next "
-            "round."
+            f"together, for example \\boxed{{3 5}}: there are at least three fives. A bid is from 1 to {self.total} "
+            f"dice of a face from 1 to {_FACES}, and must have a higher number than the last one, or the same number "
+            "and a higher face. Or doubt the last bid with \\boxed{liar}: all dice are shown, and if there are fewer "
+            "than the bid says, the bidder loses the round, otherwise the doubter. The player after the doubter opens "
+            "the next round. Each round costs its loser a point, which the others share equally. At the end you score "
+            f"your points as a share of {self.rounds}, so at least -1."
         )
 
     def _situation(self, player: str) -> str:
@@ -103,8 +104,8 @@ class LiarsDiceEnv(SeatedGameEnv[re.Match[str]]):
         self.lost[players.index(loser)] += 1
         shown = "; ".join(f"{one} {' '.join(map(str, dice))}" for one, dice in self.dice.items())
         self.event = (
-            f"The {player} player doubts the bid {number} {face} of the {before} player. The dice: {shown}. There are "
-            f"{found}, so the {loser} player loses round {self.round}."
+            f"The {player} player doubts the bid {number} {face} of the {before} player. The dice: {shown}. There "
+            f"{'is' if found == 1 else 'are'} {found}, so the {loser} player loses round {self.round}."
         )
         if self.round < self.rounds:
             self._roll()

@@ -76,7 +76,7 @@ class NegotiationEnv(SeatedGameEnv[re.Match[str]]):
     def _worth(values: Sequence[int], things: Sequence[int]) -> int:
         return sum(value * number for value, number in zip(values, things, strict=True))
 
-    def _rules(self) -> str:
+    def _rules(self, player: str) -> str:
         count = len(self.possible_agents)
         example = " / ".join(
             " ".join("2" if one == kind else "0" for kind in range(len(self.kinds))) for one in range(count)
@@ -95,7 +95,9 @@ class NegotiationEnv(SeatedGameEnv[re.Match[str]]):
     def _situation(self, player: str) -> str:
         worth = ", ".join(f"{kind} {value}" for kind, value in zip(self.kinds, self.values[player], strict=True))
         turn = self.turn if self._over else self.turn + 1
-        lines = [f"Turn {turn}. The things: {self._listed(self.pool)}. Worth to you, each: {worth}."]
+        lines = [
+            f"Turn {turn} of {self.max_turns}. The things: {self._listed(self.pool)}. Worth to you, each: {worth}."
+        ]
         for one, part in self.asked.items():
             lines.append(f"The {one} player last asked for {self._listed(part)}.")
         if self.proposal is not None:
@@ -175,7 +177,7 @@ class NegotiationPolicy(SeatedGamePolicy):
 
         me = re.findall(r"^You are the (\w+) player\.$", observation, re.MULTILINE)[0]
         turn, pool, values = re.findall(
-            r"^Turn (\d+)\. The things: (.+?)\. Worth to you, each: (.+)\.$", observation, re.M
+            r"^Turn (\d+) of \d+\. The things: (.+?)\. Worth to you, each: (.+)\.$", observation, re.M
         )[0]
         things, worth_each = numbers(pool), numbers(values)
         turns = int(re.findall(r"There are (\d+) turns", observation)[0])

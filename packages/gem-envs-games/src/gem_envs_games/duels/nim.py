@@ -38,10 +38,11 @@ class NimEnv(TwoPlayerEnv[tuple[int, ...]]):
     def _deal(self) -> None:
         self.heaps = [self.rng.randint(1, self.most) for _ in range(self.number)]
 
-    def _rules(self) -> str:
+    def _rules(self, player: str) -> str:
         return (
-            "Two players in turn take any number of objects from one heap; who takes the last object of all wins. "
-            "Write the number of the heap and how many you take, for example \\boxed{1 2} for two from heap 1."
+            "Two players in turn take any number of objects from one heap; who takes the last object of all wins and "
+            "scores 1, and the other loses 1. Write the number of the heap and how many you take, for example "
+            "\\boxed{1 2} for two from heap 1."
         )
 
     def _situation(self, player: str) -> str:

@@ -68,7 +68,7 @@ class RelayEnv(SeatedGameEnv[re.Match[str]]):
         guides = len(self.possible_agents) - 1
         return range(self.size * guide // guides, self.size * (guide + 1) // guides)
 
-    def _rules(self) -> str:
+    def _rules(self, player: str) -> str:
         count = len(self.possible_agents)
         runner = SEATS[count - 1]
         return (
@@ -79,8 +79,8 @@ class RelayEnv(SeatedGameEnv[re.Match[str]]):
             f"{counted(self.letters, 'character')} (the rest is cut off), for example "
             f"\\boxed{{pits 1,2 3,3; goal 4,1}}. Then the {runner} player walks, for example "
             "\\boxed{n e e s} (north, east, south, west), and must stop on the goal. "
-            f"There are {counted(self.attempts, 'attempt')}, each from the start; each further one is worth {_LATER} "
-            "less. All share the points."
+            f"There are {counted(self.attempts, 'attempt')}, each from the start. The goal is worth 1 point in the "
+            f"first and {_LATER} less in each further one; each of you scores an equal part, in the first 1/{count}."
         )
 
     def _situation(self, player: str) -> str:
@@ -95,7 +95,8 @@ class RelayEnv(SeatedGameEnv[re.Match[str]]):
             )
             lines += ["".join(self._shown((row, column)) for column in band) for row in range(self.size)]
         if place:
-            lines.append(f"The {SEATS[place - 1]} player wrote to you: {self.heard[place] or 'nothing yet'}")
+            nothing = "an empty message" if moves >= place else "nothing yet"
+            lines.append(f"The {SEATS[place - 1]} player wrote to you: {self.heard[place] or nothing}")
         return "\n".join(lines)
 
     def _shown(self, cell: Cell) -> str:

@@ -1,9 +1,9 @@
 r"""The common part of the games of several players: turns, forfeits, observations, and reference policies for any seat.
 
 The players act in turn; a move is the last ``\boxed{…}`` that fits the game's form. Every observation holds the rules,
-the situation as this player sees it, and what has happened since the player's last turn, so that a player needs no
-memory. A player whose action has no move, or a move against the rules, forfeits: the game ends, with -1.0 for this
-player and 0.0 for the others, who have earned nothing; in a fishery they keep their fish.
+what they pay included, the situation as this player sees it, and what has happened from the player's own last move on,
+so that a player needs no memory. A player whose action has no move, or a move against the rules, forfeits: the game
+ends, with -1.0 for this player and 0.0 for the others, who have earned nothing; in a fishery they keep their fish.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from gem.policies import Policy
 from gem.state_fields import StateFields
 from gem.text import extract_last_tagged_answer
 
-__all__ = ["FORFEIT", "SEATS", "SeatedGameEnv", "SeatedGamePolicy", "one_line", "seat_names"]
+__all__ = ["FORFEIT", "NO_MOVE", "SEATS", "SeatedGameEnv", "SeatedGamePolicy", "one_line", "seat_names"]
 
 SEATS = ("first", "second", "third", "fourth", "fifth", "sixth")
 FORFEIT = -1.0
+NO_MOVE = "no box holds a move."
+"""Why a player forfeits whose action cannot be read."""
 
 _YOUR_TURN = "It is your turn."
 _LONGEST_MESSAGE = 300
@@ -60,6 +62,8 @@ class SeatedGameEnv(MultiAgentEnv, Generic[MoveT]):
     talks: ClassVar[bool] = False
     """Whether all players hear what an action says in ``<say>…</say>``."""
     form: ActionForm[MoveT]
+    after_forfeit = "scores nothing"
+    """What every other player gets when one forfeits."""
     max_turns: int
     """Moves of all players together."""
     event: str
@@ -73,8 +77,8 @@ class SeatedGameEnv(MultiAgentEnv, Generic[MoveT]):
         """Set up a game, drawing from ``self.rng``."""
 
     @abstractmethod
-    def _rules(self) -> str:
-        """Return the rules and the form of a move."""
+    def _rules(self, player: str) -> str:
+        """Return the rules, what they pay, and the form of a move, as a player reads them."""
 
     @abstractmethod
     def _situation(self, player: str) -> str:
@@ -102,16 +106,19 @@ class SeatedGameEnv(MultiAgentEnv, Generic[MoveT]):
         return player == self.to_move
 
     def observe(self, agent: str) -> str:
-        others = "player" if len(self.possible_agents) == 2 else "players"
-        whose = _YOUR_TURN if self._acts(agent) else f"Wait for the other {others}."
-        rules = f"{self._rules()} A move in any other form, or against the rules, ends the game and costs 1."
+        two = len(self.possible_agents) == 2
+        whose = _YOUR_TURN if self._acts(agent) else f"Wait for the other {'player' if two else 'players'}."
+        rules = (
+            f"{self._rules(agent)} A move in any other form, or against the rules, ends the game: it costs 1, and "
+            f"{'the' if two else 'every'} other player {self.after_forfeit}."
+        )
         parts = [rules, f"You are the {agent} player.", self._situation(agent), *self.events]
         return "\n".join(part for part in (*parts, "The game is over." if self._over else whose) if part)
 
     def _begin(self) -> None:
         self.turn, self._over = 0, False
         self.events: list[str] = []
-        """What has happened since the last turn of the player to move, oldest first."""
+        """The last moves, one of each player, oldest first: so the player to move sees what the own one has led to."""
         self._deal()
 
     def _process_actions(self, actions: dict[str, Any]) -> AgentsStepResult:
@@ -121,9 +128,9 @@ class SeatedGameEnv(MultiAgentEnv, Generic[MoveT]):
         result = None if move is None else self._move(player, move)
         self.turn += 1
         if move is None or isinstance(result, str):
-            self.event = f"The {player} player forfeits: {result or 'no move was found.'}"
+            self.event = f"The {player} player forfeits: {result or NO_MOVE}"
         self.event += self._says(player, action)
-        self.events = [*self.events, self.event][1 - len(self.possible_agents) :]
+        self.events = [*self.events, self.event][-len(self.possible_agents) :]
         if move is None or isinstance(result, str):
             return self._ended({player: FORFEIT}, {player: "malformed" if move is None else "illegal"})
         if result is None:

@@ -63,7 +63,7 @@ class ResearchLevel(NamedTuple):
 
 LEVELS: Mapping[str, ResearchLevel] = MappingProxyType(
     {
-        "easy": ResearchLevel(2, 3, 2, 5, 100),
+        "easy": ResearchLevel(2, 4, 2, 5, 100),
         "medium": ResearchLevel(3, 4, 3, 5, 250),
         "hard": ResearchLevel(4, 6, 3, 3, 600),
     }
