@@ -186,7 +186,8 @@ def test_colleague_refuses_what_a_policy_forbids(world: OfficeWorld) -> None:
     world.script.forgetful.clear()
     given = {"employee_id": "E101", "system_id": system}
     arguments = {"employee_id": _employee(world, "it_admin"), "tool": "grant_access", "arguments": given}
-    assert "against the policy" in _called(world, "support_agent", "request_action", **arguments).text
+    answer = _called(world, "support_agent", "request_action", **arguments).text
+    assert "against the policy: access to a restricted system that its owner has not approved." in answer
     assert world.store.find("access_grants") == []
     world.store.update("systems", system, sensitivity="normal")
     assert "Done" in _called(world, "support_agent", "request_action", **arguments).text

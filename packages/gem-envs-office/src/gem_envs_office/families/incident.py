@@ -104,7 +104,8 @@ def _add_case(draft: OfficeDraft, name: str, cause: Row, hit: list[Row], first: 
         cause["owner_id"] = rng.choice(owners)
     if rng.random() < 0.3:
         draft.let_forget(cause["owner_id"])
-    detected_after = rng.choice((numbers["cause_minutes"], rng.randint(1, numbers["cause_minutes"])))
+    window = numbers["cause_minutes"]
+    detected_after = window if rng.random() < 0.15 else rng.randint(1, window)
     deployment = _deploy(draft, cause, hit, first, detected_after, cause_ids)
     later = [0, *(rng.randint(1, 25) for _ in hit[1:])]
     spread_over = max(later)
@@ -208,15 +209,18 @@ def _tell_customers(draft: OfficeDraft, service_ids: list[str], incident: str) -
     tables = draft.tables
     for service_id in service_ids:
         draft.do("list_service_subscriptions", service_id=service_id)
-    for customer in tables.where("customers", sla="gold"):
-        key = customer["customer_id"]
-        if not any(row["service_id"] in service_ids for row in tables.where("service_subscriptions", customer_id=key)):
+    for customer in tables["customers"]:
+        key, sla = customer["customer_id"], customer["sla"]
+        subscribed = [row["service_id"] for row in tables.where("service_subscriptions", customer_id=key)]
+        if sla not in ("gold", "silver") or not set(subscribed) & set(service_ids):
+            continue
+        draft.do("create_customer_note", customer_id=key, kind="outage", about=incident, text="Told about the outage.")
+        draft.want("customer_notes", customer_id=key, kind="outage", about=incident)
+        if sla == "silver":
             continue
         addresses = tuple(row["email"] for row in tables.where("contacts", customer_id=key))
-        draft.do("create_customer_note", customer_id=key, kind="outage", about=incident, text="Told about the outage.")
         draft.do("list_contacts", customer_id=key)
         draft.do("send_mail", recipient=addresses[0], subject="Outage", body="It is repaired.", about=incident)
-        draft.want("customer_notes", customer_id=key, kind="outage", about=incident)
         draft.want("mail_messages", recipient=OneOf(addresses), about=incident)
 
 
