@@ -44,8 +44,8 @@ def claims_in_words(relations: Mapping[str, str]) -> str:
         f"state it (at most {MOST_CITED}):\n"
         "- subject | relation | object [12]\n"
         "State every fact that is asked for. Missing facts cost points, and so do claims without support, twice there "
-        f"or about other things, and more than {MOST_CLAIMS}; false ones cost most. Write names as the articles do. The "
-        f"relations:\n{glossary}"
+        f"or about other things, and more than {MOST_CLAIMS}; false ones cost most. Write names as the articles do. "
+        f"The relations:\n{glossary}"
     )
 
 
