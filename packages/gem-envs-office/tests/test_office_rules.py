@@ -148,3 +148,42 @@ def test_new_day_is_not_judged_for_the_last_one() -> None:
     env.reset()
     assert env.world.store.find("refunds", invoice_id=invoice)
     assert env.world.rulebook.violations(env.world.store) == []
+
+
+def _alert(world: OfficeWorld, service: str) -> str:
+    return world.store.insert("alerts", service_id=service, raised_at="2027-01-01T10:00", symptom="x", status="open")
+
+
+def test_incident_is_resolved_after_its_alerts_with_its_times(world: OfficeWorld) -> None:
+    """Each of the two times is kept as it was given."""
+    alert = _alert(world, "SV101")
+    assert _called(world, "open_incident", title="x", severity="2", service_id="SV101").ok
+    incident = world.store.find("incidents", status="open")[0]["incident_id"]
+    assert _called(world, "acknowledge_alert", alert_id=alert, incident_id=incident).ok
+    given = {"incident_id": incident, "cause_id": "DE101", "detected_after": 7, "spread_over": 0}
+    assert "not resolved" in _called(world, "resolve_incident", **given).text
+    assert _called(world, "resolve_alert", alert_id=alert).ok
+    assert _called(world, "resolve_incident", **given).ok
+    row = world.store.find("incidents", incident_id=incident)[0]
+    assert (row["status"], row["detected_after"], row["spread_over"]) == ("resolved", 7, 0)
+
+
+def test_only_an_open_alert_is_dismissed(world: OfficeWorld) -> None:
+    """One that was dismissed already, or is under an incident, is not."""
+    alert = _alert(world, "SV101")
+    assert _called(world, "dismiss_alert", alert_id=alert).ok
+    assert world.store.find("alerts", alert_id=alert)[0]["status"] == "dismissed"
+    assert "is dismissed, not open" in _called(world, "dismiss_alert", alert_id=alert).text
+    world.store.update("alerts", alert, status="acknowledged")
+    assert "is acknowledged, not open" in _called(world, "dismiss_alert", alert_id=alert).text
+
+
+def test_a_false_alarm_stays_one_over_night() -> None:
+    """What colleagues have taken over by the morning is resolved, and what was dismissed stays dismissed."""
+    env = OfficeWeekEnv()
+    env.reset(seed=1)
+    evening = env.snapshot()
+    for alert, status in zip(evening["tables"]["alerts"], ("dismissed", "open", "acknowledged"), strict=False):
+        alert["status"] = status
+    env.reset(options={"snapshot": evening})
+    assert [row["status"] for row in env.current.tables["alerts"][:3]] == ["dismissed", "resolved", "resolved"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import string
 from functools import cache
 from typing import Any
@@ -84,16 +86,18 @@ def test_mail_is_read_by_those_in_it(world: OfficeWorld) -> None:
     ("tool", "arguments", "told"),
     [
         ("issue_refund", {"invoice_id": "INV101"}, "issue_refund needs the argument amount, an amount in euros"),
-        ("get_ticket", {"ticket_id": "INV101"}, "ticket_id must be a key of tickets, such as TK101, got 'INV101'"),
+        ("get_ticket", {"ticket_id": "INV101"}, 'ticket_id must be a key of tickets, such as TK101, got "INV101"'),
         ("get_ticket", {"ticket_id": 4}, "got 4"),
         ("get_ticket", {"ticket_id": "TK101", "colour": "red"}, "no argument 'colour'; it takes ticket_id"),
         ("get_tickets", {}, "no tool 'get_tickets'. Did you mean get_ticket"),
         ("resolve_ticket", {"ticket_id": "TK101", "resolution": "done"}, "The status of TK101 is resolved, not open."),
-        ("resolve_ticket", {"ticket_id": "TK101", "resolution": "gone"}, "one of done, refunded"),
-        ("list_tickets", {"opened_on": "yesterday"}, "must be a date, such as 2027-03-01, got 'yesterday'"),
+        ("resolve_ticket", {"ticket_id": "TK101", "resolution": "gone"}, 'one of the texts "done", "refunded"'),
+        ("create_ticket_link", {"ticket_id": 101, "other_id": "TK101"}, "such as TK101, got 101"),
+        ("create_customer_note", {"customer_id": "C101", "kind": 2, "text": "x"}, '"outage", "delay", got 2'),
+        ("list_tickets", {"opened_on": "yesterday"}, 'must be a date, such as 2027-03-01, got "yesterday"'),
         ("show_agenda", {"day": "2027-02-30", "room_id": "RM101"}, "must be a date"),
         ("issue_refund", {"invoice_id": "INV101", "amount": -5, "reason": "damaged"}, "at least 0.01, got -5"),
-        ("issue_refund", {"invoice_id": "INV101", "amount": float("nan"), "reason": "damaged"}, "got nan"),
+        ("issue_refund", {"invoice_id": "INV101", "amount": float("nan"), "reason": "damaged"}, "got NaN"),
         ("issue_refund", {"invoice_id": "INV101", "amount": 10**8, "reason": "damaged"}, "can go back"),
         ("update_customer", {"customer_id": "C101"}, "Nothing to change was given"),
         (
@@ -110,6 +114,17 @@ def test_error_says_what_was_wrong(world: OfficeWorld, tool: str, arguments: dic
     assert not result.ok
     assert told in result.text
     assert changes(before, world.store.state()) == []
+
+
+def test_descriptions_are_sentences_and_say_what_contains_looks_through(world: OfficeWorld) -> None:
+    """No word has a capital inside but those of SQL tables' keys, and a text of the named columns alone is found."""
+    for tool in office_tools().values():
+        assert not re.search(r"[a-z][A-Z]", tool.description), tool.description
+    told = office_tools()["list_contacts"].parameters["properties"]["contains"]["description"]
+    assert told == "a text that name contains, in capitals or not"
+    contact = world.store.find("contacts")[0]
+    assert json.loads(_called(world, "support_agent", "list_contacts", contains=contact["name"].upper()).text)["total"]
+    assert not json.loads(_called(world, "support_agent", "list_contacts", contains=contact["email"]).text)["total"]
 
 
 def test_meeting_needs_a_free_room_and_free_people(world: OfficeWorld) -> None:
@@ -171,7 +186,8 @@ def test_colleague_refuses_what_a_policy_forbids(world: OfficeWorld) -> None:
     world.script.forgetful.clear()
     given = {"employee_id": "E101", "system_id": system}
     arguments = {"employee_id": _employee(world, "it_admin"), "tool": "grant_access", "arguments": given}
-    assert "against the policy" in _called(world, "support_agent", "request_action", **arguments).text
+    answer = _called(world, "support_agent", "request_action", **arguments).text
+    assert "against the policy: access to a restricted system that its owner has not approved." in answer
     assert world.store.find("access_grants") == []
     world.store.update("systems", system, sensitivity="normal")
     assert "Done" in _called(world, "support_agent", "request_action", **arguments).text

@@ -293,6 +293,26 @@ def test_any_text_is_graded(text: str) -> None:
     assert 0.0 <= score([text], task_of("compare")) <= 1.0
 
 
+@pytest.mark.parametrize("kind", ["trace", "explain", "compare"])
+def test_the_instructions_say_what_costs(kind: str) -> None:
+    """Missing facts, unsupported claims, repetitions and other things cost points, and a false claim costs most."""
+    task = task_of(kind)
+    told = ResearchEnv(level="easy", kind=kind).reset(seed=0)[0]
+    assert "Missing facts cost points, and so do claims without support, twice there or about other things" in told
+    assert "false ones cost most" in told
+    facts = whole(task)
+    first = task.must[0]
+    losses = [
+        facts[1:],
+        [line(first, 3 if first.document != 3 else 4), *facts[1:]],
+        [facts[0], *facts],
+        ["- Nobody | founder | Nothing [3]", *facts],
+    ]
+    worth = [score(lines, task) for lines in losses]
+    false = score([facts[0].partition(" [")[0] + f" Stranger [{first.document}]", *facts[1:]], task)
+    assert all(false < one < 1.0 for one in worth), (false, worth)
+
+
 def test_more_claims_than_allowed_are_noise() -> None:
     """A perfect report behind as many other claims as count earns nothing."""
     task = task_of("trace")

@@ -121,6 +121,26 @@ def test_the_answer_to_a_click_says_whether_another_page_has_come() -> None:
     assert (env.things[0], env.scroll) == (first, 0)
 
 
+def test_the_answer_says_what_a_deed_did_not_do() -> None:
+    """Typing without a cursor, going back from the first page, and sending a page that is not accepted."""
+    env = ScreenSiteEnv("web:Form-v0", 60)
+    env.reset(seed=0)
+    assert "You type, but no field has the cursor." in told_in(env.step("\\boxed{type Bjorn}")[0])
+    assert "There is no page to go back to." in told_in(env.step("\\boxed{back}")[0])
+    while env.scroll < env._lowest():
+        env.step("\\boxed{scroll down}")
+    answer = told_in(env.step(click(thing(env, "Next"), env))[0])
+    assert "the same page comes again: it was not accepted." in answer
+    assert any(one.thing.text.startswith("! ") for one in env.things)
+    while env.scroll > 0:
+        env.step("\\boxed{scroll up}")
+    field = next(one for one in env.things if one.thing.field)
+    while not 0 < field.centre[1] - env.scroll < HEIGHT:
+        env.step("\\boxed{scroll down}")
+    assert "You click." in told_in(env.step(click(field, env))[0])
+    assert "You type." in told_in(env.step("\\boxed{type Bjorn}")[0])
+
+
 @pytest.mark.parametrize("letter", "gjpqy")
 def test_letters_that_reach_below_the_line_do_so(letter: str) -> None:
     """Drawn within the line, a p looks like a small P and a g like a 9; every letter has a shape of its own."""

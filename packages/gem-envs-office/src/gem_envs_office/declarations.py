@@ -38,6 +38,8 @@ class OfficeColumn:
     choices: tuple[str, ...] = ()
     prefix: str = ""
     optional: bool = False
+    told: str = ""
+    """What its description says instead of the words for its kind."""
 
     @property
     def sql(self) -> str:

@@ -98,7 +98,7 @@ class OfficeDraft:
     gold: list[OfficeCall] = field(default_factory=list)
     goals: list[RowGoal] = field(default_factory=list)
     documents: list[tuple[str, str, str]] = field(default_factory=list)
-    """Table, key and column of the texts that the golden plan reads."""
+    """Table, key and column of the texts that the work cannot be done without reading."""
     orders: list[str] = field(default_factory=list)
     """The sentences of the task."""
     needed: set[str] = field(default_factory=set)

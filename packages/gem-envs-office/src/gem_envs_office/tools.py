@@ -122,7 +122,7 @@ def _derived(table: OfficeTable, kind: str) -> OfficeTool:
     return OfficeTool(
         f"update_{table.singular}",
         table.department,
-        f"RowChange columns of the {one}; what is left out stays.",
+        f"Change columns of the {one}; what is left out stays.",
         {key.name: reference, **{name: _optional(table.columns[name]) for name in table.change}},
         lambda office, **given: _update(office, table, given),
         changes=True,
@@ -142,10 +142,16 @@ def _filters(table: OfficeTable) -> dict[str, OfficeColumn]:
             filters[name] = _optional(column)
         elif column.kind == "time":
             filters[name] = OfficeColumn(name, "date", optional=True)
-    if any(column.kind in ("text", "body") for column in table.columns.values()):
-        filters["contains"] = OfficeColumn("contains", "text", optional=True)
+    if texts := _texts(table):
+        told = f"a text that {' or '.join(texts)} contains, in capitals or not"
+        filters["contains"] = OfficeColumn("contains", "text", optional=True, told=told)
     filters["offset"] = OfficeColumn("offset", "int", optional=True)
     return filters
+
+
+def _texts(table: OfficeTable) -> list[str]:
+    """Return the columns that ``contains`` looks through."""
+    return [column.name for column in table.columns.values() if column.kind in ("text", "body")]
 
 
 def _list(office: Office, table: OfficeTable, given: dict[str, Any]) -> dict[str, Any]:
@@ -153,7 +159,7 @@ def _list(office: Office, table: OfficeTable, given: dict[str, Any]) -> dict[str
     conditions, values = [], []
     for name, value in given.items():
         if name == "contains":
-            texts = [one.name for one in table.columns.values() if one.kind in ("text", "body")]
+            texts = _texts(table)
             conditions.append(f"({' OR '.join(f'INSTR(LOWER({text}), LOWER(?))' for text in texts)})")
             values += [value] * len(texts)
         elif table.columns[name].kind == "time":

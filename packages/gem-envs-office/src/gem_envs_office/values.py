@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -44,7 +45,7 @@ def read_values(
             values[name] = _read(store, column, given[name])
         except ValueError as error:
             reason = str(error) or f"must be {_described(column)}"
-            raise OfficeRefusalError(f"{tool}: {name} {reason}, got {given[name]!r:.80}") from None
+            raise OfficeRefusalError(f"{tool}: {name} {reason}, got {_as_json(given[name])}") from None
     return values
 
 
@@ -57,13 +58,13 @@ def schema_of(column: OfficeColumn) -> dict[str, Any]:
     if column.choices:
         schema["enum"] = list(column.choices)
     else:
-        schema["description"] = _described(column)
+        schema["description"] = column.told or _described(column)
     return schema
 
 
 def _described(column: OfficeColumn) -> str:
     if column.kind == "choice":
-        return f"one of {', '.join(column.choices)}"
+        return f"one of the texts {', '.join(map(_as_json, column.choices))}"
     if column.kind in ("ref", "refs"):
         table = company().tables[column.table]
         one = f"a key of {table.name}, such as {table.prefix}101"
@@ -76,6 +77,11 @@ def _described(column: OfficeColumn) -> str:
         "mail": "an e-mail address",
         "object": "a JSON object",
     }.get(column.kind, "a text")
+
+
+def _as_json(value: Any) -> str:
+    """Return a value as agents write it, so that the number 2 and the text "2" look different."""
+    return json.dumps(value, ensure_ascii=False, default=str)[:80]
 
 
 def _read(store: OfficeStore, column: OfficeColumn, value: Any) -> Any:

@@ -137,7 +137,8 @@ def _next_morning(yesterday: Mapping[str, Any]) -> dict[str, Any]:
         if row["status"] == "open" and row["assignee_id"] == yesterday["agent_id"]:
             row.update(status="resolved", resolution="done")
     for row in (*tables["alerts"], *tables["incidents"]):
-        row["status"] = "resolved"
+        if row["status"] != "dismissed":
+            row["status"] = "resolved"
     for row in tables["employees"]:
         if row.get("away_until") and row["away_until"] < today:
             row.update(status="active", away_until=None)

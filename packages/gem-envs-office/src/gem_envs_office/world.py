@@ -93,8 +93,8 @@ class OfficeWorld:
         try:
             data = self._performed(colleague, name, arguments)
             broken = [one for one in self.rulebook.violations(self.store) if one not in before]
-            if broken:
-                raise OfficeRefusalError(f"It is against the policy: {broken[0]}.")
+            if broken:  # its keys are of rows that will not be there
+                raise OfficeRefusalError(f"It is against the policy: {broken[0].partition(' (')[0]}.")
         except OfficeRefusalError:
             self.store.query("ROLLBACK TO asked")
             raise

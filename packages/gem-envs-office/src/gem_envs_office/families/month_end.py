@@ -88,6 +88,7 @@ def _add_payment(draft: OfficeDraft, period: Row, kind: str) -> None:
         reference=reference,
         status="unallocated",
     )
+    draft.documents.append(("payments", payment, "reference"))
     received = tables.row("payments", payment)["received_on"]
     draft.block()
     if kind in ("sum", "mistaken"):
@@ -113,7 +114,6 @@ def _add_mail(draft: OfficeDraft, period: Row) -> None:
         body=f"We have paid all that was open before {period['ends_on']}. Please allocate it to the right invoices.",
         sent_on=draft.day(0),
     )
-    draft.documents.append(("mail_messages", key, "body"))
     draft.do("list_mail_messages", recipient=draft.agent["email"], sent_on=draft.day(0))
     draft.do("get_mail_message", message_id=key)
 

@@ -173,7 +173,8 @@ def _ticket(
         status="open",
         opened_on=draft.today.isoformat(),
     )
-    draft.documents.append(("tickets", key, "body"))
+    if assignee == draft.agent_id:
+        draft.documents.append(("tickets", key, "body"))
     return key
 
 

@@ -77,10 +77,24 @@ def resolve_alert(office: Office, alert_id: str) -> dict[str, Any]:
 
 
 @action
-def resolve_incident(office: Office, incident_id: str, cause_id: str) -> dict[str, Any]:
+def dismiss_alert(office: Office, alert_id: str) -> dict[str, Any]:
+    return set_status(office, "alerts", alert_id, "open", "dismissed")
+
+
+@action
+def resolve_incident(
+    office: Office, incident_id: str, cause_id: str, detected_after: int, spread_over: int
+) -> dict[str, Any]:
     required(office, "incidents", incident_id, status="open")
     alerts = office.store.find("alerts", incident_id=incident_id)
     if waiting := [alert["alert_id"] for alert in alerts if alert["status"] != "resolved"]:
         raise OfficeRefusalError(f"Alerts of {incident_id} are not resolved: {', '.join(waiting)}.")
-    office.store.update("incidents", incident_id, status="resolved", cause_id=cause_id)
+    office.store.update(
+        "incidents",
+        incident_id,
+        status="resolved",
+        cause_id=cause_id,
+        detected_after=detected_after,
+        spread_over=spread_over,
+    )
     return {"incident_id": incident_id, "status": "resolved"}

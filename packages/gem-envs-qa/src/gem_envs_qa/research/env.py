@@ -43,9 +43,9 @@ def claims_in_words(relations: Mapping[str, str]) -> str:
         "What counts in the report are its claims, one on a line of its own, with the numbers of the articles that "
         f"state it (at most {MOST_CITED}):\n"
         "- subject | relation | object [12]\n"
-        "State every fact that is asked for, and nothing besides: claims that are false, without support, twice there "
-        f"or about other things cost points, and so do more than {MOST_CLAIMS}. Write names as the articles do. The "
-        f"relations:\n{glossary}"
+        "State every fact that is asked for. Missing facts cost points, and so do claims without support, twice there "
+        f"or about other things, and more than {MOST_CLAIMS}; false ones cost most. Write names as the articles do. "
+        f"The relations:\n{glossary}"
     )
 
 
@@ -144,8 +144,8 @@ class ResearchEnv(WorldSearchEnv):
         if task.conclusion is not None:
             word, measure, *_ = task.conclusion
             lines.append(
-                f"Conclude which subject is the {word} by {measure}: - {CONCLUSION} | {word} | subject [1, 2 …], with "
-                "one article for each subject."
+                f"Conclude which subject is the {word} by {measure}, in one more claim with one article for each "
+                f"subject: - {CONCLUSION} | {word} | subject [1, 2 …]"
             )
         return "\n".join(lines)
 

@@ -29,7 +29,7 @@ class ResearchPolicy(FactSearcher):
 
     def _report(self, task: str) -> AtlasReasoning:
         measured: dict[str, tuple[tuple[int, ...], str]] = {}
-        conclude = re.search(r"^Conclude which subject is the (\w+) by (\w+):", task, re.MULTILINE)
+        conclude = re.search(r"^Conclude which subject is the (\w+) by (\w+),", task, re.MULTILINE)
         for subject, row in _rows(task):
             name = subject
             for relation in row:

@@ -15,7 +15,7 @@ from gem.registry import make
 from gem.state_fields import StateFields
 from gem.text_env import MAX_TURNS, MoveResult, TextEnv, failure, illegal, legal, malformed, success
 from gem_envs_web.screen.layout import HEIGHT, STEP, WIDTH, PlacedThing, drawn, length, met, placed
-from gem_envs_web.screen.things import QUERY, things_of_shop, things_of_site
+from gem_envs_web.screen.things import things_of_shop, things_of_site
 from gem_envs_web.shop.shopping import ShoppingEnv
 from gem_envs_web.sites.site_env import SiteEnv
 from gem_questions.pictures.png import picture_part
@@ -149,40 +149,48 @@ class ScreenSiteEnv(TextEnv[re.Match[str]]):
         if back is not None:
             known = self.world.page.clickable()
             label = next((label for label in _BACK if label in known), "")
-            return self._act(f"click[{label}]", "You go back") if label else legal("You go back.")
+            return self._act(f"click[{label}]", "You go back") if label else legal("There is no page to go back to.")
         if int(x) >= WIDTH or int(y) >= HEIGHT:
             return illegal(f"There is no pixel {x} {y}: the screen has {WIDTH} by {HEIGHT}.")
         thing = met(self.things, int(x), int(y) + self._scroll)
         self._cursor = "" if thing is None else thing.field
         if thing is None or not thing.action:
             return legal("You click.")
-        return self._act(thing.action, "You click")
+        return self._act(thing.action, "You click", sends=thing.kind == "button")
 
     def _type(self, text: str) -> MoveResult:
+        if not self._cursor:
+            return legal("You type, but no field has the cursor.")
         if isinstance(self.world, ShoppingEnv):
-            if self._cursor == QUERY:
-                self._query = text
-        elif self._cursor:
+            self._query = text
+        else:
             self.world.step(f"type[{self._cursor}][{text}]")
             self._told = self.world.get_state()
         return legal("You type.")
 
-    def _act(self, action: str, told: str) -> MoveResult:
+    def _act(self, action: str, told: str, *, sends: bool = False) -> MoveResult:
         """Act on the site, and show the top of the page that follows if it is another one.
 
-        The answer says whether it is: the top of each page of a form is the same letter.
+        The answer says whether it is, or whether a page that was sent comes again: the top of each page of a form is
+        the same letter, and what is to be corrected may stand below the screen.
         """
-        before = self._address()
+        before, title = self._address(), self._title()
         _, reward, terminated, _, info = self.world.step(action)
         self._told = self.world.get_state()
         if another := self._address() != before:
             self._scroll, self._cursor, self._query = 0, "", ""
         self._scroll = min(self._scroll, self._lowest())
-        told += ", and another page comes." if another and not terminated else "."
         if not terminated:
-            return legal(told)
+            if sends and title and self._title() == title:
+                return legal(f"{told}, and the same page comes again: it was not accepted.")
+            return legal(f"{told}, and another page comes." if another else f"{told}.")
+        told += "."
         self._info = {name: info[name] for name in ("reward_parts",) if name in info}
         return success(told, reward) if info["success"] else failure(told, reward)
+
+    def _title(self) -> str:
+        """Return the title of a form's page; "" in the shop."""
+        return "" if isinstance(self.world, ShoppingEnv) else self.world.page.title
 
     def _address(self) -> object:
         if isinstance(self.world, ShoppingEnv):
