@@ -33,8 +33,10 @@ def judge() -> ConversationJudge:
 @pytest.mark.parametrize(
     ("listener", "spoils"),
     [
-        (judge, lambda state: state["carried_out"].pop()),
-        (judge, lambda state: state["carried_out"].append(True)),
+        (judge, lambda state: state["made"].pop()),
+        (judge, lambda state: state["made"].append([])),
+        (judge, lambda state: state["made"][0].append("('cancel_booking', {})")),
+        (judge, lambda state: state.pop("made")),
         (judge, lambda state: state["told"].pop()),
         (judge, lambda state: state["told"][0].append(True)),
         (judge, lambda state: state["broken"].update(kindness=["none"])),
@@ -48,7 +50,7 @@ def judge() -> ConversationJudge:
     ],
 )
 def test_a_state_of_another_task_is_refused(listener: Callable[[], Any], spoils: Spoils) -> None:
-    """Other numbers of calls, facts or wishes, unknown predicates; the listener stays as it was."""
+    """Other calls, other numbers of facts or wishes, unknown predicates; the listener stays as it was."""
     one = listener()
     before = json.dumps(one.get_state())
     spoiled = json.loads(before)
