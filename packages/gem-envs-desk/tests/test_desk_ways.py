@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 import pytest
 from desk_orders import identified_otherwise, in_other_order, in_wrong_order, with_detours
-from desk_served import Served, served, texts
+from desk_served import Served, propose, served, texts
 from desk_ways import Calls, found_ways, has_effect, keeps_to_policy, nearby_calls, settled_by
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -15,11 +16,12 @@ from test_desk_acts import DESKS, desk, play, tasks
 from gem_envs_desk.acts.env import ActDeskEnv
 from gem_envs_desk.checks import gold_run
 from gem_envs_desk.store import differences
+from gem_envs_desk.task import DeskCall
 
-_MOST_PLAYED = 40
-"""Ways of one wish that the policy forbids, of those that are played."""
 CHEAP = {"Retail": 5, "Airline": 4, "Telecom": 14, "Library": 4}
 """Desk → the seed of a task whose ways are found fast: a swap, bags, an overdue bill, fines."""
+STEPS = {"Airline": 26, "Library": 4}
+"""Desk → the seed of a task that can be settled in three steps, or two: bags beyond those that are free, fines."""
 NUMBERS = st.integers(0, 2**32)
 
 
@@ -29,8 +31,15 @@ def played(env: ActDeskEnv, own: Served, seed: int, index: int, calls: Calls) ->
     return play(env, texts(settled_by(own, env.domain, index, calls)))[0]
 
 
-def proved(name: str, level: int, seeds: range, detours: int) -> tuple[int, int]:
+def proved(name: str, level: int, seeds: range, *, detours: int = 0, most: int = 40) -> tuple[int, int]:
     """Assert that of all calls that end as the gold calls do, those earn 1 that the policy allows, and the others 0.
+
+    Args:
+        name: the desk.
+        level: the level.
+        seeds: the tasks.
+        detours: calls of a way that lead no nearer to the end.
+        most: how many of the others are played, for each wish.
 
     Returns:
         How many ways were right, and how many were wrong.
@@ -47,7 +56,7 @@ def proved(name: str, level: int, seeds: range, detours: int) -> tuple[int, int]
             assert all(way in allowed for way in (aim.gold, *aim.ways) if has_effect(env.domain, own.task, way))
             for way in allowed:
                 assert played(env, own, seed, index, way) == 1.0, way
-            for way in rng.sample(others, min(len(others), _MOST_PLAYED)):
+            for way in rng.sample(others, min(len(others), most)):
                 assert played(env, own, seed, index, way) == 0.0, way
             right, wrong = right + len(allowed), wrong + len(others)
     return right, wrong
@@ -56,7 +65,7 @@ def proved(name: str, level: int, seeds: range, detours: int) -> tuple[int, int]
 @pytest.mark.parametrize("name", DESKS)
 def test_ways_with_the_same_end_earn_as_much_if_the_policy_allows_them(name: str) -> None:
     """Of all calls near a task's that end as the gold calls do; bags, fines and repairs have several right ways."""
-    right, _ = proved(name, 1, range(CHEAP[name], CHEAP[name] + 1), detours=0)
+    right, _ = proved(name, 1, range(CHEAP[name], CHEAP[name] + 1), most=4)
     assert right >= {"Retail": 2, "Airline": 3, "Telecom": 1, "Library": 5}[name]
 
 
@@ -64,7 +73,7 @@ def test_ways_with_the_same_end_earn_as_much_if_the_policy_allows_them(name: str
 @pytest.mark.parametrize("name", DESKS)
 def test_ways_of_20_tasks_earn_as_much_if_the_policy_allows_them(name: str) -> None:
     """So do those of 20 tasks of each desk, and some are forbidden although nobody sees it in the end."""
-    right, wrong = proved(name, 1, range(20), detours=0)
+    right, wrong = proved(name, 1, range(20))
     assert right >= 30
     assert wrong >= 1
 
@@ -86,6 +95,42 @@ def test_a_customer_may_be_found_by_other_data_as_well(name: str) -> None:
         count += actions != [*own.plan]
         assert play(env, texts(actions))[0] == 1.0
     assert count >= 2
+
+
+def steps(name: str, seeds: range) -> Iterator[tuple[ActDeskEnv, Served, int, int, Calls]]:
+    """Yield the ways of several steps: the environment, the task, its seed, the index of the wish, and the steps."""
+    for env, own, seed in tasks(name, 1, seeds):
+        for index, aim in enumerate(own.task.aims):
+            yield from ((env, own, seed, index, way) for way in aim.ways if len(way) > 1)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_all_steps_may_be_agreed_to_before_the_first(name: str) -> None:
+    """A customer who has said yes to each step has said it to the way, which the policy allows."""
+    count = 0
+    for env, own, seed, index, way in steps(name, range(STEPS[name], STEPS[name] + 1)):
+        assert keeps_to_policy(own.task, own.task.aims[index], way)
+        actions = settled_by(own, env.domain, index, way)
+        others = [action for action in actions if action not in map(propose, way)]
+        env.reset(seed=seed)
+        first = others.index(way[0])
+        assert play(env, texts([*others[:first], *map(propose, way), *others[first:]]))[0] == 1.0
+        count += 1
+    assert count >= 3
+
+
+def test_the_charge_of_a_later_step_may_not_be_tried_first() -> None:
+    """A yes to two bags more at the charge of one costs, though all bags are paid for in the end."""
+    count = 0
+    for env, own, seed, index, way in steps("Airline", range(STEPS["Airline"], STEPS["Airline"] + 1)):
+        (gold,) = own.task.aims[index].gold
+        actions: list[DeskCall] = settled_by(own, env.domain, index, (gold,))
+        place = actions.index(propose(gold))
+        env.reset(seed=seed)
+        reward, info = play(env, texts([*actions[:place], propose(way[-1]), *actions[place:]]))
+        assert (reward, info["predicates"]["confirmed"], info["predicates"]["state"]) == (0.0, False, True)
+        count += 1
+    assert count >= 3
 
 
 def assert_neighbours_cost(name: str, level: int, seed: int, number: int) -> bool:
