@@ -18,8 +18,10 @@ from gem_envs_desk.checks import gold_run
 from gem_envs_desk.store import differences
 from gem_envs_desk.task import DeskCall
 
-CHEAP = {"Retail": 5, "Airline": 4, "Telecom": 14, "Library": 4}
-"""Desk → the seed of a task whose ways are found fast: a swap, bags, an overdue bill, fines."""
+LEVELS = {"Retail": 1, "Airline": 1, "Telecom": 2, "Library": 1}
+"""Desk → the level whose ways are searched for; a line with one fault has but one."""
+CHEAP = {"Retail": 5, "Airline": 4, "Telecom": 19, "Library": 4}
+"""Desk → the seed of a task whose ways are found fast: a swap, bags, an overdue bill and a switch, fines."""
 STEPS = {"Airline": 26, "Library": 4}
 """Desk → the seed of a task that can be settled in three steps, or two: bags beyond those that are free, fines."""
 NUMBERS = st.integers(0, 2**32)
@@ -31,12 +33,11 @@ def played(env: ActDeskEnv, own: Served, seed: int, index: int, calls: Calls) ->
     return play(env, texts(settled_by(own, env.domain, index, calls)))[0]
 
 
-def proved(name: str, level: int, seeds: range, *, detours: int = 0, most: int = 40) -> tuple[int, int]:
+def proved(name: str, seeds: range, *, detours: int = 0, most: int = 40) -> tuple[int, int]:
     """Assert that of all calls that end as the gold calls do, those earn 1 that the policy allows, and the others 0.
 
     Args:
         name: the desk.
-        level: the level.
         seeds: the tasks.
         detours: calls of a way that lead no nearer to the end.
         most: how many of the others are played, for each wish.
@@ -45,7 +46,7 @@ def proved(name: str, level: int, seeds: range, *, detours: int = 0, most: int =
         How many ways were right, and how many were wrong.
     """
     right = wrong = 0
-    for env, own, seed in tasks(name, level, seeds):
+    for env, own, seed in tasks(name, LEVELS[name], seeds):
         for index, aim in enumerate(own.task.aims):
             if not has_effect(env.domain, own.task, aim.gold):
                 continue  # a question, whose answer is only read
@@ -65,15 +66,15 @@ def proved(name: str, level: int, seeds: range, *, detours: int = 0, most: int =
 @pytest.mark.parametrize("name", DESKS)
 def test_ways_with_the_same_end_earn_as_much_if_the_policy_allows_them(name: str) -> None:
     """Of all calls near a task's that end as the gold calls do; bags, fines and repairs have several right ways."""
-    right, _ = proved(name, 1, range(CHEAP[name], CHEAP[name] + 1), most=4)
-    assert right >= {"Retail": 2, "Airline": 3, "Telecom": 1, "Library": 5}[name]
+    right, _ = proved(name, range(CHEAP[name], CHEAP[name] + 1), most=4)
+    assert right >= {"Retail": 2, "Airline": 3, "Telecom": 4, "Library": 5}[name]
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", DESKS)
 def test_ways_of_20_tasks_earn_as_much_if_the_policy_allows_them(name: str) -> None:
     """So do those of 20 tasks of each desk, and some are forbidden although nobody sees it in the end."""
-    right, wrong = proved(name, 1, range(20))
+    right, wrong = proved(name, range(20))
     assert right >= 30
     assert wrong >= 1
 
@@ -82,7 +83,7 @@ def test_ways_of_20_tasks_earn_as_much_if_the_policy_allows_them(name: str) -> N
 @pytest.mark.parametrize("name", DESKS)
 def test_detours_to_the_same_end_earn_as_much_if_the_policy_allows_them(name: str) -> None:
     """So do those with a call that leads away from the end, and is made good."""
-    _, wrong = proved(name, 1, range(CHEAP[name], CHEAP[name] + 1), detours=1)
+    _, wrong = proved(name, range(CHEAP[name], CHEAP[name] + 1), detours=1)
     assert wrong >= (12 if name == "Telecom" else 0)
 
 
@@ -131,6 +132,17 @@ def test_the_charge_of_a_later_step_may_not_be_tried_first() -> None:
         assert (reward, info["predicates"]["confirmed"], info["predicates"]["state"]) == (0.0, False, True)
         count += 1
     assert count >= 3
+
+
+@pytest.mark.parametrize("name", DESKS)
+def test_what_is_done_may_be_proposed_once_more(name: str) -> None:
+    """A yes to what has been done already is one to nothing new."""
+    count = 0
+    for env, own, _ in tasks(name, LEVELS[name], range(CHEAP[name], CHEAP[name] + 1)):
+        again = [one for call in own.plan for one in ([call, propose(call)] if own.is_write(call) else [call])]
+        count += len(again) - len(own.plan)
+        assert play(env, texts(again))[0] == 1.0
+    assert count >= 1
 
 
 def assert_neighbours_cost(name: str, level: int, seed: int, number: int) -> bool:
