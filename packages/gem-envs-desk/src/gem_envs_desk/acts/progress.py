@@ -63,17 +63,15 @@ class Progress:
         Raises:
             ValueError, TypeError: for calls that do not settle the wishes.
         """
-        made = [[str(key) for key in one] for one in state]
-        before, self._made = self._made, [[] for _ in self._aims]
-        for index, keys in enumerate(made):
-            for key in keys:
-                if index >= len(self._made) or not self._leads_on(index, key, ()):
-                    self._made = before
-                    raise ValueError("the calls of the state are not those of the task")
-                self._made[index].append(key)
-        if len(made) != len(self._made):
-            self._made = before
+        if len(state) != len(self._made):
             raise ValueError("the wishes of the state are not those of the task")
+        progress = Progress(self._aims)
+        for index, keys in enumerate(state):
+            for key in map(str, keys):
+                if not progress._leads_on(index, key, ()):
+                    raise ValueError("the calls of the state are not those of the task")
+                progress._made[index].append(key)
+        self._made = progress._made
 
     def _leads_on(self, index: int, key: str, agreed: Collection[str]) -> bool:
         made, left = self._made[index], [*self._gold[index]]
