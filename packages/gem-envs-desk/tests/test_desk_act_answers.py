@@ -64,6 +64,20 @@ def test_who_is_asked_for_the_wish_says_it(name: str) -> None:
     assert all(reply.text == wish.says and not reply.is_wasted for reply, wish in asked)
 
 
+@pytest.mark.parametrize("name", ["retail", "airline", "library"])
+def test_who_has_agreed_to_the_right_record_names_no_other(name: str) -> None:
+    """A customer who has seen the record in a proposal makes no mistake about it afterwards."""
+    count = 0
+    for user, wish in wishes(name, 2, range(40)):
+        slot, aim = next(iter(wish.slots), None), user.aims[user.wish]
+        if slot is None or not slot.wrong or wish.change or not user.answer(proposal(aim.gold[0])).agrees:
+            continue
+        for _ in range(2):
+            assert user.answer(SpeechAct(ASK, slot.name)).text == slot.says
+        count += 1
+    assert count >= 3
+
+
 @pytest.mark.parametrize("name", DOMAINS)
 @pytest.mark.parametrize("text", ["I'll end your contract. Shall I proceed?", "May I?", "It costs 9999 euros, yes?"])
 def test_a_question_that_is_merely_said_gets_nothing_like_a_yes(name: str, text: str) -> None:
