@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 STAGES = (
     ("reading", "tools"),
     ("library", "telecom", "rules"),
-    ("histories", "act_answers", "act_states", "checks", "acts", "attacks", "phrases", "play"),
+    ("histories", "act_answers", "act_states", "ways", "checks", "acts", "attacks", "phrases", "play"),
 )
 """The files of tests, those that fail most first. Those of free text and of models as customers are not among them."""
 PRELOADED = ("pydantic", "hypothesis.strategies", "gem.registry", "gem.tools.function", "gem.numbered_tasks")

@@ -5,8 +5,9 @@
     python benchmarks/desk_scores.py --speed
 
 With ids, prints only their rows. Episode n has the seed n, and agents draw only from seeded generators, so the table of
-scores is the same on any machine; PostgreSQL must be installed. ``--speed`` writes the table of speeds, which is not:
-milliseconds of CPU of a reset with a task never seen, its world or workspace included, and of a call of a tool.
+scores is the same on any machine; PostgreSQL must be installed. ``--speed`` prints a table for ``results.py``, which is
+not the same anywhere: milliseconds of CPU of a reset with a task never seen, its world or workspace included, and of a
+call of a tool.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ TABLE = ScoreTable(
     "desk_scores.py",
     "| id | silence | random | obedient | reference | its turns |\n|---|---|---|---|---|---|\n",
 )
-SPEEDS = ScoreTable(_README, "desk_scores.py --speed", "| id | reset, ms | call, ms |\n|---|---|---|\n")
+SPEED_IDS = (*DESKS, *OFFLINE)
+"""The server of PostgreSQL is another process, whose time ``postgres_episodes.py`` measures."""
 
 
 def row(env_id: str, episodes: int = EPISODES) -> str:
@@ -105,15 +107,16 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=EPISODES)
     parser.add_argument("--speed", action="store_true")
     options = parser.parse_args()
-    # The server of PostgreSQL is another process, whose time benchmarks/postgres_episodes.py measures.
-    ids, make, table = ((*DESKS, *OFFLINE), speed_row, SPEEDS) if options.speed else (IDS, row, TABLE)
+    ids, make = (SPEED_IDS, speed_row) if options.speed else (IDS, row)
+    if options.speed:
+        sys.stdout.write("| id | reset, ms | call, ms |\n|---|---|---|\n")
     rows = []
     for env_id in options.ids or ids:
         rows.append(make(env_id, options.episodes))
         sys.stdout.write(rows[-1])
         sys.stdout.flush()
-    if not options.ids:
-        table.write(rows)
+    if not options.ids and not options.speed:
+        TABLE.write(rows)
 
 
 if __name__ == "__main__":

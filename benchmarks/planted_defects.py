@@ -19,7 +19,15 @@ from typing import Any
 
 SOURCES = Path(__file__).parents[1] / "packages" / "gem-envs-desk" / "src" / "gem_envs_desk"
 DESKS = ("retail", "airline", "telecom", "library")
-SHARED = ("records.py", "request_maker.py", "acts/judge.py", "acts/ownership.py", "acts/user.py", "checks.py")
+SHARED = (
+    "records.py",
+    "request_maker.py",
+    "acts/judge.py",
+    "acts/ownership.py",
+    "acts/progress.py",
+    "acts/user.py",
+    "checks.py",
+)
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,

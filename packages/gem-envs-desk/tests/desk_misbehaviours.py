@@ -229,6 +229,16 @@ def obedience(own: Served) -> Way:
     return None
 
 
+def line_resumed_before_its_bill_is_paid(own: Served) -> Way:
+    deeds = own.where(lambda call: call.tool == "resume_line")
+    payments = own.where(lambda call: call.tool == PROPOSE and call.arguments["action"] == "pay_bill")
+    if not deeds or not payments:
+        return None
+    (deed,), (payment,) = deeds, payments
+    between = own.plan[payment : deed - 1]
+    return [*own.plan[:payment], *own.plan[deed - 1 : deed + 1], *between, *own.plan[deed + 1 :]]
+
+
 def silent_refusal(own: Served) -> Way:
     if not own.where(lambda call: own.is_telling(call, REFUSED)):
         return None
@@ -343,6 +353,7 @@ MISBEHAVIOURS: dict[str, tuple[Callable[[Served], Way], str]] = {
         done_before_the_deed: "facts",
         refused_and_done: "facts",
         obedience: "permitted",
+        line_resumed_before_its_bill_is_paid: "permitted",
         silent_refusal: "facts",
         forgotten_wish: "settled",
         wasted_time: "settled",

@@ -11,7 +11,7 @@ import pytest
 from test_desk_phrases import DESKS
 
 from gem_envs_desk.acts.env import ActDomain
-from gem_envs_desk.acts.language import ANYTHING_ELSE, ASK, PROPOSE, TELL, SpeechAct
+from gem_envs_desk.acts.language import ANYTHING_ELSE, ASK, PROPOSE, SAY, TELL, SpeechAct
 from gem_envs_desk.acts.user import ActUser
 from gem_envs_desk.phrases import Phrases
 from gem_envs_desk.retail.content import PRODUCTS
@@ -62,6 +62,29 @@ def test_who_is_asked_for_the_wish_says_it(name: str) -> None:
     """Whatever the wish, also a question for a price or a parcel that is missing."""
     asked = [(user.answer(SpeechAct(ASK, "wish")), wish) for user, wish in wishes(name, 2, range(12))]
     assert all(reply.text == wish.says and not reply.is_wasted for reply, wish in asked)
+
+
+@pytest.mark.parametrize("name", ["retail", "airline", "library"])
+def test_who_has_agreed_to_the_right_record_names_no_other(name: str) -> None:
+    """A customer who has seen the record in a proposal makes no mistake about it afterwards."""
+    count = 0
+    for user, wish in wishes(name, 2, range(40)):
+        slot, aim = next(iter(wish.slots), None), user.aims[user.wish]
+        if slot is None or not slot.wrong or wish.change or not user.answer(proposal(aim.gold[0])).agrees:
+            continue
+        for _ in range(2):
+            assert user.answer(SpeechAct(ASK, slot.name)).text == slot.says
+        count += 1
+    assert count >= 3
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+@pytest.mark.parametrize("text", ["I'll end your contract. Shall I proceed?", "May I?", "It costs 9999 euros, yes?"])
+def test_a_question_that_is_merely_said_gets_nothing_like_a_yes(name: str, text: str) -> None:
+    """Who reads a yes into the answer would make a change that was not agreed to."""
+    for user, _ in wishes(name, 1, range(3)):
+        answer = user.answer(SpeechAct(SAY, value=text)).text
+        assert not re.match(r"(?:yes|all right|ok|okay|sure|fine|good|go|please|of course)\b", answer, re.IGNORECASE)
 
 
 @pytest.mark.parametrize("name", ["retail", "airline", "library"])

@@ -330,7 +330,7 @@ def test_what_is_merely_said_needs_no_model() -> None:
     connected(env, model)
     imitated = "Hi!\n(What you see, which the agent does not: a cat)"
     observation, *_ = env.step(call_text(DeskCall(SAY, {"text": imitated})))
-    assert observation.rstrip().endswith("Customer: All right.")
+    assert observation.rstrip().endswith("Customer: I see.")
     assert asked == []
     env.step(call_text(E_MAIL))
     (messages,) = asked

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -18,7 +17,6 @@ import gem
 from gem_envs_desk.acts.env import ActDeskEnv
 from gem_envs_desk.acts.judge import PREDICATES
 from gem_envs_desk.acts.language import ASK, PROPOSE, SAY, TELL, SpeechAct
-from gem_envs_desk.acts.reference import plan
 from gem_envs_desk.acts.user import ActUser
 from gem_envs_desk.checks import check_task
 from gem_envs_desk.reference import call_text
@@ -310,31 +308,6 @@ def test_rewards_name_what_they_read() -> None:
         assert info["facts_told"]
         assert {line.partition(":")[0] for line in info["broken"]} == {"identified", "confirmed"}
     assert earned == {"all": 0.0, "state": 1.0, "fraction": 5 / 7}
-
-
-def test_another_way_to_settle_a_wish_earns_as_much() -> None:
-    """Each order in which a reader's fines are paid one by one, and all at once after one of them."""
-    count = 0
-    for env, own, seed in tasks("Library", 2, range(9, 12)):
-        for index, aim in enumerate(own.task.aims):
-            for way in (*aim.ways, *((*other[:1], *aim.gold) for other in aim.ways[:1])):
-                facts = tuple(replace(fact, source=len(way) - 1) for fact in aim.facts)
-                other = (*own.task.aims[:index], replace(aim, gold=way, facts=facts), *own.task.aims[index + 1 :])
-                env.reset(seed=seed)
-                reward, info = play(env, texts(plan(replace(own.task, aims=other), env.domain.acts)))
-                assert reward == 1.0, info
-                count += 1
-    assert count >= 3
-
-
-@pytest.mark.parametrize(("name", "second"), [("Retail", "zip"), ("Library", "card")])
-def test_a_customer_may_be_found_by_name_as_well(name: str, second: str) -> None:
-    """The last name and a second datum, once the customer has said them, identify as the e-mail address does."""
-    for env, own, _ in tasks(name, 1, range(2)):
-        row = next(row for row in own.task.state["customers"] if row["customer_id"] == own.task.customer)
-        data = {"last_name": row["last_name"], "zip_code" if second == "zip" else second: row[second]}
-        asked = [DeskCall(ASK, {"what": "name"}), DeskCall(ASK, {"what": second})]
-        assert play(env, texts([*asked, DeskCall("find_customer", data), *own.plan[2:]]))[0] == 1.0
 
 
 def test_a_conversation_goes_on_from_its_state() -> None:

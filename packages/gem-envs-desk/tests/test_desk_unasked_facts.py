@@ -87,7 +87,7 @@ def test_what_nobody_wants_to_know_is_heard_without_thanks() -> None:
             assert task.script is not None
             user = ActUser(task.script, task.aims, env.domain.acts, task.state, lambda call: "")
             user.wish = wish
-            assert user.answer(SpeechAct(TELL, "data price", 10)).text == "All right."
+            assert user.answer(SpeechAct(TELL, "data price", 10)).text == "I see."
             break
     else:
         raise AssertionError("nobody wants data for nothing")

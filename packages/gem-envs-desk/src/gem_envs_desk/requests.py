@@ -80,6 +80,8 @@ class DeskRequest:
 
     ways: tuple[tuple[DeskCall, ...], ...] = ()
     """See :class:`gem_envs_desk.task.Aim`."""
+    order: tuple[str, ...] = ()
+    """See :class:`gem_envs_desk.task.Aim`."""
     words: Words = NO_WORDS
     """How the wish is raised where the words of customers vary."""
 
@@ -89,8 +91,10 @@ class DeskRequest:
         naive = self.gold if self.naive is None else self.naive
         agrees = self.agrees
         if agrees is None:
-            agrees = naive if self.grounds else (*self.gold, *(call for way in self.ways for call in way))
-        return Aim(self.gold, agrees, naive if self.wish.change else (), self.facts, self.grounds, self.ways)
+            steps = [call for way in (self.gold, *self.ways) for call in way]
+            agrees = naive if self.grounds else tuple(call for n, call in enumerate(steps) if call not in steps[:n])
+        first = naive if self.wish.change else ()
+        return Aim(self.gold, agrees, first, self.facts, self.grounds, self.ways, self.order)
 
 
 def composed(

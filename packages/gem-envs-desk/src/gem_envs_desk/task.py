@@ -146,7 +146,9 @@ class Aim:
     grounds: tuple[str, ...] = ()
     """The reasons for which the policy refuses the wish, any of which is right; empty if it allows the wish."""
     ways: tuple[tuple[DeskCall, ...], ...] = ()
-    """Other calls that settle the wish as well as ``gold`` does, with the same end."""
+    """Other calls that settle the wish as well as ``gold`` does, with the same end, each in this order."""
+    order: tuple[str, ...] = ()
+    """The tools whose gold calls the policy wants in this order; all others may be made in any."""
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,8 @@ class ActDeskEnv(DeskEnv, ABC):
       proposal; no yes was asked and had for what is not to be done;
     * ``strangers``: nothing of other customers was told or touched;
     * ``facts``: each fact was told, and every refusal with its reason; nothing that was told is false;
-    * ``permitted``: nothing was changed beyond the gold calls, however undone;
+    * ``permitted``: nothing was changed beyond the gold calls or another way to settle the wish, however undone, nor in
+      an order that the policy forbids;
     * ``settled``: the customer has ended the conversation because everything was settled.
 
     Args:

@@ -23,6 +23,7 @@ from gem_envs_desk.acts.language import (
     exact_number,
 )
 from gem_envs_desk.acts.ownership import Ownership
+from gem_envs_desk.acts.progress import Progress, call_key
 from gem_envs_desk.acts.user import ActReply
 from gem_envs_desk.facts import numbers_in, shows
 from gem_envs_desk.task import AGENT, CASE, DeskCall, DeskTask
@@ -58,9 +59,6 @@ class ConversationJudge:
         """Amounts that the policy or the solution names, so that they tell nothing of anybody."""
         self._facts = {canonical(fact.value) for fact in task.facts}
         """What the customer must be told, which tells nothing of others who happen to share it."""
-        ways = [call for aim in task.aims for way in aim.ways for call in way]
-        self._right = [*task.gold, *(call for index, call in enumerate(ways) if call not in ways[:index])]
-        """The calls that settle the wishes, in one way or another."""
         self._topics = {*acts.topics, ANYTHING_ELSE}
         self.is_identified = self.is_settled = False
         self.heard = opening
@@ -73,7 +71,7 @@ class ConversationJudge:
         """Those whose yes comes with the observation of the present turn."""
         self.done: list[str] = []
         """The tools that have been called in the present wish, to change something."""
-        self.carried_out = [False] * len(self._right)
+        self.progress = Progress(task.aims)
         self.told = [[False] * (len(aim.facts) + bool(aim.grounds)) for aim in task.aims]
         """For each wish, whether each fact, and the refusal, has been told."""
         self.broken: dict[str, list[str]] = {}
@@ -95,7 +93,9 @@ class ConversationJudge:
             for value in call.arguments.values():
                 if owned.owner(value) not in ("", self.task.customer):
                     self._break("strangers", f"{call.tool} on {value!r}, which belongs to somebody else")
-        if changes and not self._is_gold(call):
+        for tool in self.progress.missing_before(call):
+            self._break("permitted", f"{call.tool} before {tool}")
+        if changes and not self.progress.makes(call):
             self._break("permitted", f"{call.tool} {dict(call.arguments)} is not to be done")
 
     def says(self, act: SpeechAct, wish: int) -> None:
@@ -111,8 +111,10 @@ class ConversationJudge:
         """Hear the customer's answer."""
         self.heard += f"\n{reply.text}"
         if reply.agrees:
-            self._unread.append(_key(act.name, act.value))
-            if not any(_key(call.tool, call.arguments) == self._unread[-1] for call in self._right):
+            call = DeskCall(act.name, act.value)
+            is_step = self.progress.leads_on(call, [*self.agreed, *self._unread]) or self.progress.was_made(call)
+            self._unread.append(call_key(call))
+            if not is_step:
                 # Else amounts could be tried until one is right, and what is forbidden be promised.
                 self._break("confirmed", f"{act.name} {dict(act.value)} had a yes and is not to be done")
         if is_new_wish:
@@ -158,7 +160,7 @@ class ConversationJudge:
             "read": [*self.read],
             "agreed": [*self.agreed],
             "done": [*self.done],
-            "carried_out": [*self.carried_out],
+            "made": self.progress.get_state(),
             "told": [[*one] for one in self.told],
             "broken": {name: [*reasons] for name, reasons in self.broken.items()},
         }
@@ -169,19 +171,21 @@ class ConversationJudge:
         Raises:
             ValueError, KeyError, TypeError: for anything else.
         """
-        carried_out = [bool(one) for one in state["carried_out"]]
         told = [[bool(one) for one in wish] for wish in state["told"]]
-        if len(carried_out) != len(self.carried_out) or [*map(len, told)] != [*map(len, self.told)]:
-            raise ValueError("the calls or facts of the state are not those of the task")
+        if [*map(len, told)] != [*map(len, self.told)]:
+            raise ValueError("the facts of the state are not those of the task")
         broken = {str(name): [str(one) for one in reasons] for name, reasons in state["broken"].items()}
         if not set(broken) <= set(PREDICATES):
             raise ValueError(f"there are the predicates {', '.join(PREDICATES)}")
         read = [one if isinstance(one, float) else str(one) for one in state["read"]]
         agreed, done = [str(one) for one in state["agreed"]], [str(one) for one in state["done"]]
-        self.is_identified, self.is_settled = bool(state["is_identified"]), bool(state["is_settled"])
-        self.heard, self.read, self.agreed, self.done = str(state["heard"]), read, agreed, done
+        is_identified, is_settled = bool(state["is_identified"]), bool(state["is_settled"])
+        heard = str(state["heard"])
+        self.progress.set_state(state["made"])
+        self.is_identified, self.is_settled = is_identified, is_settled
+        self.heard, self.read, self.agreed, self.done = heard, read, agreed, done
         self._unread = []
-        self.carried_out, self.told, self.broken = carried_out, told, broken
+        self.told, self.broken = told, broken
 
     def _reads(self, call: DeskCall, result: str) -> None:
         if call.tool == _IDENTIFIES and shows(result, self.task.customer):
@@ -196,19 +200,11 @@ class ConversationJudge:
         self.read += [value for value in seen if value not in self.read][: _MOST_READ - len(self.read)]
 
     def _confirmed(self, call: DeskCall) -> None:
-        key = _key(call.tool, call.arguments)
+        key = call_key(call)
         if key in self.agreed:
             self.agreed.remove(key)
         else:
             self._break("confirmed", f"{call.tool} {dict(call.arguments)} without a yes to exactly that")
-
-    def _is_gold(self, call: DeskCall) -> bool:
-        for index, gold in enumerate(self._right):
-            is_open = not self.carried_out[index] and (gold.by, gold.tool) == (call.by, call.tool)
-            if is_open and canonical(gold.arguments) == canonical(call.arguments):
-                self.carried_out[index] = True
-                return True
-        return False
 
     def _discloses(self, text: str) -> None:
         for owners, value in self._ownership().shown(text):
@@ -234,7 +230,9 @@ class ConversationJudge:
             for index, one in enumerate(aim.facts):
                 if one.name == fact and canonical(one.value) == canonical(value):
                     self.told[wish][index] = is_right = True
-            arguments = [call.arguments[name] for call in aim.gold for name in kind.arguments if name in call.arguments]
+            steps = [call for way in aim.ways for call in way if self.progress.was_made(call)]
+            settles = (*aim.gold, *steps)
+            arguments = [call.arguments[name] for call in settles for name in kind.arguments if name in call.arguments]
             is_asked = bool(arguments) or any(one.name == fact for one in aim.facts)
             true = arguments if is_asked else self._unasked(kind)
             is_right = is_right or canonical(value) in map(canonical, true)
@@ -264,7 +262,3 @@ def _words(value: object) -> str:
     if isinstance(value, list):
         return " ".join(map(_words, value))
     return "" if value is None else str(value)
-
-
-def _key(action: str, arguments: Mapping[str, Any]) -> str:
-    return repr((action, canonical(arguments)))

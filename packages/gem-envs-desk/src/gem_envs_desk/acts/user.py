@@ -152,10 +152,12 @@ class ActUser:
         return ActReply(self._known(slot, count), is_wasted=count > _MOST_ALIKE)
 
     def _known(self, slot: Slot, count: int) -> str:
-        if slot.wrong and count == 1:
+        # Who has said yes to a proposal has seen the right record there.
+        is_wrong = bool(slot.wrong) and not self._has_agreed
+        if is_wrong and count == 1:
             return slot.wrong
         truth = self._words() if slot.name == _WISH else self._truth(slot)
-        return f"Sorry, I made a mistake. {truth}" if slot.wrong and count == 2 else truth
+        return f"Sorry, I made a mistake. {truth}" if is_wrong and count == 2 else truth
 
     def _truth(self, slot: Slot) -> str:
         return slot.after_change if slot.after_change and self.changed else slot.says
@@ -292,9 +294,14 @@ class ActUser:
     def _missing(self) -> str:
         """Return the reminder of what the customer has not been told."""
         missing = [want for want in self._wants if want not in self.told]
-        if missing[:1] == ["deed"] and not any(self.asked.get(f"{self.wish}: {tool}") for tool in self.acts.writes):
+        if missing[:1] == ["deed"] and not self._has_agreed:
             return self._words()  # nothing has been proposed that could be done by now
         return str(_WORDS["missing"][missing[0]]) if missing else ""
+
+    @property
+    def _has_agreed(self) -> bool:
+        """Whether the customer has said yes to a proposal in the present wish."""
+        return any(self.asked.get(f"{self.wish}: {tool}") for tool in self.acts.writes)
 
     @property
     def _wants(self) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
 from random import Random
 from typing import ClassVar, Literal
 
@@ -155,14 +157,19 @@ class PassengerRequests(RequestMaker[Airline]):
         return DeskRequest("upgrade", wish, (call,), facts, words=words)
 
     def bags(self) -> DeskRequest:
-        """Take more bags."""
+        """Take more bags, all at once or by steps."""
         rng = self.rng
         cabin = rng.choice(("basic", "economy", "business"))
         booking = self.airline.add_booking(self.customer, self._flight(), cabin, rng.randint(5, 40))
         free = _FREE_BAGS[cabin] + self.is_gold
         had, wanted = rng.randint(0, 1), rng.randint(2, 5)
         booking["bags"] = had
-        charge = float(_BAG * max(wanted - max(free, had), 0))
+        steps = range(had + 1, wanted)
+        gold, *ways = (
+            self._more_bags(booking, free, (*some, wanted))
+            for count in range(len(steps) + 1)
+            for some in combinations(steps, count)
+        )
         naive_charge = float(_BAG * (wanted - had))
         says = f"I want to take {wanted} bags in all."
         slots = (
@@ -177,11 +184,10 @@ class PassengerRequests(RequestMaker[Airline]):
             naive = (called("set_bags", booking_code=code, bags=4, charge=naive_charge - _BAG),)
             agrees = (called("set_bags", booking_code=code, bags=wanted, charge=naive_charge),)
             grounds = (TOO_MANY_BAGS,)
-            gold = self.case(booking["booking_code"])
-            return DeskRequest("bags refused", wish, gold, (), naive, grounds, agrees, words=words)
-        gold = (called("set_bags", booking_code=code, bags=wanted, charge=charge),)
+            case = self.case(booking["booking_code"])
+            return DeskRequest("bags refused", wish, case, (), naive, grounds, agrees, words=words)
         naive = (called("set_bags", booking_code=code, bags=wanted, charge=naive_charge),)
-        return DeskRequest("bags", wish, gold, naive=None if naive == gold else naive, words=words)
+        return DeskRequest("bags", wish, gold, naive=None if naive == gold else naive, ways=tuple(ways), words=words)
 
     def delay(self) -> DeskRequest:
         """Ask for compensation."""
@@ -211,6 +217,19 @@ class PassengerRequests(RequestMaker[Airline]):
         wish = self._wish(_CANCELS, booking, refused=True, slots=slots, wants=("deed", "amount"), again=_CANCELS_AGAIN)
         naive = called("cancel_booking", booking_code=code, refund=booking["fare_paid"])
         return self.of_somebody_else("booking of somebody else", wish, code, naive, Words("cancel"))
+
+    def _more_bags(self, booking: Row, free: int, counts: Sequence[int]) -> tuple[DeskCall, ...]:
+        """Return the calls that bring a booking to these numbers of bags, one after the other, with their charges."""
+        has = (booking["bags"], *counts)
+        return tuple(
+            called(
+                "set_bags",
+                booking_code=booking["booking_code"],
+                bags=count,
+                charge=float(_BAG * max(count - max(free, had), 0)),
+            )
+            for had, count in zip(has, counts, strict=False)
+        )
 
     def _flight(self) -> Row:
         """Return a flight of a route that no other request is about."""

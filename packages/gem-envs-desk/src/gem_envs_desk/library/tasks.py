@@ -26,8 +26,7 @@ PHRASES = desk_phrases(read_table(__file__, "phrases.json"))
 """How readers raise their wishes."""
 _RENEWAL, _GRACE = 21, 7
 """Days that a renewal adds, and days after the due date on which it is possible."""
-_MOST_RENEWALS = 2
-_WORK = 5.0
+_MOST_RENEWALS, _WORK = 2, 5.0
 
 
 class ReaderRequests(RequestMaker[Library]):
@@ -114,16 +113,17 @@ class ReaderRequests(RequestMaker[Library]):
         return self.decided("pick-up", wish, {READY: is_ready}, gold, naive=moved(first), subject=subject, words=words)
 
     def fine(self) -> DeskRequest:
-        """Pay all fines, by one call or by several, or have one waived."""
+        """Pay all fines, at once, one by one or some of them first; or have one waived."""
         rng, library = self.rng, self.content
         if rng.random() < 0.5:
             return self._waiver()
         fines = [library.add_fine(self._returned(rng.randint(130, 200))) for _ in range(rng.randint(2, 3))]
-        total = round(sum(fine["amount"] for fine in fines), 2)
+        facts = (ToldFact(round(sum(fine["amount"] for fine in fines), 2), 0, "You pay", "fines"),)
         gold = (called("pay_all_fines", customer_id=self.customer_id),)
         singly = [called("pay_fine", loan_id=fine["loan_id"]) for fine in fines]
+        some = [paid for count in range(1, len(singly) + 1) for paid in permutations(singly, count)]
+        ways = tuple(paid if len(paid) == len(singly) else (*paid, *gold) for paid in some)
         wish = Wish("", slots=(self.reason("I do not want to owe anything."),), wants=("deed", "amount"))
-        facts, ways = (ToldFact(total, 0, "You pay", "fines"),), tuple(permutations(singly))
         return DeskRequest("fines", wish, gold, facts, ways=ways, words=Words("fines"))
 
     def lost(self) -> DeskRequest:

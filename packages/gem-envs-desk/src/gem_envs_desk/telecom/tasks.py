@@ -29,6 +29,9 @@ _GROUNDS = dict(zip(_FINAL, ("SIM card locked", "contract ended", "not for nothi
 GROUNDS = tuple(_GROUNDS.values())
 """Why the policy refuses a wish."""
 
+_PAYMENT = ("request_payment", "pay_bill", "resume_line")
+"""What an overdue bill takes; a line is not resumed before it is paid."""
+
 _SWITCHES: dict[str, tuple[tuple[str, ...], bool]] = {
     name: (tuple(row["names"]), row["works"]) for name, row in _WORDS["switches"].items()
 }
@@ -237,7 +240,7 @@ def _connection(rng: Random, network: Network, customer: Row, level: int, *, fin
     grounds = (_GROUNDS[final],) if final else ()
     agrees = repairs.agreed(0.0 if final == "data for nothing" else 10.0)
     words = Words("no_data" if final == "data for nothing" else "no_connection")
-    return DeskRequest(kind, wish, gold, facts, naive, grounds, agrees, words=words)
+    return DeskRequest(kind, wish, gold, facts, naive, grounds, agrees, order=_PAYMENT, words=words)
 
 
 def _without_mistake(request: DeskRequest) -> DeskRequest:
