@@ -54,7 +54,7 @@ _BARE_FUNCTION = re.compile(rf"(?<![\\A-Za-z])(?=(?:{'|'.join(sorted(FUNCTIONS))
 """Before the name of a function without its backslash, which that reader takes for a product of letters."""
 
 _DIGITS = 60
-_MOST_DIGITS = 20_000
+_MOST_DIGITS = 40_000
 _CLOSE, _FAR = 15, 35
 """Of the digits of two equal values, the last that errors of rounding may change; and how many of two others differ."""
 _USUAL = 40
