@@ -3,7 +3,7 @@
     python benchmarks/grader_errors.py --qa-eval EVOUNA --human-eval HumanEval.jsonl.gz --quixbugs QuixBugs [--ifeval]
     python benchmarks/grader_errors.py --qa-eval EVOUNA --judge SmolLM2-135M-Instruct --judged 100
     python benchmarks/grader_errors.py --qa-eval EVOUNA --judge words --judged 100
-    python benchmarks/grader_errors.py --new-pairs ORIGINAL
+    python benchmarks/grader_errors.py --new-pairs ORIGINAL [--from-set 13] [--patience 15]
 
 Each option names a checkout or a file; what is not named keeps its rows in ``grader_errors.json``, which
 ``docs/grader-errors.md`` shows. Sources:
@@ -23,7 +23,9 @@ Each option names a checkout or a file; what is not named keeps its rows in ``gr
 * ``--new-pairs``: the mathematics grader, math-verify and the original GEM, whose interpreter ORIGINAL is, on
   ``grader_corpus/unseen.json``: pairs of other graders' tests, in the order in which GEM's saw them. ``first`` is the
   number that it had right before anyone looked at what it had wrong. Pairs with a reason against their label, written
-  before any verdict, are left out. The rows go into ``grader_new_pairs.json``.
+  before any verdict, are left out. The rows go into ``grader_new_pairs.json``. With ``--from-set`` the two others grade
+  the sets from there; of those before it they keep the figures that they have. With ``--patience`` they have so many
+  times their own limits of seconds, for a busy machine.
 """
 
 from __future__ import annotations
@@ -266,32 +268,40 @@ def _instructions(rng: random.Random, words: list[str]) -> Iterator[tuple[str, d
         yield name, {}
 
 
-def new_pairs(original: str) -> Iterator[dict[str, Any]]:
+def new_pairs(original: str, first_set: int, patience: int) -> Iterator[dict[str, Any]]:
     """Yield what three graders of mathematics have right of each source of new pairs."""
-    graders = {"now": grader_suites.ours(), "math_verify": grader_suites.theirs()}
+    ours, theirs = grader_suites.ours(), grader_suites.theirs(patience)
+    before = {row["source"]: row for row in json.loads(NEW_PAIRS.read_text(encoding="utf-8"))}
     for source, content in grader_suites.pairs_of("unseen").items():
         pairs = [(bool(label), gold, answer) for label, gold, answer, *reason in content["pairs"] if not reason]
-        verdicts = {name: [grade(answer, gold) for _, gold, answer in pairs] for name, grade in graders.items()}
-        done = subprocess.run(
-            [original, str(Path(__file__).with_name("math_grader.py")), "--side", "theirs"],
-            input=json.dumps({"pairs": [["", *pair] for pair in pairs], "warm_up": []}),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        verdicts["original"] = json.loads(done.stdout.splitlines()[-1])["verdicts"]
-        yield {
+        labels = [label for label, *_ in pairs]
+        given = [ours(answer, gold) for _, gold, answer in pairs]
+        row = {
             "source": source,
             "set": content["round"],
             "pairs": len(pairs),
             "first": content["first_run"],
-            **{
-                name: sum(paid == label for paid, (label, *_) in zip(given, pairs, strict=True))
-                for name, given in verdicts.items()
-            },
-            "wrong": sum(not label for label, *_ in pairs),
-            "wrong_paid": sum(paid and not label for paid, (label, *_) in zip(verdicts["now"], pairs, strict=True)),
+            "now": _right(given, labels),
         }
+        if content["round"] < first_set:
+            row |= {name: before[source][name] for name in ("math_verify", "original")}
+        else:
+            row["math_verify"] = _right([theirs(answer, gold) for _, gold, answer in pairs], labels)
+            script = str(Path(__file__).with_name("math_grader.py"))
+            done = subprocess.run(
+                [original, script, "--side", "theirs", "--seconds", str(patience)],
+                input=json.dumps({"pairs": [["", *pair] for pair in pairs], "warm_up": []}),
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            row["original"] = _right(json.loads(done.stdout.splitlines()[-1])["verdicts"], labels)
+        wrong = [paid for paid, label in zip(given, labels, strict=True) if not label]
+        yield row | {"wrong": len(wrong), "wrong_paid": sum(wrong)}
+
+
+def _right(verdicts: list[bool], labels: list[bool]) -> int:
+    return sum(paid == label for paid, label in zip(verdicts, labels, strict=True))
 
 
 def main() -> None:
@@ -304,9 +314,12 @@ def main() -> None:
     parser.add_argument("--judge", type=Path, metavar="MODEL", help=judge_help)
     parser.add_argument("--judged", type=int, default=JUDGED, help="answers of each label that the judge reads")
     parser.add_argument("--new-pairs", metavar="ORIGINAL", help="the interpreter that has the original GEM")
+    parser.add_argument("--from-set", type=int, default=1, help="with --new-pairs")
+    parser.add_argument("--patience", type=int, default=1, help="with --new-pairs")
     given = parser.parse_args()
     if given.new_pairs:
-        NEW_PAIRS.write_text(json.dumps(list(new_pairs(given.new_pairs)), indent=1) + "\n", encoding="utf-8")
+        rows_of_pairs = list(new_pairs(given.new_pairs, given.from_set, given.patience))
+        NEW_PAIRS.write_text(json.dumps(rows_of_pairs, indent=1) + "\n", encoding="utf-8")
     rows = {(old["grader"], old["material"]): old for old in json.loads(RESULTS.read_text()) if RESULTS.exists()}
     measured: list[Iterator[dict[str, Any]]] = []
     if given.judge:

@@ -81,22 +81,22 @@ def ours() -> Callable[[str, str], bool]:
     return is_correct
 
 
-def theirs() -> Callable[[str, str], bool]:
-    """Return the original's grader as its environment calls it, without a pool."""
+def theirs(seconds: int) -> Callable[[str, str], bool]:
+    """Return the original's grader as its environment calls it, which gives it a second, without a pool."""
     from gem.utils.math_grader import boxed_reward_fn, run_with_timeout_signal  # type: ignore[import-not-found]
 
     def correct(answer: str, gold: str) -> bool:
         call = {"model_response": f"\\boxed{{{answer}}}", "gt_answer": gold, "fast": False}
-        result = run_with_timeout_signal(boxed_reward_fn, kwargs=call, timeout_seconds=1)
+        result = run_with_timeout_signal(boxed_reward_fn, kwargs=call, timeout_seconds=seconds)
         return bool(result and result[1] == 1.0)
 
     return correct
 
 
-def work(side: str) -> None:
+def work(side: str, seconds: int) -> None:
     """Grade the pairs on standard input, as JSON; print seconds and verdicts as JSON."""
     task: dict[str, Any] = json.load(sys.stdin)
-    grade = ours() if side == "ours" else theirs()
+    grade = ours() if side == "ours" else theirs(seconds)
     for _, _, gold, answer in task["warm_up"]:
         grade(answer, gold)
     grade("\\sin(2x)", "2\\sin x\\cos x")
@@ -113,9 +113,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--mistakes", action="store_true", help="list them on stderr")
     parser.add_argument("--side", choices=["ours", "theirs"], help=argparse.SUPPRESS)
+    parser.add_argument("--seconds", type=int, default=1, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.side:
-        work(options.side)
+        work(options.side, options.seconds)
         return
     if not options.original:
         parser.error("--original is needed")

@@ -56,6 +56,70 @@ def test_many_notations_of_different_meaning(part: int) -> None:
     assert paid(turned[part::4]) == []
 
 
+huge = st.one_of(
+    st.tuples(st.integers(2, 3000), st.integers(1500, 2500)).map(lambda pair: f"{pair[0]}^{{{pair[1]}}}"),
+    st.integers(200, 400).map(lambda number: f"{number}!"),
+    st.integers(450, 900).map(lambda exponent: f"7^{{{exponent}/2}}"),
+)
+"""Numbers of more digits than a comparison by values to sixty digits tells apart."""
+
+NEIGHBOURS = [
+    ("{0}+1", "{0}"), ("{0} \\sqrt{{2}} + 1", "{0} \\sqrt{{2}}"), ("\\frac{{{0}-1}}{{3 \\cdot {0}-1}}", "1/3"),
+    ("1+\\frac{{1}}{{{0}}}", "1"), ("\\frac{{1}}{{{0}}}", "0"), ("{0} \\sin 1 + 1", "{0} \\sin 1"),
+    ("y = {0} x + 1", "y = {0} x"), ("({0}, 2)", "({0}+1, 2)"), ("\\sin({0}+1)", "\\sin({0})"),
+]  # fmt: skip
+"""Answers and gold answers whose difference, beside a huge number, is small."""
+
+
+def test_a_huge_number_hides_no_difference() -> None:
+    """Values are compared to as many digits as the numbers within the formulas have."""
+    pairs = [(answer.format("2011^{2009}"), gold.format("2011^{2009}")) for answer, gold in NEIGHBOURS]
+    assert paid([*pairs, (r"1+2^{-500}", r"\int_0^1 2x dx")]) == []
+
+
+@pytest.mark.nightly
+@given(huge, st.sampled_from(NEIGHBOURS))
+def test_no_huge_number_hides_a_difference(number: str, forms: tuple[str, str]) -> None:
+    """The same of any, in both directions."""
+    answer, gold = (form.format(number) for form in forms)
+    assert not grade(answer, gold, seconds=GENEROUS).correct
+    assert not grade(gold, answer, seconds=GENEROUS).correct
+
+
+@pytest.mark.nightly
+@given(huge)
+def test_huge_numbers_in_another_form_are_right(number: str) -> None:
+    """No more digits are asked for than both values have."""
+    for answer, gold in (
+        (f"\\frac{{2 \\cdot {number} \\sqrt{{2}}+{number}}}{{{number}}}", "1+\\sqrt{8}"),
+        (f"1-\\frac{{1}}{{{number}}}", f"\\frac{{{number}-1}}{{{number}}}"),
+        (f"{number} (\\sin^2 3 + \\cos^2 3)", number),
+    ):
+        assert grade(answer, gold, seconds=GENEROUS).correct, (answer, gold)
+
+
+@pytest.mark.parametrize("value", [100, 500, 3000])
+def test_a_bounded_function_is_not_its_bound(value: int) -> None:
+    """The hyperbolic tangent of a large number is not one, and its cotangent neither."""
+    assert paid([(f"\\tanh({value})", "1"), (f"\\coth({value})", "1"), (f"\\tanh(-{value})", "-1")]) == []
+
+
+@given(st.integers(2, 60), st.integers(0, 60), st.integers(1, 4))
+def test_infix_commands_of_tex_are_read(above: int, below: int, power: int) -> None:
+    r"""``{n \choose k}`` and ``{a \over b}`` are groups, which may stand alone, be factors, powers and arguments."""
+    chosen = math.comb(above, below)
+    share = Fraction(below, above)
+    for answer, gold in (
+        (f"{above} \\choose {below}", str(chosen)),
+        (f"{{{above} \\choose {below}}}^{power}", str(chosen**power)),
+        (f"2 {{{{{above}}} \\choose {below}}} {{{below} \\over {above}}}", str(2 * chosen * share)),
+        (f"\\frac{{{below} \\over {above}}}{{{power}}}", str(share / power)),
+        (f"{{{{{below} \\over {above}}} \\over {power}}}", str(share / power)),
+    ):
+        assert grade(answer, gold, seconds=GENEROUS).correct, (answer, gold)
+    assert not grade(f"{above} \\choose {below}", str(chosen + 1), seconds=GENEROUS).correct
+
+
 WITHOUT_VALUE = [
     r"\ln 0", r"\log 0", r"\log_2 0 + 1", r"3 \ln(1-1)", r"e^{\ln 0}", r"(\ln 0)^0", r"\ln 0 - \ln 0 + 1",
     r"\frac{1}{\ln 0}", r"\operatorname{arctanh} 1", r"\arctan(\ln 0)", r"\coth 0", "(-1)!", r"x - x + \ln 0",

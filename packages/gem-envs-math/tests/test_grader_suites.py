@@ -2,7 +2,7 @@ r"""The grader against the published pairs of other graders' tests, and against 
 
 ``grader_corpus/suites.json`` holds pairs and verdicts of ten public test suites, as facts with their source and
 revision; ``foreign.json`` those of thirteen more, with the number that the grader had right when it first saw them;
-``unseen.json`` those of 118 more in the twelve rounds in which it saw them. A pair whose label is wrong here has a
+``unseen.json`` those of 126 more in the thirteen rounds in which it saw them. A pair whose label is wrong here has a
 fourth element, the reason; those of ``unseen.json`` were written before any verdict was known.
 """
 

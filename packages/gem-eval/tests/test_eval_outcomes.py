@@ -37,7 +37,7 @@ from gem_eval.viewer.episode_filter import matching_rows
 from gem_eval.viewer.export import export_page
 from gem_eval.viewer.run_facts import facts_of, run_figures
 from gem_rollout import EpisodeLimits, EpisodeRequest, RolloutEngine
-from gem_rollout.trajectory import EpisodeKey, Trajectory
+from gem_rollout.trajectory import EpisodeKey, Failure, Trajectory, Transition
 
 ENV = "test:Fated-v0"
 
@@ -273,6 +273,90 @@ def check_serving(run: RunFolder, fates: list[str], output: str, folder: Path) -
         for pair, wanted in zip(pairs, expected_columns, strict=True):
             for value, other in zip(pair, wanted, strict=True):
                 assert value is other is None or value == pytest.approx(other, abs=1e-6)
+
+
+def answered(chance: random.Random, seed: int) -> Trajectory:
+    """Return an episode whose turns are readable, malformed, cut, empty after reasoning, or several of these."""
+    turns = []
+    count = chance.randint(1, 4)
+    for number in range(count):
+        is_malformed, is_cut, is_empty = (chance.random() < 0.3 for _ in range(3))
+        turns.append(
+            Transition(
+                "go on",
+                "" if is_empty else f"move {chance.randint(1, 3)}",
+                0.0,
+                number == count - 1,
+                False,
+                {"action_status": "malformed"} if is_malformed else {},
+                reasoning="so many thoughts" if is_empty else None,
+                finish_reason="length" if is_cut else "stop",
+            )
+        )
+    turns[-1].info |= {"success": chance.random() < 0.5, "grade": chance.choice(["right", "different", "unreadable"])}
+    is_full = chance.random() < 0.3
+    if is_full:
+        turns[-1].terminated, turns[-1].truncated = False, True
+    fault = Failure("endpoint", "server_error", "500 from the server", 1) if chance.random() < 0.2 else None
+    return Trajectory(
+        EnvSpec(id=ENV, entry_point=f"{__name__}:FatedEnv"),
+        seed,
+        turns,
+        stop_reason="context" if is_full else "terminated",
+        failure=fault,
+    )
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_what_became_of_the_answers_is_one_count_everywhere(
+    number: int, tmp_path: Path, make_config: Callable[..., RunConfig]
+) -> None:
+    """Malformed, cut and empty turns, full contexts, unreadable and distinct answers are one count on all ways out.
+
+    These are table, JSON, viewer, exported page, CSV and Parquet. Episodes that a fault ended count in no share.
+    """
+    chance = random.Random(number)
+    episodes = [answered(chance, seed) for seed in range(chance.randint(5, 20))]
+    run = recorded(tmp_path / "run", make_config([ENV], episodes=len(episodes)), episodes)
+
+    # The count by hand reads the lines of episodes.jsonl alone.
+    lines = map(json.loads, (tmp_path / "run" / "episodes.jsonl").read_text().splitlines())
+    scored = [line for line in lines if not line.get("failure")]
+    turns = [turn for line in scored for turn in line["transitions"]]
+    lasts = [line["transitions"][-1] for line in scored]
+    expected = [
+        ("malformed turns", sum(t["info"].get("action_status") == "malformed" for t in turns), len(turns)),
+        ("cut by token limit", sum(t["finish_reason"] == "length" for t in turns), len(turns)),
+        ("empty after reasoning", sum(not t["action"] for t in turns), len(turns)),
+        ("context full", sum(line["stop_reason"] == "context" for line in scored), len(scored)),
+        ("unreadable answers", sum(t["info"]["grade"] == "unreadable" for t in lasts), len(scored)),
+        ("distinct answers", len({t["action"] for t in lasts}), len(scored)),
+    ]
+    expected = [part for part in expected if part[1]]
+
+    output = " ".join(command(run.path).split())
+    for name, count, of in expected:
+        assert re.search(rf"{name} {count} of {of}\b", output), (name, count, of, output)
+    (figures,) = run_figures(run.rows())["figures"]
+    page = export_page([run]).content.decode()
+    (packed,) = re.findall(r'id="part-rows-0">([^<]*)<', page)
+    exported = json.loads(zlib.decompress(b64decode(packed))[4:])["value"]
+    for told in (figures, exported["figures"][0]):
+        assert [tuple(part) for part in told["answers"]] == expected
+    (summary,) = json.loads(command(run.path, "--json"))[0]["environments"]
+    names = {"malformed turns": "malformed", "cut by token limit": "cut", "empty after reasoning": "empty"}
+    assert [summary["answers"][names[name]] for name, *_ in expected if name in names] == [
+        count for name, count, _ in expected if name in names
+    ]
+    command(run.path, "--parquet", tmp_path / "episodes.parquet")
+    table = parquet.read_table(tmp_path / "episodes.parquet").to_pydict()
+    in_csv = list(csv.DictReader(StringIO(command(run.path, "--csv", "-"))))
+    is_scored = [not row.failed for row in run.rows()]
+    for name, count, _ in expected:
+        if name in names:
+            column = names[name]
+            for values in (as_columns(run.rows())[column], table[column], [int(line[column]) for line in in_csv]):
+                assert sum(value for value, counts in zip(values, is_scored, strict=True) if counts) == count
 
 
 @pytest.mark.parametrize("mode", ["sync", "thread", "process"])

@@ -1,4 +1,4 @@
-"""The comparisons that exact algebra leaves open, in a worker process: values to sixty digits, then math-verify.
+"""The comparisons that exact algebra leaves open, in a worker process: values of sixty digits and more, math-verify.
 
 Only workers of :mod:`gem_processes` call this module's functions, which may take any time and memory.
 """
@@ -54,6 +54,11 @@ _BARE_FUNCTION = re.compile(rf"(?<![\\A-Za-z])(?=(?:{'|'.join(sorted(FUNCTIONS))
 """Before the name of a function without its backslash, which that reader takes for a product of letters."""
 
 _DIGITS = 60
+_MOST_DIGITS = 40_000
+_CLOSE, _FAR = 15, 35
+"""Of the digits of two equal values, the last that errors of rounding may change; and how many of two others differ."""
+_USUAL = 40
+"""Bits of the largest and of the smallest value in a formula for which sixty digits tell it from every other."""
 _POINTS = 3
 _STEPS = 24
 _SCALES = (1, 20, 400, 8000)
@@ -128,22 +133,46 @@ def _compared(one: Node, two: Node, names: list[str], kind: str) -> tuple[bool |
     import mpmath  # type: ignore[import-untyped]
 
     is_real = True
-    with mpmath.workdps(_DIGITS):
-        close, far = mpmath.mpf(10) ** (-45), mpmath.mpf(10) ** (-25)
-        counts = {"steps": _STEPS, "signed": _POINTS * len(_SCALES)}
-        for point in range(counts.get(kind, _POINTS) if names else 1):
+    counts = {"steps": _STEPS, "signed": _POINTS * len(_SCALES)}
+    for point in range(counts.get(kind, _POINTS) if names else 1):
+        with mpmath.workdps(_DIGITS):
             values = _point(names, point, kind)
-            try:
-                a, b = _value(one, values), _value(two, values)
-                difference, size = abs(a - b), max(abs(a), abs(b), 0 if a and b else 1)
-                is_real = is_real and not mpmath.im(a) and not mpmath.im(b)
-                if difference > far * size:
-                    return False, is_real
-                if not difference <= close * size:  # also where it is nan
-                    return None, is_real
-            except (ArithmeticError, ValueError, TypeError, NotImplementedError):
+        try:
+            (a, b), digits = _values([one, two], values)
+        except (ArithmeticError, ValueError, TypeError, NotImplementedError):
+            return None, is_real
+        with mpmath.workdps(digits):
+            difference, size = abs(a - b), max(abs(a), abs(b), 0 if a and b else 1)
+            is_real = is_real and not mpmath.im(a) and not mpmath.im(b)
+            if difference > mpmath.mpf(10) ** (_FAR - digits) * size:
+                return False, is_real
+            if not difference <= mpmath.mpf(10) ** (_CLOSE - digits) * size:  # also where it is nan
                 return None, is_real
     return True, is_real
+
+
+def _values(nodes: Sequence[Node], letters: dict[str, Any]) -> tuple[list[Any], int]:
+    """Return the values of formulas, and the number of digits that tells these values from others.
+
+    ``10^{600} + 1`` and ``10^{600}`` have sixty digits in common. Fractions of whole numbers up to 10^n differ in the
+    first 2n digits, so there are twice as many as the largest or smallest value within the formulas has.
+
+    Raises:
+        ArithmeticError, ValueError, TypeError, NotImplementedError: if a formula has no value, or too large ones.
+    """
+    import mpmath
+
+    digits = _DIGITS
+    with mpmath.workdps(digits):
+        evaluation = _Evaluation(letters)
+        values = [evaluation.value(node) for node in nodes]
+    if evaluation.bits > _USUAL:
+        digits += int(2 * evaluation.bits * 0.302)
+        if digits > _MOST_DIGITS:
+            raise ValueError("too large a value")
+        with mpmath.workdps(digits):
+            values = [evaluation.value(node) for node in nodes]
+    return values, digits
 
 
 def _has(node: Node, *functions: str) -> bool:
@@ -181,44 +210,67 @@ def _ratio(one: Node, two: Node) -> bool | None:
     import mpmath
 
     names = sorted(letters_of(one) | letters_of(two))
-    with mpmath.workdps(_DIGITS):
-        shares = []
-        for point in range(_POINTS):
+    shares, digits = [], _MOST_DIGITS
+    for point in range(_POINTS):
+        with mpmath.workdps(_DIGITS):
             values = _point(names, point, "signed")
-            try:
-                shares.append(_value(one, values) / _value(two, values))
-            except (ArithmeticError, ValueError, TypeError, NotImplementedError):
-                return None
+        try:
+            (above, below), told = _values([one, two], values)
+            with mpmath.workdps(told):
+                shares.append(above / below)
+        except (ArithmeticError, ValueError, TypeError, NotImplementedError):
+            return None
+        digits = min(digits, told)
+    with mpmath.workdps(digits):
         spread, size = max(abs(share - shares[0]) for share in shares), abs(shares[0])
-        if spread > mpmath.mpf(10) ** (-25) * size:
+        if spread > mpmath.mpf(10) ** (_FAR - digits) * size:
             return False
-        return True if size and spread <= mpmath.mpf(10) ** (-45) * size else None
+        return True if size and spread <= mpmath.mpf(10) ** (_CLOSE - digits) * size else None
 
 
-def _value(node: Node, values: dict[str, Any]) -> Any:
-    import mpmath
+class _Evaluation:
+    """The values of formulas for given letters, and the binary size of the largest or smallest of all within them."""
 
-    kind = node[0]
-    if kind == "n":
-        return mpmath.mpf(node[1].numerator) / node[1].denominator
-    if kind == "v":
-        constants = {"pi": mpmath.pi, "e": mpmath.e, "i": mpmath.j, "°": mpmath.pi / 180}
-        return +constants[node[1]] if node[1] in constants else values[node[1]]
-    if kind == "neg":
-        return -_value(node[1], values)
-    if kind == "f":
-        value = _function(node[1], [_value(part, values) for part in node[2:]])
-        if not mpmath.isfinite(value):  # at a pole, such as ln 0; no comparison with it says anything
-            raise ArithmeticError(node[1])
+    def __init__(self, letters: dict[str, Any]) -> None:
+        self.bits = 0
+        self._letters = letters
+
+    def value(self, node: Node) -> Any:
+        """Return the value of a formula, to the working precision of mpmath."""
+        import mpmath
+
+        value = self._of(node)
+        if value:
+            self.bits = max(self.bits, abs(int(mpmath.mag(value))))
         return value
-    one, two = _value(node[1], values), _value(node[2], values)
-    if kind == "+":
-        return one + two
-    if kind == "*":
-        return one * two
-    if kind == "/":
-        return one / two
-    return _power(one, two, node[2])
+
+    def _of(self, node: Node) -> Any:
+        import mpmath
+
+        kind = node[0]
+        if kind == "n":
+            return mpmath.mpf(node[1].numerator) / node[1].denominator
+        if kind == "v":
+            constants = {"pi": mpmath.pi, "e": mpmath.e, "i": mpmath.j, "°": mpmath.pi / 180}
+            return +constants[node[1]] if node[1] in constants else self._letters[node[1]]
+        if kind == "neg":
+            return -self.value(node[1])
+        if kind == "f":
+            arguments = [self.value(part) for part in node[2:]]
+            if node[1] in ("tanh", "coth"):  # of 100 it is one to 87 digits
+                self.bits = max(self.bits, int(3 * abs(arguments[0])))
+            value = _function(node[1], arguments)
+            if not mpmath.isfinite(value):  # at a pole, such as ln 0; no comparison with it says anything
+                raise ArithmeticError(node[1])
+            return value
+        one, two = self.value(node[1]), self.value(node[2])
+        if kind == "+":
+            return one + two
+        if kind == "*":
+            return one * two
+        if kind == "/":
+            return one / two
+        return _power(one, two, node[2])
 
 
 def _power(base: Any, exponent: Any, written: Node) -> Any:
@@ -278,7 +330,10 @@ def _verified(gold: str, answer: str) -> bool | None:
     if told is not None:
         return told
     digits: dict[str, Any] = {"float_rounding": 40, "numeric_precision": _DIGITS, "timeout_seconds": None}
-    return bool(verify(one, two, **digits))
+    if not verify(one, two, **digits):
+        return False
+    difference = (one - two).doit()
+    return not (difference.is_Rational and difference)  # which may be smaller than its digits show
 
 
 def _expression(text: str) -> Any:

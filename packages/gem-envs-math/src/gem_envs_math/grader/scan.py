@@ -78,6 +78,8 @@ _POWER_OR_SPACE = re.compile(r"\\[,!]|\^")
 _TIMES_TEN = re.compile(r"(?<=\d)\s*[xX]\s*(?=10\s*(?:\^|\*\*))")
 _LOG_BASE = re.compile(r"(?<![a-zA-Z])log(\d{1,3})(?=\()")
 _COMBINATIONS = re.compile(r"(?:\A|(?<=[-+=*/(\s]))(?:\{\})?[_^]\{?(\d{1,4})\}?\s*C\s*_\{?(\d{1,4})\}?")
+_GROUP = r"((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*?)"
+_INFIX = re.compile(rf"(?<!\\)\{{{_GROUP}\\(choose|over)(?![a-zA-Z]){_GROUP}\}}")
 _CLOSER = re.compile(r"(?<![a-zA-Z\\])([a-zA-Z])\\!(?=[a-zA-Z](?![a-zA-Z]))")
 """Two letters with less space between them than in a word."""
 _ARROW = r"\\(?:vec|overrightarrow|mathbf|boldsymbol|bm)(?![a-zA-Z])\s*(?:\{[^{}]*\}|[a-zA-Z])"
@@ -135,6 +137,10 @@ def cleaned(text: str) -> str:
         if "\\times" not in text:  # which multiplies bold letters as vectors
             text = _BOLD.sub("", text)
         text = _DISPLAY.sub(_undisplayed, text) if "begin" in text else text.strip().removesuffix("\\\\")
+        if "\\choose" in text or "\\over" in text:
+            text = _INFIX.sub(_with_prefix, text)
+            whole = _INFIX.fullmatch("{" + text + "}")
+            text = _with_prefix(whole) if whole else text
     elif "~" in text:
         text = text.replace("~", " ")
     if "C" in text:
@@ -160,6 +166,12 @@ def cleaned(text: str) -> str:
     if "$" in text and text.replace("\\$", "").count("$") % 2 == 0:
         text = text.replace("\\$", "\\\0").replace("$", " ").replace("\\\0", "\\$").strip()
     return text
+
+
+def _with_prefix(found: re.Match[str]) -> str:
+    r"""Return a group of TeX's infix commands as LaTeX writes it: ``{n \choose k}`` as ``{\binom{n}{k}}``."""
+    above, below = (_INFIX.sub(_with_prefix, part) for part in (found[1], found[3]))
+    return f"{{\\{'binom' if found[2] == 'choose' else 'frac'}{{{above}}}{{{below}}}}}"
 
 
 def _undisplayed(found: re.Match[str]) -> str:

@@ -172,7 +172,7 @@ def count_rows(n):
         "odd-parts": (
             "ways to write n as a sum of odd positive whole numbers, where a different order is a different way",
             "counts.append(sum(counts[length - odd] for odd in range(1, length + 1, 2)))",
-            "[(k, k) for k in range(1, 20, 2)]",
+            "[(k, k) for k in range(1, n + 1, 2)]",
             "True",
         ),
         "no-triple": (
