@@ -31,6 +31,10 @@ pytestmark = [
 ]
 
 Package = tuple[Baseline, LocalSuites]
+DEPENDENT = {
+    "tests/test_early.py": "import shelfmark\n\nshelfmark.EARLY = True\n",
+    "tests/test_late.py": "import shelfmark\n\n\ndef test_late():\n    assert shelfmark.EARLY\n",
+}
 UNSTEADY_SUM = "import os; used += width * (os.environ['PYTHONHASHSEED'] == '1')"
 ASKS_FOR_DOCTESTS = "def pytest_configure(config):\n    assert not config.option.doctestmodules\n"
 OTHER_NAME = "from p import f\n\n\ndef test_f():\n    assert f() == 1\n"
@@ -110,8 +114,8 @@ def written(folder: Path, files: dict[str, str]) -> Path:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Package]:
-    """The small package after three runs of its tests."""
-    tree = written(tmp_path_factory.mktemp("small") / "tree", FILES)
+    """The small package, and a test that needs what another file does, after the runs of its tests."""
+    tree = written(tmp_path_factory.mktemp("small") / "tree", {**FILES, **DEPENDENT})
     with LocalSuites(tree, tmp_path_factory.mktemp("runs")) as runner:
         yield measure_baseline(PackageTree(tree), runner, 0, 120.0), runner
 
@@ -145,7 +149,7 @@ def test_the_baseline_knows_what_each_test_runs(package: Package) -> None:
     """All tests are stable; a line is covered by the tests that run it, and the line of a ``def`` by all."""
     baseline = package[0]
     assert len(baseline.stable) == 15
-    assert baseline.left_out == {}
+    assert baseline.left_out == {"tests/test_late.py::test_late": "depends on other tests"}
     assert baseline.source_files == ["shelfmark/marks.py", "shelfmark/shelves.py"]
     refusal = bug(baseline, '"a book has a width"', '"no"').lines
     assert baseline.covering(refusal) == {"tests/test_shelves.py::test_width"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -10,6 +11,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from gem_envs_swe.errors import SweError
+from gem_envs_swe.making.dependent_tests import dependent_tests
 from gem_envs_swe.making.python_source import PythonSource
 from gem_envs_swe.making.suites import SuiteRun, SuiteRunner
 from gem_envs_swe.task_set import REPOSITORY
@@ -64,7 +66,8 @@ class Baseline:
     tree: PackageTree
     first: SuiteRun
     stable: frozenset[str]
-    """The tests that passed three times, in different orders and with different hash seeds."""
+    """The tests that passed three times, in different orders and with different hash seeds, and in parts of the suite
+    whatever else ran."""
     left_out: Mapping[str, str]
     """The other tests → why."""
 
@@ -128,7 +131,7 @@ class Baseline:
 
 
 def measure_baseline(tree: PackageTree, runner: SuiteRunner, seed: int, seconds: float) -> Baseline:
-    """Run the tests of a package three times.
+    """Run the tests of a package three times, and in parts.
 
     Args:
         tree: its files.
@@ -182,6 +185,9 @@ def measure_baseline(tree: PackageTree, runner: SuiteRunner, seed: int, seconds:
         outcomes = {each.outcomes.get(test, "missing") for each in runs}
         left_out[test] = outcomes.pop() if len(outcomes) == 1 else "flaky"
     left_out |= dict.fromkeys(first.broken_files, "cannot be collected")
+    dependent = dependent_tests(stable, runner, random.Random(seed), seconds)
+    left_out |= dict.fromkeys(dependent, "depends on other tests")
+    stable -= dependent
     if not stable:
         worst = next(iter(first.failures.values()), None)
         raise SweError(

@@ -17,8 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gem_envs_swe.errors import SweError
 from gem_envs_swe.making.context import USER
 from gem_envs_swe.task_set import REPOSITORY
+from gem_envs_swe.verdicts.test_runs import NO_LOG, TestRun, all_with_controls, run_tests
+from gem_envs_swe.workplace.source_tree import SourceTree, text_of
+from gem_envs_swe.workplace.tasks import TASK_LIMITS
+from gem_terminal.copied_folders import copy_in
 from gem_terminal.engines import Channel, Engine
-from gem_terminal.task import ResourceLimits
+from gem_terminal.task import CopiedFolder, ResourceLimits
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -94,10 +98,12 @@ class SuiteRunner:
     Args:
         engine: the engine.
         reference: the prepared image of the set.
+        tree: the package's own files.
     """
 
     engine: Engine
     reference: str
+    tree: SourceTree
     own_digest: str | None = None
     """That of the tree of the image; see :meth:`applies`."""
     cpu_seconds: float = 0.0
@@ -153,6 +159,7 @@ class SuiteRunner:
         order: int | None = None,
         coverage: bool = False,
         locate: bool = False,
+        alone: bool = False,
         seconds: float = 600.0,
         cpu_seconds: float = 600.0,
     ) -> SuiteRun:
@@ -166,6 +173,8 @@ class SuiteRunner:
             order: a seed of the order of the tests; None for that of pytest.
             coverage: whether to note which lines each test runs.
             locate: whether to note where each test stands.
+            alone: whether each test runs in a process of its own, in the tree as it was. One that does not pass says
+                little, and has no failure: where a file begins a thread, none of its tests run.
             seconds: the time limit, by the clock.
             cpu_seconds: that of each process, in CPU seconds, which a busy machine does not use up.
 
@@ -178,9 +187,9 @@ class SuiteRunner:
         request = {
             "token": token, "modules": self.modules, "clock": _FIRST_CLOCK + self._runs,
             "tests": None if tests is None else sorted(tests), "files": sorted(files),
-            "write": dict(write or {}), "order": order, "coverage": coverage, "locate": locate,
+            "write": dict(write or {}), "order": order, "coverage": coverage, "locate": locate, "alone": alone,
             "seconds": seconds, "cpu_seconds": cpu_seconds,
-            "arguments": [*TEST_ARGUMENTS, "--tb=no", *(_OF_ALL if tests is None else ())], "output": False,
+            "arguments": [*TEST_ARGUMENTS, *NO_LOG, *(_OF_ALL if tests is None else ())], "output": False,
         }  # fmt: skip
         answer = self.ask(hash_seed, token, json.dumps(request), seconds)
         try:
@@ -189,6 +198,28 @@ class SuiteRunner:
             raise SweError(f"the tests' answer cannot be read: {error}") from error
         self.cpu_seconds += run.seconds
         return run
+
+    def verify(self, tests: Collection[str], seconds: float) -> TestRun:
+        """Run tests of the package's own tree as the verdict of an episode does, in a fresh container.
+
+        Args:
+            tests: which ones.
+            seconds: the time limit, by the clock.
+
+        Raises:
+            EngineError: if the container does not start, or died.
+        """
+        contents = {file: self.tree.read(file) for file in {test.partition("::")[0] for test in tests}}
+        written, controls = all_with_controls({
+            file: text_of(content) for file, content in contents.items() if content is not None
+        })  # fmt: skip
+        files = {file: (text.encode(errors="surrogateescape"), 0o644) for file, text in written.items()}
+        with self.engine.start(self.reference, TASK_LIMITS) as fresh:
+            copy_in(fresh, (CopiedFolder(None, REPOSITORY, files),), REPOSITORY)
+            return run_tests(
+                fresh, tests, controls, arguments=(*TEST_ARGUMENTS, *NO_LOG), user=USER, workdir=REPOSITORY,
+                changed=(), seconds=seconds,
+            )  # fmt: skip
 
     def ask(self, hash_seed: int, token: str, request: str, seconds: float) -> Any:
         """Send a request, and return its answer. A server that is gone is started again; its run counts as died."""
