@@ -20,6 +20,7 @@ from gem_terminal.engines import Engine
 Rule = Callable[[str, frozenset[str]], bool]
 TESTS = [f"tests/test_{file}.py::test_{number}" for file in "abcd" for number in range(10)]
 NEEDY, GIVER, HEALER = TESTS[3], TESTS[14], TESTS[25]
+DEPENDS = "depends on other tests"
 LEAVES_A_FILE = """
 import shutil
 import tempfile
@@ -27,7 +28,7 @@ from pathlib import Path
 
 
 def test_first():
-    for folder in (Path.cwd(), Path(tempfile.gettempdir()), Path.home()):
+    for folder in {Path.cwd(), Path(tempfile.gettempdir()), Path.home()}:
         assert not (folder / "left").exists()
         (folder / "left").write_text("x")
 
@@ -73,33 +74,33 @@ class RuledSuite(SuiteRunner):
         return TestRun({test: "passed" if self.accepted(test, together) else "failed" for test in together})
 
 
-def found(suite: RuledSuite, seed: int = 0, seconds: float = 60.0, tests: Collection[str] = TESTS) -> frozenset[str]:
-    """Return the dependent tests of a suite."""
+def found(suite: RuledSuite, seed: int = 0, seconds: float = 60.0, tests: Collection[str] = TESTS) -> dict[str, str]:
+    """Return the dependent tests of a suite, and why they are."""
     return dependent_tests(tests, suite, random.Random(seed), seconds)
 
 
 def test_a_suite_of_independent_tests_has_none() -> None:
     """Each was run alone, and by the verdict's program."""
     suite = RuledSuite(lambda *_: True)
-    assert found(suite) == frozenset()
+    assert found(suite) == {}
     assert suite.alone == set(TESTS) == set().union(*suite.verified)
 
 
 def test_a_test_that_needs_another_is_found() -> None:
     """It passes in the whole suite, and in each part that has the other one."""
-    assert found(RuledSuite(lambda test, others: test != NEEDY or GIVER in others)) == {NEEDY}
+    assert found(RuledSuite(lambda test, others: test != NEEDY or GIVER in others)) == {NEEDY: DEPENDS}
 
 
 def test_a_test_that_needs_an_absence_is_found() -> None:
     """It passes alone and in the whole suite, and fails where a test runs whose trace another one takes away."""
     suite = RuledSuite(lambda test, others: test != NEEDY or GIVER not in others or HEALER in others)
-    assert {NEEDY} in [found(suite, seed) for seed in range(5)]
+    assert {NEEDY: DEPENDS} in [found(suite, seed) for seed in range(5)]
 
 
 def test_what_the_verdict_does_not_accept_is_found() -> None:
     """It fails there, or makes the run worth nothing, in which case the tests that ran with it stay."""
     suite = RuledSuite(lambda *_: True, lambda test, _: test != NEEDY, [GIVER])
-    assert found(suite) == {NEEDY, GIVER}
+    assert found(suite) == dict.fromkeys((NEEDY, GIVER), "does not pass in a verdict")
 
 
 def test_many_tests_are_verified_in_a_few_parts() -> None:
@@ -107,13 +108,13 @@ def test_many_tests_are_verified_in_a_few_parts() -> None:
     for count, parts in ((10_000, 8), (120, 3), (1, 1), (0, 0)):
         suite = RuledSuite(lambda *_: True)
         tests = [f"test_a.py::test_{number}" for number in range(count)]
-        assert found(suite, tests=tests) == frozenset()
+        assert found(suite, tests=tests) == {}
         assert len(suite.verified) == parts
 
 
 def test_what_is_not_proved_in_time_counts_as_dependent() -> None:
     """Nothing is taken for granted."""
-    assert found(RuledSuite(lambda *_: True), seconds=0.0) == frozenset(TESTS)
+    assert found(RuledSuite(lambda *_: True), seconds=0.0) == dict.fromkeys(TESTS, DEPENDS)
 
 
 @pytest.mark.nightly

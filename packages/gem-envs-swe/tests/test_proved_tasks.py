@@ -275,6 +275,26 @@ def test_a_feature_is_shown_by_whole_tests(kind: str, shown: bool, tmp_path: Pat
     assert ("p.h(2)" in statement) == shown
 
 
+def test_a_statement_says_nothing_of_the_options_of_pytest(tmp_path: Path) -> None:
+    """Its hints at more output are left out of messages, which end where the comparison does."""
+    proof, baseline = failed_by_hand(tmp_path, "assert p.f(1) == g", "bug")
+    said = "assert [1] == [2]\n  \n  At index 0 diff: 1 != 2\n  Omitting 3 identical items, use -vv to show\n  "
+    failure = FailedTest(type="AssertionError", message=f"{said}Use -v to get more diff")
+    run = proof.run.model_copy(update={"failures": dict.fromkeys(proof.failing, failure)})
+    statement = statement_of(replace(proof, run=run), baseline, 0)
+    assert "At index 0 diff: 1 != 2\n  Omitting 3 identical items\n```" in statement
+
+
+@pytest.mark.parametrize(("failing", "more"), [(1, False), (9, True)])
+def test_a_feature_is_said_to_have_more_tests_only_if_it_has(failing: int, more: bool, tmp_path: Path) -> None:
+    """In whichever words."""
+    proof, baseline = failed_by_hand(tmp_path, "assert p.f(1) == g", "feature")
+    tests = (*proof.failing, *(f"test_p.py::test_g[{number}]" for number in range(2, failing + 1)))
+    run = proof.run.model_copy(update={"places": dict.fromkeys(tests, proof.run.places[proof.failing[0]])})
+    texts = [statement_of(replace(proof, failing=tests), replace(baseline, first=run), seed) for seed in range(9)]
+    assert [("more of its kind" in text) or (f"{failing} tests ask" in text) for text in texts] == [more] * 9
+
+
 @pytest.mark.parametrize(
     ("assertion", "named"),
     [

@@ -186,8 +186,8 @@ def measure_baseline(tree: PackageTree, runner: SuiteRunner, seed: int, seconds:
         left_out[test] = outcomes.pop() if len(outcomes) == 1 else "flaky"
     left_out |= dict.fromkeys(first.broken_files, "cannot be collected")
     dependent = dependent_tests(stable, runner, random.Random(seed), seconds)
-    left_out |= dict.fromkeys(dependent, "depends on other tests")
-    stable -= dependent
+    left_out |= dependent
+    stable -= dependent.keys()
     if not stable:
         worst = next(iter(first.failures.values()), None)
         raise SweError(

@@ -26,8 +26,8 @@ _MOST_SAMPLES = 8
 
 def dependent_tests(
     tests: Collection[str], runner: SuiteRunner, generator: random.Random, seconds: float
-) -> frozenset[str]:
-    """Return the tests that do not pass in every part of a suite.
+) -> dict[str, str]:
+    """Return the tests that do not pass in every part of a suite → why.
 
     Each test runs alone, in the tree as it was and with its own file collected alone; then the tests run in halves,
     quarters and eighths drawn by chance; and then as the verdict of an episode runs them, in fresh containers.
@@ -49,9 +49,10 @@ def dependent_tests(
     for count in (count for count in _PARTS if count * _LEAST_PART <= len(tests)):
         for part in _parts(independent, count, generator):
             independent -= part - _passed(runner, part, end)
+    left_out = dict.fromkeys(sorted({*tests} - independent), "depends on other tests")
     for part in _parts(independent, min(_MOST_SAMPLES, -(-len(independent) // _SAMPLE)), generator):
-        independent -= _refused(runner, part, end)
-    return frozenset(tests) - independent
+        left_out |= dict.fromkeys(sorted(_refused(runner, part, end)), "does not pass in a verdict")
+    return left_out
 
 
 def _passed(runner: SuiteRunner, tests: set[str], end: float, *, alone: bool = False) -> set[str]:

@@ -36,6 +36,8 @@ _MOST_LINES = 40
 """Lines of a test that are quoted."""
 _MOST_MESSAGE = 900
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+_HINT = re.compile(r"\n *(?:Use -v to get .*|\.\.\.Full output truncated.*)|, use -vv to show")
+"""What pytest says of its own options."""
 _SHORT = 12
 """A line of a solution with fewer characters, such as ``return None``, gives nothing away."""
 
@@ -83,9 +85,11 @@ def statement_of(proof: TaskProof, baseline: Baseline, seed: int) -> str:
         parts += [_say("texts", "examples", generator, words), _fenced(example.code, "python")]
         if candidate.kind != "feature":
             parts += [_say("texts", "results", generator, words), _fenced(_message(example.failure), "")]
-    if len(proof.failing) > len(shown) and candidate.kind != "feature":
+    is_sample = len(proof.failing) > len(shown)
+    if is_sample and candidate.kind != "feature":
         parts.append(_say("texts", "more", generator, words))
-    parts.append(_say("closings", "feature" if candidate.kind == "feature" else "mend", generator, words))
+    closing = "mend" if candidate.kind != "feature" else "sampled" if is_sample else "shown"
+    parts.append(_say("closings", closing, generator, words))
     return plain_text("\n\n".join(parts)) + "\n"
 
 
@@ -197,7 +201,8 @@ def _function(functions: tuple[str, ...], example: _Example, kind: str, baseline
 
 
 def _message(failure: FailedTest) -> str:
-    message = failure.message if len(failure.message) <= _MOST_MESSAGE else f"{failure.message[:_MOST_MESSAGE]} ..."
+    message = _HINT.sub("", failure.message)
+    message = message if len(message) <= _MOST_MESSAGE else f"{message[:_MOST_MESSAGE]} ..."
     message = _ADDRESS.sub("0x...", message.replace(f"{REPOSITORY}/", ""))
     return f"{failure.type}: {message}" if message and failure.type != "Failed" else message or failure.type
 

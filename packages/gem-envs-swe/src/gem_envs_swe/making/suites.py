@@ -136,10 +136,13 @@ class SuiteRunner:
 
     def applies(self, patches: Collection[str]) -> str | None:
         """Return the digest of the tree with patches, which git applies in turn; None if one of them fails."""
+        # Bytes count, whatever the package's .gitattributes say; and git's warnings are no part of the answer.
         script = (
-            "set -e; cd /tmp; if [ ! -d proof ]; then "
+            "set -e; exec 2> /dev/null; cd /tmp; if [ ! -d proof ]; then "
             f"cp -r {REPOSITORY} proof; cd proof; rm -rf .git; find . -name __pycache__ -prune -exec rm -rf {{}} +; "
-            "git init -q; git add -A -f .; git -c user.name=p -c user.email=p commit -q -m p; cd ..; fi; "
+            "git init -q; mkdir -p .git/info; "
+            "echo '* -text -filter -ident -working-tree-encoding' > .git/info/attributes; "
+            "git add -A -f .; git -c user.name=p -c user.email=p commit -q -m p; cd ..; fi; "
             "cd proof; trap 'git reset -q --hard; git clean -q -f -d -x' EXIT; "
             'i=0; while [ $i -lt "$1" ]; do '
             "[ ! -s /tmp/proof-$i.diff ] || git apply --whitespace=nowarn /tmp/proof-$i.diff; i=$((i+1)); done; "
