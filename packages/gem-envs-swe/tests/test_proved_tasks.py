@@ -21,7 +21,7 @@ from gem_envs_swe.making.candidates import Candidate
 from gem_envs_swe.making.kinds import MAKERS
 from gem_envs_swe.making.proving import RejectedCandidate, TaskProof, prove
 from gem_envs_swe.making.statements import gives_away, statement_of
-from gem_envs_swe.making.suites import FailedTest, SuiteRun
+from gem_envs_swe.making.suites import TEST_ARGUMENTS, FailedTest, SuiteRun
 from gem_envs_swe.row import KINDS
 
 pytestmark = [
@@ -38,6 +38,7 @@ DEPENDENT = {
 UNSTEADY_SUM = "import os; used += width * (os.environ['PYTHONHASHSEED'] == '1')"
 ASKS_FOR_DOCTESTS = "def pytest_configure(config):\n    assert not config.option.doctestmodules\n"
 OTHER_NAME = "from p import f\n\n\ndef test_f():\n    assert f() == 1\n"
+OUTDATED = "def pytest_collection_modifyitems(session):\n    session.no_such_attribute\n"
 SEES_IMPORTS = """
 import sys
 
@@ -419,6 +420,20 @@ def test_tests_are_found_by_other_names(tmp_path: Path) -> None:
         baseline = measure_baseline(PackageTree(tree), runner, 0, 120.0)
     assert baseline.stable == {"tests.py::test_f"}
     assert baseline.source_files == ["p.py"]
+
+
+@pytest.mark.nightly
+def test_a_plugin_that_keeps_all_tests_from_running_is_left_out(tmp_path: Path) -> None:
+    """The arguments of every run, and of the set, then say so; another plugin stays."""
+    tree = written(tmp_path / "tree", {"p.py": "def f():\n    return 1\n", "test_p.py": OTHER_NAME})
+    library = written(tmp_path / "library", {"outdated.py": OUTDATED, "useful.py": "", "harmless.py": ""})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(library))
+        patch.setenv("PYTEST_PLUGINS", "useful,outdated")
+        with LocalSuites(tree, tmp_path / "runs") as runner:
+            baseline = measure_baseline(PackageTree(tree), runner, 0, 120.0)
+    assert baseline.stable == {"test_p.py::test_f"}
+    assert baseline.arguments == (*TEST_ARGUMENTS, "-p", "no:outdated")
 
 
 @pytest.mark.nightly

@@ -24,7 +24,7 @@ from gem_envs_swe.making.proof_journal import ProofJournal, is_free
 from gem_envs_swe.making.proving import RejectedCandidate, prove
 from gem_envs_swe.making.requirements import fetch_wheels, read_needs
 from gem_envs_swe.making.statements import gives_away, statement_of
-from gem_envs_swe.making.suites import TEST_ARGUMENTS, SuiteRunner
+from gem_envs_swe.making.suites import SuiteRunner
 from gem_envs_swe.row import SweRow
 from gem_envs_swe.task_set import IMAGE, SweSet
 from gem_envs_swe.workplace.source_tree import SourceTree
@@ -241,7 +241,7 @@ def _described(
 ) -> SweSet:
     return SweSet(
         package=rows[0].repo, version=rows[0].version, archive_sha256=archive.sha256, python=python, seed=options.seed,
-        maker=__version__, test_command=("python3", "-m", "pytest", *TEST_ARGUMENTS),
+        maker=__version__, test_command=("python3", "-m", "pytest", *baseline.arguments),
         test_files=tuple(sorted({test.partition("::")[0] for test in baseline.stable})), tests=len(baseline.stable),
         left_out=dict(baseline.left_out), tasks=len(rows),
         kinds=dict(sorted(Counter(row.kind for row in rows).items())),

@@ -35,6 +35,7 @@ filters make errors of the warnings of libraries that are newer than it. Text fi
 them stays, because other plugins ask for its options."""
 _OF_ALL = ("--continue-on-collection-errors",)
 """What it gets besides in a run of all tests: a file that cannot be collected does not keep the others from running."""
+_PLUGINS = "from importlib.metadata import entry_points\nfor each in entry_points(group='pytest11'): print(each.name)"
 _FOLDER = "/opt/gem-swe"
 _LIMITS = ResourceLimits(cpus=2.0, memory=4 << 30, processes=256)
 _MOST_ANSWER = 256 << 20
@@ -108,6 +109,8 @@ class SuiteRunner:
     """That of the tree of the image; see :meth:`applies`."""
     cpu_seconds: float = 0.0
     """Of all runs, without the start of the container."""
+    arguments: tuple[str, ...] = TEST_ARGUMENTS
+    """Those of pytest."""
     modules: list[str] = field(default_factory=list)
     """The libraries that runs find imported, so that not each of them does it; see :meth:`restart` for fewer."""
     _runs: int = 0
@@ -133,6 +136,11 @@ class SuiteRunner:
         for channel in self._servers.values():
             channel.close()
         self._servers.clear()
+
+    def plugins(self) -> list[str]:
+        """Return the names of the plugins of pytest that are installed."""
+        done = self._container.run(("python3", "-I", "-c", _PLUGINS), seconds=60, user=USER)
+        return sorted(set(done.output.decode(errors="replace").split())) if done.exit_code == 0 else []
 
     def applies(self, patches: Collection[str]) -> str | None:
         """Return the digest of the tree with patches, which git applies in turn; None if one of them fails."""
@@ -192,7 +200,7 @@ class SuiteRunner:
             "tests": None if tests is None else sorted(tests), "files": sorted(files),
             "write": dict(write or {}), "order": order, "coverage": coverage, "locate": locate, "alone": alone,
             "seconds": seconds, "cpu_seconds": cpu_seconds,
-            "arguments": [*TEST_ARGUMENTS, *NO_LOG, *(_OF_ALL if tests is None else ())], "output": False,
+            "arguments": [*self.arguments, *NO_LOG, *(_OF_ALL if tests is None else ())], "output": False,
         }  # fmt: skip
         answer = self.ask(hash_seed, token, json.dumps(request), seconds)
         try:
@@ -220,7 +228,7 @@ class SuiteRunner:
         with self.engine.start(self.reference, TASK_LIMITS) as fresh:
             copy_in(fresh, (CopiedFolder(None, REPOSITORY, files),), REPOSITORY)
             return run_tests(
-                fresh, tests, controls, arguments=(*TEST_ARGUMENTS, *NO_LOG), user=USER, workdir=REPOSITORY,
+                fresh, tests, controls, arguments=(*self.arguments, *NO_LOG), user=USER, workdir=REPOSITORY,
                 changed=(), seconds=seconds,
             )  # fmt: skip
 
