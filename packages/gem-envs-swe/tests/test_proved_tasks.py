@@ -286,6 +286,23 @@ def test_a_statement_says_nothing_of_the_options_of_pytest(tmp_path: Path) -> No
     assert "At index 0 diff: 1 != 2\n  Omitting 3 identical items\n```" in statement
 
 
+@pytest.mark.parametrize(
+    ("failing", "shown"),
+    [
+        (1, "[1]\n```"),
+        (3, "[1]\n# and with [2]\n# and with [3]\n```"),
+        (9, "[1]\n" + "".join(f"# and with [{number}]\n" for number in range(2, 9)) + "# and with 1 more\n```"),
+    ],
+)
+def test_a_statement_lists_the_parameters_with_which_a_test_fails(failing: int, shown: str, tmp_path: Path) -> None:
+    """They are a part of what is asked for; the first eight are named, and the others counted."""
+    proof, baseline = failed_by_hand(tmp_path, "assert p.f(1) == g", "feature")
+    tests = (*proof.failing, *(f"test_p.py::test_g[{number}]" for number in range(2, failing + 1)))
+    run = proof.run.model_copy(update={"places": dict.fromkeys(tests, proof.run.places[proof.failing[0]])})
+    proof = replace(proof, failing=tests, groups=(frozenset(tests),))
+    assert f"# with the parameters {shown}" in statement_of(proof, replace(baseline, first=run), 0)
+
+
 @pytest.mark.parametrize(("failing", "more"), [(1, False), (9, True)])
 def test_a_feature_is_said_to_have_more_tests_only_if_it_has(failing: int, more: bool, tmp_path: Path) -> None:
     """In whichever words."""
