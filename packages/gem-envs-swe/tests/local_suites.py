@@ -14,6 +14,8 @@ from typing import Any, cast
 from gem_envs_swe.making import suites
 from gem_envs_swe.making.suites import SuiteRunner
 from gem_envs_swe.task_set import REPOSITORY
+from gem_envs_swe.verdicts.test_runs import TestRun
+from gem_envs_swe.workplace.source_tree import SourceTree
 from gem_terminal.engines import Engine
 
 __all__ = ["LocalSuites"]
@@ -23,7 +25,7 @@ class LocalSuites(SuiteRunner):
     """The runs of a tree on this machine, whose paths are written as those of a container."""
 
     def __init__(self, tree: Path, scratch: Path) -> None:
-        super().__init__(cast(Engine, None), "")
+        super().__init__(cast(Engine, None), "", SourceTree(tree))
         self._tree, self.scratch = tree, scratch
         self._copy = scratch / "tree"
         self._programs: dict[int, subprocess.Popen[str]] = {}
@@ -56,6 +58,15 @@ class LocalSuites(SuiteRunner):
         return repr(
             sorted((str(path.relative_to(copy)), path.read_bytes()) for path in copy.rglob("*") if path.is_file())
         )
+
+    def plugins(self) -> list[str]:
+        """Return the names of the plugins of pytest that the environment names."""
+        return ["harmless", *filter(None, os.environ.get("PYTEST_PLUGINS", "").split(","))]
+
+    def verify(self, tests: Collection[str], seconds: float) -> TestRun:
+        """Run tests; the program of verdicts needs a container."""
+        files = {test.partition("::")[0] for test in tests}
+        return TestRun(self.run(tests=tests, files=files, seconds=seconds).outcomes)
 
     def ask(self, hash_seed: int, token: str, request: str, seconds: float) -> Any:
         """Send a request to the program of a hash seed, and return its answer."""

@@ -10,10 +10,12 @@ import pytest
 from small_package import FILES, write_archive
 
 from gem_envs_swe import SweEnv
+from gem_envs_swe.making.baseline import Baseline, PackageTree
 from gem_envs_swe.making.performance import count_test
 from gem_envs_swe.making.python_source import PythonSource
 from gem_envs_swe.making.set_maker import MakingOptions, make_set
 from gem_envs_swe.making.slowdowns import slowdowns
+from gem_envs_swe.making.suites import SuiteRun
 from gem_envs_swe.policies.reference import SweReferencePolicy
 from gem_envs_swe.task_set import read_rows
 from gem_terminal.engines import Engine
@@ -66,7 +68,8 @@ def complaint(folder: Path, text: str) -> str:
     tests = ["tests/test_steps.py::test_ways", "tests/test_steps.py::test_common"]
     hidden = folder / "tests" / "test_counted_work.py"
     own = PythonSource("steps.py", SOURCE)
-    hidden.write_text(count_test("tests/test_counted_work.py", own, tests, ["tests/test_steps.py"]), encoding="utf-8")
+    baseline = Baseline(PackageTree(folder), SuiteRun(), frozenset(tests), {})
+    hidden.write_text(count_test("tests/test_counted_work.py", own, tests, baseline), encoding="utf-8")
     spec = importlib.util.spec_from_file_location("counted_work", hidden)
     assert spec is not None
     assert spec.loader is not None

@@ -21,7 +21,7 @@ from gem_envs_swe.making.candidates import Candidate
 from gem_envs_swe.making.kinds import MAKERS
 from gem_envs_swe.making.proving import RejectedCandidate, TaskProof, prove
 from gem_envs_swe.making.statements import gives_away, statement_of
-from gem_envs_swe.making.suites import FailedTest, SuiteRun
+from gem_envs_swe.making.suites import TEST_ARGUMENTS, FailedTest, SuiteRun
 from gem_envs_swe.row import KINDS
 
 pytestmark = [
@@ -31,9 +31,14 @@ pytestmark = [
 ]
 
 Package = tuple[Baseline, LocalSuites]
+DEPENDENT = {
+    "tests/test_early.py": "import shelfmark\n\nshelfmark.EARLY = True\n",
+    "tests/test_late.py": "import shelfmark\n\n\ndef test_late():\n    assert shelfmark.EARLY\n",
+}
 UNSTEADY_SUM = "import os; used += width * (os.environ['PYTHONHASHSEED'] == '1')"
 ASKS_FOR_DOCTESTS = "def pytest_configure(config):\n    assert not config.option.doctestmodules\n"
 OTHER_NAME = "from p import f\n\n\ndef test_f():\n    assert f() == 1\n"
+OUTDATED = "def pytest_collection_modifyitems(session):\n    session.no_such_attribute\n"
 SEES_IMPORTS = """
 import sys
 
@@ -110,8 +115,8 @@ def written(folder: Path, files: dict[str, str]) -> Path:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Package]:
-    """The small package after three runs of its tests."""
-    tree = written(tmp_path_factory.mktemp("small") / "tree", FILES)
+    """The small package, and a test that needs what another file does, after the runs of its tests."""
+    tree = written(tmp_path_factory.mktemp("small") / "tree", {**FILES, **DEPENDENT})
     with LocalSuites(tree, tmp_path_factory.mktemp("runs")) as runner:
         yield measure_baseline(PackageTree(tree), runner, 0, 120.0), runner
 
@@ -145,7 +150,7 @@ def test_the_baseline_knows_what_each_test_runs(package: Package) -> None:
     """All tests are stable; a line is covered by the tests that run it, and the line of a ``def`` by all."""
     baseline = package[0]
     assert len(baseline.stable) == 15
-    assert baseline.left_out == {}
+    assert baseline.left_out == {"tests/test_late.py::test_late": "depends on other tests"}
     assert baseline.source_files == ["shelfmark/marks.py", "shelfmark/shelves.py"]
     refusal = bug(baseline, '"a book has a width"', '"no"').lines
     assert baseline.covering(refusal) == {"tests/test_shelves.py::test_width"}
@@ -269,6 +274,43 @@ def test_a_feature_is_shown_by_whole_tests(kind: str, shown: bool, tmp_path: Pat
     statement = statement_of(proof, baseline, 0)
     assert "assert p.f(1) == g" in statement
     assert ("p.h(2)" in statement) == shown
+
+
+def test_a_statement_says_nothing_of_the_options_of_pytest(tmp_path: Path) -> None:
+    """Its hints at more output are left out of messages, which end where the comparison does."""
+    proof, baseline = failed_by_hand(tmp_path, "assert p.f(1) == g", "bug")
+    said = "assert [1] == [2]\n  \n  At index 0 diff: 1 != 2\n  Omitting 3 identical items, use -vv to show\n  "
+    failure = FailedTest(type="AssertionError", message=f"{said}Use -v to get more diff")
+    run = proof.run.model_copy(update={"failures": dict.fromkeys(proof.failing, failure)})
+    statement = statement_of(replace(proof, run=run), baseline, 0)
+    assert "At index 0 diff: 1 != 2\n  Omitting 3 identical items\n```" in statement
+
+
+@pytest.mark.parametrize(
+    ("failing", "shown"),
+    [
+        (1, "[1]\n```"),
+        (3, "[1]\n# and with [2]\n# and with [3]\n```"),
+        (9, "[1]\n" + "".join(f"# and with [{number}]\n" for number in range(2, 9)) + "# and with 1 more\n```"),
+    ],
+)
+def test_a_statement_lists_the_parameters_with_which_a_test_fails(failing: int, shown: str, tmp_path: Path) -> None:
+    """They are a part of what is asked for; the first eight are named, and the others counted."""
+    proof, baseline = failed_by_hand(tmp_path, "assert p.f(1) == g", "feature")
+    tests = (*proof.failing, *(f"test_p.py::test_g[{number}]" for number in range(2, failing + 1)))
+    run = proof.run.model_copy(update={"places": dict.fromkeys(tests, proof.run.places[proof.failing[0]])})
+    proof = replace(proof, failing=tests, groups=(frozenset(tests),))
+    assert f"# with the parameters {shown}" in statement_of(proof, replace(baseline, first=run), 0)
+
+
+@pytest.mark.parametrize(("failing", "more"), [(1, False), (9, True)])
+def test_a_feature_is_said_to_have_more_tests_only_if_it_has(failing: int, more: bool, tmp_path: Path) -> None:
+    """In whichever words."""
+    proof, baseline = failed_by_hand(tmp_path, "assert p.f(1) == g", "feature")
+    tests = (*proof.failing, *(f"test_p.py::test_g[{number}]" for number in range(2, failing + 1)))
+    run = proof.run.model_copy(update={"places": dict.fromkeys(tests, proof.run.places[proof.failing[0]])})
+    texts = [statement_of(replace(proof, failing=tests), replace(baseline, first=run), seed) for seed in range(9)]
+    assert [("more of its kind" in text) or (f"{failing} tests ask" in text) for text in texts] == [more] * 9
 
 
 @pytest.mark.parametrize(
@@ -395,6 +437,20 @@ def test_tests_are_found_by_other_names(tmp_path: Path) -> None:
         baseline = measure_baseline(PackageTree(tree), runner, 0, 120.0)
     assert baseline.stable == {"tests.py::test_f"}
     assert baseline.source_files == ["p.py"]
+
+
+@pytest.mark.nightly
+def test_a_plugin_that_keeps_all_tests_from_running_is_left_out(tmp_path: Path) -> None:
+    """The arguments of every run, and of the set, then say so; another plugin stays."""
+    tree = written(tmp_path / "tree", {"p.py": "def f():\n    return 1\n", "test_p.py": OTHER_NAME})
+    library = written(tmp_path / "library", {"outdated.py": OUTDATED, "useful.py": "", "harmless.py": ""})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(library))
+        patch.setenv("PYTEST_PLUGINS", "useful,outdated")
+        with LocalSuites(tree, tmp_path / "runs") as runner:
+            baseline = measure_baseline(PackageTree(tree), runner, 0, 120.0)
+    assert baseline.stable == {"test_p.py::test_f"}
+    assert baseline.arguments == (*TEST_ARGUMENTS, "-p", "no:outdated")
 
 
 @pytest.mark.nightly

@@ -55,7 +55,7 @@ class SweSet(BaseModel):
     tests: int = Field(ge=0)
     """The tests that passed in every run of the package's own tree."""
     left_out: dict[str, str] = Field(default_factory=dict)
-    """Tests that are in no list of a task → the reason: failing, skipped, flaky."""
+    """Tests that are in no list of a task → the reason: failing, skipped, flaky, dependent on others."""
     tasks: int = Field(ge=0)
     kinds: dict[str, int] = Field(default_factory=dict)
     rejected: dict[str, int] = Field(default_factory=dict)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 
 from gem_envs_swe.errors import SweError
+from gem_envs_swe.making.dependent_tests import dependent_tests
 from gem_envs_swe.making.python_source import PythonSource
-from gem_envs_swe.making.suites import SuiteRun, SuiteRunner
+from gem_envs_swe.making.suites import TEST_ARGUMENTS, SuiteRun, SuiteRunner
 from gem_envs_swe.task_set import REPOSITORY
 
 __all__ = ["HASH_SEEDS", "Baseline", "PackageTree", "is_test_file", "measure_baseline"]
@@ -64,9 +66,12 @@ class Baseline:
     tree: PackageTree
     first: SuiteRun
     stable: frozenset[str]
-    """The tests that passed three times, in different orders and with different hash seeds."""
+    """The tests that passed three times, in different orders and with different hash seeds, and in parts of the suite
+    whatever else ran."""
     left_out: Mapping[str, str]
     """The other tests → why."""
+    arguments: tuple[str, ...] = TEST_ARGUMENTS
+    """Those of pytest, without a plugin that keeps it from running any test."""
 
     @cached_property
     def test_files(self) -> frozenset[str]:
@@ -128,7 +133,7 @@ class Baseline:
 
 
 def measure_baseline(tree: PackageTree, runner: SuiteRunner, seed: int, seconds: float) -> Baseline:
-    """Run the tests of a package three times.
+    """Run the tests of a package three times, and in parts.
 
     Args:
         tree: its files.
@@ -161,6 +166,8 @@ def measure_baseline(tree: PackageTree, runner: SuiteRunner, seed: int, seconds:
         files = [path for path in tree.files if _OTHER_NAME.search(path)]
         first = run(HASH_SEEDS[0], None, noting=True) if files else first
     if not first.outcomes:
+        first = _without_a_plugin(runner, partial(run, HASH_SEEDS[0], None, noting=True)) or first
+    if not first.outcomes:
         why = next(iter(first.broken_files.values()), first.output).strip()[-500:]
         raise SweError(f"pytest finds no test in the source archive: {why or 'it has none'}")
     second_seeds = HASH_SEEDS[1], seed + HASH_SEEDS[1]
@@ -182,9 +189,23 @@ def measure_baseline(tree: PackageTree, runner: SuiteRunner, seed: int, seconds:
         outcomes = {each.outcomes.get(test, "missing") for each in runs}
         left_out[test] = outcomes.pop() if len(outcomes) == 1 else "flaky"
     left_out |= dict.fromkeys(first.broken_files, "cannot be collected")
+    dependent = dependent_tests(stable, runner, random.Random(seed), seconds)
+    left_out |= dependent
+    stable -= dependent.keys()
     if not stable:
         worst = next(iter(first.failures.values()), None)
         raise SweError(
             f"none of the package's own tests passes{'' if worst is None else f': {worst.type}: {worst.message[:300]}'}"
         )
-    return Baseline(tree, first, stable, dict(sorted(left_out.items())))
+    return Baseline(tree, first, stable, dict(sorted(left_out.items())), runner.arguments)
+
+
+def _without_a_plugin(runner: SuiteRunner, run: Callable[[], SuiteRun]) -> SuiteRun | None:
+    """Return a run without a plugin of pytest that keeps all tests from running, as one that is older may do."""
+    arguments = runner.arguments
+    for plugin in runner.plugins():
+        runner.arguments = (*arguments, "-p", f"no:{plugin}")
+        if (done := run()).outcomes:
+            return done
+    runner.arguments = arguments
+    return None

@@ -9,7 +9,7 @@ package's own file does so are in no task.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from gem_envs_swe.making.baseline import Baseline
@@ -18,7 +18,6 @@ from gem_envs_swe.making.python_source import PythonSource, is_other_program
 from gem_envs_swe.making.single_changes import tested_functions
 from gem_envs_swe.making.slowdowns import slowdowns
 from gem_envs_swe.making.structure_tests import hidden_path
-from gem_envs_swe.making.suites import TEST_ARGUMENTS
 
 __all__ = ["count_test", "slow_functions"]
 
@@ -157,23 +156,24 @@ def slow_functions(baseline: Baseline, generator: random.Random) -> Iterator[Can
             kind="performance", level=_LEVELS[slowdown.what], what=slowdown.what, write={source.path: text},
             lines=lines, functions=(f"{source.path}:{definition.name}",),
             asked={"statement": _statement(tests, _GROWTH[slowdown.what])},
-            hidden={path: count_test(path, source, tests, baseline.test_files)},
+            hidden={path: count_test(path, source, tests, baseline)},
             hidden_tests=(f"{path}::test_counted_work",),
         )  # fmt: skip
 
 
-def count_test(hidden: str, source: PythonSource, tests: Sequence[str], test_files: Iterable[str]) -> str:
+def count_test(hidden: str, source: PythonSource, tests: Sequence[str], baseline: Baseline) -> str:
     """Return the text of a hidden test of the work that tests make.
 
     Args:
         hidden: where the test will stand.
         source: the package's own file, of which the agent gets a slower one.
         tests: the tests that run.
-        test_files: the files in which nothing is counted, as in those outside of the tree that Python imports from.
+        baseline: has the arguments of pytest, and the files of tests, in which nothing is counted, as in those outside
+            of the tree that Python imports from.
     """
     return _VERIFIER.format(
         depth=len(PurePosixPath(hidden).parts) - 1, path=source.path, own=source.text, tests=list(tests),
-        test_files=sorted(test_files), margin=_MARGIN, arguments=TEST_ARGUMENTS,
+        test_files=sorted(baseline.test_files), margin=_MARGIN, arguments=baseline.arguments,
     )  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 """Proofs that a change is a task: :func:`prove`.
 
 A task is what the tests say three times, in different orders and with different hash seeds: the listed tests fail, and
-the others pass. Its solution restores the package's own tree, byte for byte, so that the verdict on it is that of the
-baseline, which was measured three times as well.
+the others pass. Its solution restores the package's own tree, byte for byte, so that its tests do what they did in the
+baseline, which was measured three times as well, and in parts. What an episode earns for it is judged after that, by
+:mod:`gem_envs_swe.making.episode_verdicts`.
 """
 
 from __future__ import annotations

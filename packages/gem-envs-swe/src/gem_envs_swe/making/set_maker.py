@@ -7,8 +7,9 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from gem_envs_swe import __version__
@@ -17,16 +18,20 @@ from gem_envs_swe.making.archives import SourceArchive, find_archive, metadata_o
 from gem_envs_swe.making.baseline import Baseline, PackageTree, measure_baseline
 from gem_envs_swe.making.candidates import Candidate
 from gem_envs_swe.making.context import system_context, write_context
+from gem_envs_swe.making.episode_verdicts import check_verdicts
 from gem_envs_swe.making.kinds import MAKERS
 from gem_envs_swe.making.proof_journal import ProofJournal, is_free
-from gem_envs_swe.making.proving import RejectedCandidate, TaskProof, prove
+from gem_envs_swe.making.proving import RejectedCandidate, prove
 from gem_envs_swe.making.requirements import fetch_wheels, read_needs
 from gem_envs_swe.making.statements import gives_away, statement_of
-from gem_envs_swe.making.suites import TEST_ARGUMENTS, SuiteRunner
+from gem_envs_swe.making.suites import SuiteRunner
 from gem_envs_swe.row import SweRow
 from gem_envs_swe.task_set import IMAGE, SweSet
+from gem_envs_swe.workplace.source_tree import SourceTree
+from gem_envs_swe.workplace.tasks import SweTask, task_key
 from gem_terminal.engines import Engine
 from gem_terminal.engines.base import Progress, ProgressStage, report_stage
+from gem_terminal.engines.contexts import digest_of
 from gem_terminal.task import Image, ResourceLimits
 
 __all__ = ["MakingOptions", "make_set", "python_of_images"]
@@ -96,17 +101,21 @@ def _proved(
     journal: ProofJournal,
     progress: Progress | None,
 ) -> SweSet:
-    reference = engine.prepare(Image(folder=folder / IMAGE), progress)
-    with SuiteRunner(engine, reference) as runner:
+    context = Image(folder=(folder / IMAGE).resolve())
+    image = Image(folder=context.folder, digest=digest_of(context))
+    reference = engine.prepare(image, progress)
+    with SuiteRunner(engine, reference, SourceTree(folder / IMAGE / "repo")) as runner:
         report_stage(progress, ProgressStage("running the package's own tests"))
         baseline = measure_baseline(PackageTree(folder / IMAGE / "repo"), runner, options.seed, options.suite_seconds)
-        making = _Making(baseline, runner, options, journal, progress)
+        making = _Making(
+            baseline, runner, options, journal, progress, image, partial(_described, archive, baseline, options, python)
+        )
         rows = making.rows()
         if not rows:
             within = f" within {options.seconds:g} s" if making.is_late else ""
             rejected = dict(making.rejected) or "none"
             raise SweError(f"no change of {making.package} became a task{within}; rejected: {rejected}")
-        described = _described(archive, baseline, options, python, rows, making.rejected)
+        described = making.describe(rows, making.rejected)
         journal.finish(described, rows, goes_on=making.is_late)
         return described
 
@@ -125,10 +134,12 @@ class _Making:
         options: MakingOptions,
         journal: ProofJournal,
         progress: Progress | None,
+        image: Image,
+        describe: Callable[[Sequence[SweRow], Counter[str]], SweSet],
     ) -> None:
         self._baseline, self._runner, self._options = baseline, runner, options
         self._end = None if options.seconds is None else time.monotonic() + options.seconds
-        self._journal, self._progress = journal, progress
+        self._journal, self._progress, self._image, self.describe = journal, progress, image, describe
         self.is_late = False
         """Whether a candidate was left for want of time."""
         self.rejected: Counter[str] = Counter()
@@ -190,14 +201,17 @@ class _Making:
         return verdict
 
     def _proved(self, candidate: Candidate, seed: int) -> SweRow:
+        row = self._row_of(candidate, seed)
+        described = self.describe((row,), self.rejected)
+        task = SweTask(row, described, self._runner.tree, self._image, task_key(self._image, row))
+        check_verdicts(task, self._runner.engine)
+        return row
+
+    def _row_of(self, candidate: Candidate, seed: int) -> SweRow:
         proof = prove(candidate, self._baseline, self._runner, seed, whole=self._options.whole)
         statement = statement_of(proof, self._baseline, seed)
         if gives_away(statement, proof, self._baseline):
             raise RejectedCandidate("its statement would hold the solution")
-        return self._row_of(proof, statement, seed)
-
-    def _row_of(self, proof: TaskProof, statement: str, seed: int) -> SweRow:
-        candidate = proof.candidate
         tree = hashlib.sha256(proof.break_patch.encode()).hexdigest()[:40]
         return SweRow(
             instance_id=f"{self.package}-{self._version}.{candidate.kind}.{tree[:10]}", repo=self.package,
@@ -227,7 +241,7 @@ def _described(
 ) -> SweSet:
     return SweSet(
         package=rows[0].repo, version=rows[0].version, archive_sha256=archive.sha256, python=python, seed=options.seed,
-        maker=__version__, test_command=("python3", "-m", "pytest", *TEST_ARGUMENTS),
+        maker=__version__, test_command=("python3", "-m", "pytest", *baseline.arguments),
         test_files=tuple(sorted({test.partition("::")[0] for test in baseline.stable})), tests=len(baseline.stable),
         left_out=dict(baseline.left_out), tasks=len(rows),
         kinds=dict(sorted(Counter(row.kind for row in rows).items())),

@@ -34,8 +34,14 @@ __all__ = ["gives_away", "statement_of"]
 
 _MOST_LINES = 40
 """Lines of a test that are quoted."""
+_MOST_PARAMETERS = 8
+"""Parameters of a test that are listed."""
+_MOST_LETTERS = 200
+"""Characters of one of them."""
 _MOST_MESSAGE = 900
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+_HINT = re.compile(r"\n *(?:Use -v to get .*|\.\.\.Full output truncated.*)|, use -vv to show")
+"""What pytest says of its own options."""
 _SHORT = 12
 """A line of a solution with fewer characters, such as ``return None``, gives nothing away."""
 
@@ -83,9 +89,11 @@ def statement_of(proof: TaskProof, baseline: Baseline, seed: int) -> str:
         parts += [_say("texts", "examples", generator, words), _fenced(example.code, "python")]
         if candidate.kind != "feature":
             parts += [_say("texts", "results", generator, words), _fenced(_message(example.failure), "")]
-    if len(proof.failing) > len(shown) and candidate.kind != "feature":
+    is_sample = len(proof.failing) > len(shown)
+    if is_sample and candidate.kind != "feature":
         parts.append(_say("texts", "more", generator, words))
-    parts.append(_say("closings", "feature" if candidate.kind == "feature" else "mend", generator, words))
+    closing = "mend" if candidate.kind != "feature" else "sampled" if is_sample else "shown"
+    parts.append(_say("closings", closing, generator, words))
     return plain_text("\n\n".join(parts)) + "\n"
 
 
@@ -131,18 +139,29 @@ def _examples(proof: TaskProof, baseline: Baseline) -> list[_Example]:
     """Return the failing tests, one for each function and change."""
     own = set(proof.failing).difference(proof.candidate.hidden_tests)
     functions = test_functions(baseline, sorted(own)) or {}
-    found: dict[tuple[str, str, tuple[bool, ...]], _Example] = {}
+    found: dict[tuple[str, str, tuple[bool, ...]], list[str]] = {}
     for test, (source, definition) in functions.items():
         key = source.path, definition.name, tuple(test in group for group in proof.groups)
-        if key not in found:
-            failure = proof.run.failures.get(test, FailedTest())
-            whole = proof.candidate.kind == "feature"
-            found[key] = _example(test, source, definition, failure, whole=whole)
-    return list(found.values())
+        found.setdefault(key, []).append(test)
+    whole = proof.candidate.kind == "feature"
+    return [
+        _example(tests, *functions[tests[0]], proof.run.failures.get(tests[0], FailedTest()), whole=whole)
+        for tests in found.values()
+    ]
 
 
-def _example(test: str, source: PythonSource, definition: Definition, failure: FailedTest, *, whole: bool) -> _Example:
-    """Return a test as it is shown: to the line of its failure, or whole, where what follows says what is expected."""
+def _example(
+    tests: list[str], source: PythonSource, definition: Definition, failure: FailedTest, *, whole: bool
+) -> _Example:
+    """Return a test as it is shown: to the line of its failure, or whole, where what follows says what is expected.
+
+    Args:
+        tests: its name with the parameters of ``failure``, then with others with which it fails.
+        source: its file.
+        definition: its function.
+        failure: why it fails.
+        whole: whether it is shown whole.
+    """
     end = definition.node.end_lineno or definition.node.lineno
     last = max(
         (line for path, line in failure.frames
@@ -157,12 +176,23 @@ def _example(test: str, source: PythonSource, definition: Definition, failure: F
     if len(lines) > _MOST_LINES:
         lines = [*lines[:5], "    ...", *lines[-(_MOST_LINES - 6) :]]
     code = "\n".join(lines)
-    if "[" in test:
-        code += f"\n# with the parameters [{test.partition('[')[2]}"
+    parameters = [f"[{each.partition('[')[2]}" for each in tests if "[" in each]
+    if parameters:
+        code += f"\n# with the parameters {_plain(parameters[0])}"
+    code += "".join(f"\n# and with {_plain(each)}" for each in parameters[1:_MOST_PARAMETERS])
+    if len(parameters) > _MOST_PARAMETERS:
+        code += f"\n# and with {len(parameters) - _MOST_PARAMETERS} more"
     # The last call before the failure tells most; the decorators, with their parameters, call for other tests too.
     before = [each for each in definition.node.body if each.lineno <= end]
     nodes = [*before, *([] if statement is None else [statement])]
-    return _Example(test, code, failure, tuple(dict.fromkeys(name for node in nodes[::-1] for name in _called(node))))
+    return _Example(
+        tests[0], code, failure, tuple(dict.fromkeys(name for node in nodes[::-1] for name in _called(node)))
+    )
+
+
+def _plain(parameters: str) -> str:
+    """Return parameters as a comment shows them."""
+    return parameters if len(parameters) <= _MOST_LETTERS else f"{parameters[:_MOST_LETTERS]}..."
 
 
 def _innermost(definition: Definition, line: int) -> ast.stmt | None:
@@ -197,7 +227,8 @@ def _function(functions: tuple[str, ...], example: _Example, kind: str, baseline
 
 
 def _message(failure: FailedTest) -> str:
-    message = failure.message if len(failure.message) <= _MOST_MESSAGE else f"{failure.message[:_MOST_MESSAGE]} ..."
+    message = _HINT.sub("", failure.message)
+    message = message if len(message) <= _MOST_MESSAGE else f"{message[:_MOST_MESSAGE]} ..."
     message = _ADDRESS.sub("0x...", message.replace(f"{REPOSITORY}/", ""))
     return f"{failure.type}: {message}" if message and failure.type != "Failed" else message or failure.type
 

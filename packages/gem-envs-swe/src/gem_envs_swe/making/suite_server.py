@@ -23,6 +23,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -40,6 +41,10 @@ _IMPORT_SECONDS = 60.0
 """How long the imports of libraries may take before they are left to the runs."""
 _CAN_FORK = 42
 """The exit code of a process that imported them and has no further thread."""
+_PASSED = 43
+"""The exit code of a process in which a test passed alone."""
+_ALONE_SECONDS = 60.0
+"""How long a test alone may take, by the clock."""
 
 
 class _Reporter:
@@ -47,12 +52,13 @@ class _Reporter:
 
     Args:
         request: ``tests`` to run, None for all; ``order``, a seed, None for that of pytest; ``locate``, whether to note
-            where each test stands.
+            where each test stands; ``alone``, whether each test runs in a process of its own.
         coverage: measures which lines each test runs; None to leave that out.
+        renew: makes tree and home as they were, between tests that run alone.
     """
 
-    def __init__(self, request: dict[str, Any], coverage: Any) -> None:
-        self.request, self.coverage = request, coverage
+    def __init__(self, request: dict[str, Any], coverage: Any, renew: Callable[[], None]) -> None:
+        self.request, self.coverage, self.renew = request, coverage, renew
         self.outcomes: dict[str, str] = {}
         self.durations: dict[str, float] = {}
         self.failures: dict[str, dict[str, Any]] = {}
@@ -86,6 +92,31 @@ class _Reporter:
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
             self.broken_files[report.nodeid] = str(report.longrepr)[-_MOST_TEXT:]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        if not self.request["alone"]:
+            return None
+        # A fork has no threads but its own; which tests need one that a collected file began is not known.
+        for item in session.items if threading.active_count() == 1 else ():
+            self.outcomes[item.nodeid] = "passed" if self._passes_alone(item) else "failed"
+            self.renew()
+        return True
+
+    def _passes_alone(self, item: pytest.Item) -> bool:
+        child = os.fork()
+        if child == 0:
+            code = 0
+            try:
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+                code = _PASSED if self.outcomes.get(item.nodeid) == "passed" else 0
+            finally:
+                os._exit(code)
+        ended = _wait(child, _ALONE_SECONDS)
+        if ended is None:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        return ended is not None and os.waitstatus_to_exitcode(ended) == _PASSED
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -138,16 +169,21 @@ def _place(item: pytest.Item) -> list[Any]:
         return []
 
 
-def _run(request: dict[str, Any], tree: Path, scratch: Path) -> None:
+def _run(request: dict[str, Any], tree: _Tree, home: _Home) -> None:
     """Run tests in this process, which is a fork, and write the result."""
     measured = None
     if request["coverage"]:
         import coverage
 
-        measured = coverage.Coverage(data_file=None, include=[f"{tree}/*"], config_file=False)
+        measured = coverage.Coverage(data_file=None, include=[f"{tree.folder}/*"], config_file=False)
         measured.set_option("run:disable_warnings", ["no-data-collected"])  # pytest says that
         measured.start()
-    reporter = _Reporter(request, measured)
+
+    def renew() -> None:
+        tree.restore()
+        home.empty()
+
+    reporter = _Reporter(request, measured, renew)
     began = time.process_time()
     exit_code = int(pytest.main([*request["arguments"], *request["files"]], plugins=[reporter]))
     seconds = time.process_time() - began
@@ -157,9 +193,9 @@ def _run(request: dict[str, Any], tree: Path, scratch: Path) -> None:
     }  # fmt: skip
     if measured is not None:
         measured.stop()
-        result["lines"] = _lines_by_test(measured.get_data(), tree)
-        result["modules"] = _libraries(tree)
-    (scratch / "result.json").write_text(json.dumps(result))
+        result["lines"] = _lines_by_test(measured.get_data(), tree.folder)
+        result["modules"] = _libraries(tree.folder)
+    (home.scratch / "result.json").write_text(json.dumps(result))
 
 
 def _libraries(tree: Path) -> list[str]:
@@ -258,11 +294,16 @@ class _Home:
         self.scratch = Path(tempfile.mkdtemp(prefix="run-", dir=self.folder.parent))
         tempfile.tempdir = None
 
-    def empty(self) -> None:
+    def begin(self) -> None:
         """Make it, and the folder of a run's result, empty."""
-        for folder in (self.folder, self.scratch):
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(exist_ok=True)
+        self.empty()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.mkdir(exist_ok=True)
+
+    def empty(self) -> None:
+        """Make it empty."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(exist_ok=True)
 
 
 class _Imports:
@@ -313,12 +354,12 @@ def _answer(request: dict[str, Any], tree: _Tree, home: _Home, answers: int) -> 
         answers: the descriptor of the answers, which the run must not write to.
     """
     scratch = home.scratch
-    home.empty()
+    home.begin()
     try:
         tree.change(request["write"], request["clock"])
         child = os.fork()
         if child == 0:
-            _child(request, tree.folder, scratch, answers)
+            _child(request, tree, home, answers)
         ended = _wait(child, request["seconds"])
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)
@@ -336,20 +377,20 @@ def _answer(request: dict[str, Any], tree: _Tree, home: _Home, answers: int) -> 
         tree.restore()
 
 
-def _child(request: dict[str, Any], folder: Path, scratch: Path, answers: int) -> None:
+def _child(request: dict[str, Any], tree: _Tree, home: _Home, answers: int) -> None:
     try:
         os.setsid()
         os.close(answers)
-        output = os.open(scratch / "output", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        output = os.open(home.scratch / "output", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(output, 1)
         os.dup2(output, 2)
         limit = int(request["cpu_seconds"]) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
         resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
-        os.chdir(folder)
-        sys.path.insert(0, str(folder))
-        _run(request, folder, scratch)
+        os.chdir(tree.folder)
+        sys.path.insert(0, str(tree.folder))
+        _run(request, tree, home)
         sys.stdout.flush()
     except BaseException:
         import traceback

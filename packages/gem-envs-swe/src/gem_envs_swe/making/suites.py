@@ -17,8 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gem_envs_swe.errors import SweError
 from gem_envs_swe.making.context import USER
 from gem_envs_swe.task_set import REPOSITORY
+from gem_envs_swe.verdicts.test_runs import NO_LOG, TestRun, all_with_controls, run_tests
+from gem_envs_swe.workplace.source_tree import SourceTree, text_of
+from gem_envs_swe.workplace.tasks import TASK_LIMITS
+from gem_terminal.copied_folders import copy_in
 from gem_terminal.engines import Channel, Engine
-from gem_terminal.task import ResourceLimits
+from gem_terminal.task import CopiedFolder, ResourceLimits
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -31,6 +35,7 @@ filters make errors of the warnings of libraries that are newer than it. Text fi
 them stays, because other plugins ask for its options."""
 _OF_ALL = ("--continue-on-collection-errors",)
 """What it gets besides in a run of all tests: a file that cannot be collected does not keep the others from running."""
+_PLUGINS = "from importlib.metadata import entry_points\nfor each in entry_points(group='pytest11'): print(each.name)"
 _FOLDER = "/opt/gem-swe"
 _LIMITS = ResourceLimits(cpus=2.0, memory=4 << 30, processes=256)
 _MOST_ANSWER = 256 << 20
@@ -94,14 +99,18 @@ class SuiteRunner:
     Args:
         engine: the engine.
         reference: the prepared image of the set.
+        tree: the package's own files.
     """
 
     engine: Engine
     reference: str
+    tree: SourceTree
     own_digest: str | None = None
     """That of the tree of the image; see :meth:`applies`."""
     cpu_seconds: float = 0.0
     """Of all runs, without the start of the container."""
+    arguments: tuple[str, ...] = TEST_ARGUMENTS
+    """Those of pytest."""
     modules: list[str] = field(default_factory=list)
     """The libraries that runs find imported, so that not each of them does it; see :meth:`restart` for fewer."""
     _runs: int = 0
@@ -128,12 +137,20 @@ class SuiteRunner:
             channel.close()
         self._servers.clear()
 
+    def plugins(self) -> list[str]:
+        """Return the names of the plugins of pytest that are installed."""
+        done = self._container.run(("python3", "-I", "-c", _PLUGINS), seconds=60, user=USER)
+        return sorted(set(done.output.decode(errors="replace").split())) if done.exit_code == 0 else []
+
     def applies(self, patches: Collection[str]) -> str | None:
         """Return the digest of the tree with patches, which git applies in turn; None if one of them fails."""
+        # Bytes count, whatever the package's .gitattributes say; and git's warnings are no part of the answer.
         script = (
-            "set -e; cd /tmp; if [ ! -d proof ]; then "
+            "set -e; exec 2> /dev/null; cd /tmp; if [ ! -d proof ]; then "
             f"cp -r {REPOSITORY} proof; cd proof; rm -rf .git; find . -name __pycache__ -prune -exec rm -rf {{}} +; "
-            "git init -q; git add -A -f .; git -c user.name=p -c user.email=p commit -q -m p; cd ..; fi; "
+            "git init -q; mkdir -p .git/info; "
+            "echo '* -text -filter -ident -working-tree-encoding' > .git/info/attributes; "
+            "git add -A -f .; git -c user.name=p -c user.email=p commit -q -m p; cd ..; fi; "
             "cd proof; trap 'git reset -q --hard; git clean -q -f -d -x' EXIT; "
             'i=0; while [ $i -lt "$1" ]; do '
             "[ ! -s /tmp/proof-$i.diff ] || git apply --whitespace=nowarn /tmp/proof-$i.diff; i=$((i+1)); done; "
@@ -153,6 +170,7 @@ class SuiteRunner:
         order: int | None = None,
         coverage: bool = False,
         locate: bool = False,
+        alone: bool = False,
         seconds: float = 600.0,
         cpu_seconds: float = 600.0,
     ) -> SuiteRun:
@@ -166,6 +184,8 @@ class SuiteRunner:
             order: a seed of the order of the tests; None for that of pytest.
             coverage: whether to note which lines each test runs.
             locate: whether to note where each test stands.
+            alone: whether each test runs in a process of its own, in the tree as it was. One that does not pass says
+                little, and has no failure: where a file begins a thread, none of its tests run.
             seconds: the time limit, by the clock.
             cpu_seconds: that of each process, in CPU seconds, which a busy machine does not use up.
 
@@ -178,9 +198,9 @@ class SuiteRunner:
         request = {
             "token": token, "modules": self.modules, "clock": _FIRST_CLOCK + self._runs,
             "tests": None if tests is None else sorted(tests), "files": sorted(files),
-            "write": dict(write or {}), "order": order, "coverage": coverage, "locate": locate,
+            "write": dict(write or {}), "order": order, "coverage": coverage, "locate": locate, "alone": alone,
             "seconds": seconds, "cpu_seconds": cpu_seconds,
-            "arguments": [*TEST_ARGUMENTS, "--tb=no", *(_OF_ALL if tests is None else ())], "output": False,
+            "arguments": [*self.arguments, *NO_LOG, *(_OF_ALL if tests is None else ())], "output": False,
         }  # fmt: skip
         answer = self.ask(hash_seed, token, json.dumps(request), seconds)
         try:
@@ -189,6 +209,28 @@ class SuiteRunner:
             raise SweError(f"the tests' answer cannot be read: {error}") from error
         self.cpu_seconds += run.seconds
         return run
+
+    def verify(self, tests: Collection[str], seconds: float) -> TestRun:
+        """Run tests of the package's own tree as the verdict of an episode does, in a fresh container.
+
+        Args:
+            tests: which ones.
+            seconds: the time limit, by the clock.
+
+        Raises:
+            EngineError: if the container does not start, or died.
+        """
+        contents = {file: self.tree.read(file) for file in {test.partition("::")[0] for test in tests}}
+        written, controls = all_with_controls({
+            file: text_of(content) for file, content in contents.items() if content is not None
+        })  # fmt: skip
+        files = {file: (text.encode(errors="surrogateescape"), 0o644) for file, text in written.items()}
+        with self.engine.start(self.reference, TASK_LIMITS) as fresh:
+            copy_in(fresh, (CopiedFolder(None, REPOSITORY, files),), REPOSITORY)
+            return run_tests(
+                fresh, tests, controls, arguments=(*self.arguments, *NO_LOG), user=USER, workdir=REPOSITORY,
+                changed=(), seconds=seconds,
+            )  # fmt: skip
 
     def ask(self, hash_seed: int, token: str, request: str, seconds: float) -> Any:
         """Send a request, and return its answer. A server that is gone is started again; its run counts as died."""

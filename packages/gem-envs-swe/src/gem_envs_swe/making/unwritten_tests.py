@@ -19,7 +19,6 @@ from gem_envs_swe.making.hidden_tests import test_functions, without
 from gem_envs_swe.making.python_source import Definition, PythonSource, is_other_program
 from gem_envs_swe.making.single_changes import tested_functions
 from gem_envs_swe.making.structure_tests import hidden_path
-from gem_envs_swe.making.suites import TEST_ARGUMENTS
 
 __all__ = ["unwritten_tests"]
 
@@ -126,7 +125,7 @@ def _made(
     others = [each for each in file.definitions if each.name not in chosen and _is_test(each)]
     path = hidden_path(baseline, "test_of_written_tests.py")
     text = _VERIFIER.format(
-        depth=len(PurePosixPath(path).parts) - 1, written=written, path=source.path, arguments=TEST_ARGUMENTS,
+        depth=len(PurePosixPath(path).parts) - 1, written=written, path=source.path, arguments=baseline.arguments,
         same=f"{ast.unparse(source.tree)}\n", defects=found,
     )  # fmt: skip
     said = (

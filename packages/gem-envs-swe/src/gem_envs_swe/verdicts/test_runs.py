@@ -20,8 +20,10 @@ from gem_terminal.archive import files_archive, files_in
 from gem_terminal.engines.base import Container
 from gem_terminal.errors import ContentError
 
-__all__ = ["TestRun", "run_tests", "with_controls"]
+__all__ = ["NO_LOG", "TestRun", "all_with_controls", "run_tests", "with_controls"]
 
+NO_LOG = ("--tb=no",)
+"""Arguments of pytest for runs whose log nobody reads."""
 _FOLDER = "/opt/gem-swe-verdict"
 _PROGRAM = "test_program.py"
 _MOST_REPORT = 64 << 20
@@ -63,6 +65,14 @@ class TestRun:
     def passed(self, test: str) -> bool:
         """Return whether a test passed, in a run that counts."""
         return not self.wrong and self.outcomes.get(test) == "passed"
+
+
+def all_with_controls(texts: Mapping[str, str]) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Return test files, path → text, with controls, and the names of these by path."""
+    written, controls = dict[str, str](), dict[str, list[str]]()
+    for path, text in sorted(texts.items()):
+        written[path], controls[path] = with_controls(text)
+    return written, controls
 
 
 def with_controls(text: str) -> tuple[str, list[str]]:

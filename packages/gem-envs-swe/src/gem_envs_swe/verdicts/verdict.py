@@ -14,7 +14,7 @@ from threading import Lock
 from gem.fork_hooks import after_fork_in_child
 from gem_envs_swe.task_set import REPOSITORY
 from gem_envs_swe.verdicts.agent_changes import countable_changes, diff_of_agent
-from gem_envs_swe.verdicts.test_runs import TestRun, run_tests, with_controls
+from gem_envs_swe.verdicts.test_runs import NO_LOG, TestRun, all_with_controls, run_tests
 from gem_envs_swe.workplace.tasks import SweTask
 from gem_terminal.copied_folders import copy_in
 from gem_terminal.engines.base import Container, Engine
@@ -38,10 +38,12 @@ class VerdictOptions:
     """How much is run."""
 
     sample: int | None = 50
-    """The number of tests of PASS_TO_PASS; None for all. They are drawn by the changes, so that an agent cannot know
-    them."""
+    """The number of tests of PASS_TO_PASS; None for all. They are drawn by the changes alone, so that an agent cannot
+    know them, and the proof of a task runs those of its solution."""
     seconds: float = 600.0
     """The time limit of the tests."""
+    log: bool = True
+    """Whether the log shows how tests fail, which takes half of the time where the tests are many files."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +109,11 @@ def judge(task: SweTask, container: Container, engine: Engine, options: VerdictO
         carried = countable_changes(task, changes, engine, reference)
     except (ContentError, tarfile.TarError, EOFError, OverflowError, ValueError) as problem:
         return _worthless(task, f"the agent's files cannot be copied: {problem}")
-    digest = _digest(task, carried, options)
-    known = _VERDICTS.get(digest)
+    digest = _digest(task, carried)
+    known = _VERDICTS.get((digest, options))
     if known is None:
         known = _judged(task, carried, engine, reference, options, digest)
-        _VERDICTS.add(digest, known)
+        _VERDICTS.add((digest, options), known)
     return replace(known, diff=diff, ignored=_ignored(carried))
 
 
@@ -125,20 +127,20 @@ def _judged(
     if options.sample is not None and len(sample) > options.sample:
         sample = random.Random(digest).sample(sorted(sample), options.sample)
     listed = {*row.FAIL_TO_PASS, *sample}
-    written, controls = dict(task.hidden), dict[str, list[str]]()
-    for file in sorted({test.partition("::")[0] for test in listed}):
-        if (text := task.test_text(file)) is not None:
-            written[file], controls[file] = with_controls(text)
+    texts = {file: task.test_text(file) for file in {test.partition("::")[0] for test in listed}}
+    written, controls = all_with_controls({file: text for file, text in texts.items() if text is not None})
     with engine.start(reference, container_task.limits, container_task.environment) as fresh:
         copy_in(fresh, container_task.folders, container_task.workdir)
         if error := lay_over(fresh, carried):
             return _worthless(task, error)
-        copy_in(fresh, (CopiedFolder(None, REPOSITORY, task.files(written)),), container_task.workdir)
+        copy_in(
+            fresh, (CopiedFolder(None, REPOSITORY, task.files({**task.hidden, **written})),), container_task.workdir
+        )
         run = run_tests(
             fresh,
             listed,
             controls,
-            arguments=_arguments(task.described.test_command),
+            arguments=(*_arguments(task.described.test_command), *(() if options.log else NO_LOG)),
             user=container_task.user,
             workdir=REPOSITORY,
             changed=[path for path in carried.others if path.endswith(".py")],
@@ -180,8 +182,8 @@ def _ignored(carried: CarriedFiles) -> tuple[str, ...]:
     )[:100]
 
 
-def _digest(task: SweTask, carried: CarriedFiles, options: VerdictOptions) -> str:
-    digest = hashlib.sha256(repr((task.key, options, sorted(carried.removed), sorted(carried.kept))).encode())
+def _digest(task: SweTask, carried: CarriedFiles) -> str:
+    digest = hashlib.sha256(repr((task.key, sorted(carried.removed), sorted(carried.kept))).encode())
     # Times and owners of files change nothing about what their content is worth.
     with tarfile.open(fileobj=io.BytesIO(carried.archive)) as archive:
         for member in sorted(archive, key=lambda each: each.name):
@@ -193,22 +195,22 @@ def _digest(task: SweTask, carried: CarriedFiles, options: VerdictOptions) -> st
 
 
 class _Verdicts:
-    """The verdicts that a process remembers, by the digest of task, changes and options."""
+    """The verdicts that a process remembers, by the digest of task and changes, and the options."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, SweVerdict] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, VerdictOptions], SweVerdict] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, digest: str) -> SweVerdict | None:
+    def get(self, key: tuple[str, VerdictOptions]) -> SweVerdict | None:
         with self._lock:
-            found = self._kept.get(digest)
+            found = self._kept.get(key)
             if found is not None:
-                self._kept.move_to_end(digest)
+                self._kept.move_to_end(key)
             return found
 
-    def add(self, digest: str, verdict: SweVerdict) -> None:
+    def add(self, key: tuple[str, VerdictOptions], verdict: SweVerdict) -> None:
         with self._lock:
-            self._kept[digest] = verdict
+            self._kept[key] = verdict
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
 

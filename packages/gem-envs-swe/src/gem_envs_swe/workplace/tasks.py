@@ -17,11 +17,12 @@ from gem_terminal.engines.contexts import digest_of
 from gem_terminal.task import CopiedFolder, Image, ResourceLimits, Task, Tests
 from gem_terminal.verdicts.verdict_worth import user_of_image
 
-__all__ = ["SweTask", "load_tasks"]
+__all__ = ["TASK_LIMITS", "SweTask", "load_tasks", "task_key"]
 
 _TREE = "repo"
 """The folder of the package's tree in the build context."""
-_LIMITS = ResourceLimits(memory=2 << 30, processes=256)
+TASK_LIMITS = ResourceLimits(memory=2 << 30, processes=256)
+"""Those of the agent's container, and of the one in which its changes are judged."""
 # The agent owns what it works on: sed writes a new file. The history holds nothing but the tree that it begins with.
 # The repository lies beside the tree, so that looking for changes does not go through its objects.
 _SETUP = r"""
@@ -91,7 +92,7 @@ class SweTask:
             tests=Tests((), "exit 1"),
             folder=self.tree.folder / self.row.instance_id,
             format="swe",
-            limits=_LIMITS,
+            limits=TASK_LIMITS,
             pristine=True,
             workdir=REPOSITORY,
             user=user_of_image(self.image),  # what engines run as without a word differs
@@ -123,8 +124,9 @@ def load_tasks(folder: Path) -> list[SweTask]:
     tree = SourceTree(folder / IMAGE / _TREE)
     context = Image(folder=(folder / IMAGE).resolve())
     image = Image(folder=context.folder, digest=digest_of(context))
-    return [SweTask(row, described, tree, image, _key(image, row)) for row in rows]
+    return [SweTask(row, described, tree, image, task_key(image, row)) for row in rows]
 
 
-def _key(image: Image, row: SweRow) -> str:
+def task_key(image: Image, row: SweRow) -> str:
+    """Return the name of a row and its image."""
     return hashlib.sha256(f"{image.digest} {row.model_dump_json()}".encode(errors="replace")).hexdigest()
