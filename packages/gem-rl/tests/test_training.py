@@ -275,7 +275,9 @@ def test_wrong_settings_are_named(settings: dict[str, Any], message: str) -> Non
 
 def test_the_recipes_can_be_read() -> None:
     """And survive a round trip."""
-    assert set(recipes()) == {"guess-the-number", "guess-the-number-20", "hanoi", "hangman", "needle", "nim"}
+    assert set(recipes()) == {
+        *("guess-the-number", "guess-the-number-20", "hanoi", "hangman", "needle", "nim", "number-hunt")
+    }
     for recipe in recipes().values():
         assert Recipe.from_dict(recipe.to_dict()) == recipe
         for name in recipe.environments:
