@@ -8,7 +8,8 @@ Run with gem-rl[lora], gem-eval and the environment's package installed::
 
 ``keep`` writes recipe, seed, the figures of each update and which tasks were achieved into
 ``docs/pretrained/runs.jsonl``, also of a run that learnt nothing, in place of an earlier line of the folder's name, and
-its curves beside it. ``table`` prints a row for each line, with Student's 95 % interval of the difference, and for each
+its curves beside it. Where the environment has random moves, the random policy plays the same tasks. ``table`` prints a
+row for each line, with Student's 95 % intervals of the differences from the start and from random play, and for each
 recipe that several seeds have run the mean of their differences with an interval over seeds.
 """
 
@@ -16,13 +17,25 @@ from __future__ import annotations
 
 import argparse
 import json
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
+import gem
+from gem.errors import NotSupportedError
+from gem.policies import make_policy
 from gem_eval.statistics import ComparedMeans, compare_means, estimate_mean
+from gem_rl.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from gem_rl.training.trainer import Trainer
 
 KEPT = Path(__file__).parent.parent / "docs" / "pretrained" / "runs.jsonl"
 FIGURES = ("update", "success", "malformed", "entropy", "constant_groups", "rollout_cpu_seconds", "update_cpu_seconds")
+HEADS = (
+    *("run", "environment", "seed", "learning rate", "updates", "sampled", "evaluated", "difference"),
+    *("over random", "CPU min", "note"),
+)
 LAST = 6
 """Updates that the column *last updates* averages."""
 
@@ -31,7 +44,6 @@ def keep(folder: Path, note: str, evaluate: bool) -> None:
     """Write a run into the file of runs, and its curves beside it; evaluate it where that was not done, if wanted."""
     import torch
 
-    from gem_rl.training.recipe import Recipe
     from gem_rl.training.trainer import Trainer
 
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -51,6 +63,7 @@ def keep(folder: Path, note: str, evaluate: bool) -> None:
         "warm_cpu_seconds": trainer.warm_seconds,
         "before": trainer.folder.achieved(0),
         "after": trainer.folder.achieved(trainer.update),
+        "random": played_at_random(trainer),
         "updates": [{name: one[name] for name in FIGURES} for one in trainer.folder.metrics],
     }
     KEPT.parent.mkdir(exist_ok=True)
@@ -62,6 +75,21 @@ def keep(folder: Path, note: str, evaluate: bool) -> None:
     (KEPT.parent / f"{folder.name}.svg").write_bytes(picture.read_bytes())
 
 
+def played_at_random(trainer: Trainer) -> list[int | None] | None:
+    """Return which tasks of the evaluation random moves achieve; None where there are no such moves."""
+    requests = trainer.evaluation_requests()
+    try:
+        for spec in trainer.specs.values():
+            with gem.make(spec) as env:
+                env.reset(seed=0)
+                env.sample_random_action()
+    except NotSupportedError:
+        return None
+    episodes = {one.key: one.success for one in trainer.player.played_by(partial(make_policy, "random"), requests)}
+    achieved = [episodes[request.key] for request in requests]
+    return [None if one is None else int(one) for one in achieved]
+
+
 def kept() -> list[dict[str, Any]]:
     """Return the runs of the file."""
     if not KEPT.exists():
@@ -69,13 +97,18 @@ def kept() -> list[dict[str, Any]]:
     return [json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines()]
 
 
-def difference(run: dict[str, Any]) -> ComparedMeans | None:
-    """Return the success before and after a run, task by task; None if it was not evaluated."""
+def difference(run: dict[str, Any], start: Literal["before", "random"] = "before") -> ComparedMeans | None:
+    """Return the success after a run beside that before it, or of random play, task by task; None if one is missing."""
     tasks = [
-        {task: [float(won)] for task, won in enumerate(run[name] or ()) if won is not None}
-        for name in ("before", "after")
+        {task: [float(won)] for task, won in enumerate(run.get(name) or ()) if won is not None}
+        for name in (start, "after")
     ]
     return compare_means(*tasks, share=True)
+
+
+def difference_cell(compared: ComparedMeans | None) -> str:
+    """Return a difference with its interval; nothing where there is none."""
+    return "" if compared is None else f"{compared.difference:+.3f} ({compared.low:+.3f} to {compared.high:+.3f})"
 
 
 def over_seeds(runs: list[dict[str, Any]]) -> list[str]:
@@ -84,7 +117,9 @@ def over_seeds(runs: list[dict[str, Any]]) -> list[str]:
     for run in runs:
         compared = difference(run)
         if compared is not None and len(run["updates"]) == run["recipe"]["updates"]:
-            seeds = recipes.setdefault(json.dumps(run["recipe"], sort_keys=True), {})
+            # Settings that a run's version did not know had their defaults.
+            settings = {**Recipe.from_dict(run["recipe"]).to_dict(), "description": ""}
+            seeds = recipes.setdefault(json.dumps(settings, sort_keys=True), {})
             seeds.setdefault(run["seed"], []).append(compared.difference)
     found = []
     for recipe, seeds in recipes.items():
@@ -103,12 +138,7 @@ def row(run: dict[str, Any]) -> list[str]:
     first, last = run["updates"][0]["success"], [one["success"] for one in run["updates"][-LAST:]]
     spent = sum(one["rollout_cpu_seconds"] + one["update_cpu_seconds"] for one in run["updates"])
     compared, start = difference(run), [won for won in run["before"] if won is not None]
-    evaluated = [f"{sum(start) / len(start):.3f} → not evaluated", ""]
-    if compared is not None:
-        evaluated = [
-            f"{compared.mean_a:.3f} → {compared.mean_b:.3f}",
-            f"{compared.difference:+.3f} ({compared.low:+.3f} to {compared.high:+.3f})",
-        ]
+    after = "not evaluated" if compared is None else f"{compared.mean_b:.3f}"
     return [
         f"`{run['run']}`",
         f"`{env_id}`",
@@ -116,7 +146,9 @@ def row(run: dict[str, Any]) -> list[str]:
         f"{run['recipe']['learning_rate']:g}",
         f"{len(run['updates'])} of {run['recipe']['updates']}",
         f"{first:.2f} → {sum(last) / len(last):.2f}",
-        *evaluated,
+        f"{sum(start) / len(start):.3f} → {after}",
+        difference_cell(compared),
+        difference_cell(difference(run, "random")),
         f"{(run['warm_cpu_seconds'] + spent) / 60:.0f}",
         run["note"],
     ]
@@ -135,9 +167,8 @@ def main() -> None:
     if asked.command == "keep":
         keep(asked.folder, asked.note, not asked.unevaluated)
         return
-    heads = ("run", "environment", "seed", "learning rate", "updates", "sampled", "greedy, unseen tasks", "difference")
-    print("| " + " | ".join((*heads, "CPU min", "note")) + " |")
-    print("|" + "---|" * (len(heads) + 2))
+    print("| " + " | ".join(HEADS) + " |")
+    print("|" + "---|" * len(HEADS))
     for run in kept():
         print("| " + " | ".join(row(run)) + " |")
     print("", *over_seeds(kept()), sep="\n")

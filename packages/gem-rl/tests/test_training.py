@@ -135,6 +135,20 @@ def test_evaluation_changes_nothing(warm: Path, tmp_path: Path) -> None:
     assert same(*found)
 
 
+def test_an_evaluation_has_the_temperature_of_the_recipe(warm: Path, tmp_path: Path) -> None:
+    """It plays the tasks that it names, with the samples of that temperature, and not greedily."""
+    trainer = begun(warm, tmp_path, evaluation_temperature=1.0, evaluated=8)
+
+    def actions(episodes: list[Any]) -> list[list[Any]]:
+        return [[turn.action for turn in one.transitions] for one in episodes]
+
+    assessed = trainer.assess()
+    assert [one.key for one in assessed] == [request.key for request in trainer.evaluation_requests()]
+    assert actions(assessed) == actions(trainer.evaluate(temperature=1.0))
+    assert actions(assessed) != actions(trainer.evaluate(temperature=0.0))
+    assert trainer.folder.achieved(0) == [int(bool(one.success)) for one in assessed]
+
+
 def test_recorded_log_probabilities_are_those_of_the_rows(warm: Path, tmp_path: Path) -> None:
     """What was sampled with a cache, one turn at a time, has the probabilities that the loss computes at once."""
     trainer = begun(warm, tmp_path)
@@ -275,7 +289,9 @@ def test_wrong_settings_are_named(settings: dict[str, Any], message: str) -> Non
 
 def test_the_recipes_can_be_read() -> None:
     """And survive a round trip."""
-    assert set(recipes()) == {"guess-the-number", "guess-the-number-20", "hanoi", "hangman", "needle", "nim"}
+    assert set(recipes()) == {
+        *("guess-the-number", "guess-the-number-20", "hanoi", "hangman", "needle", "nim", "number-hunt")
+    }
     for recipe in recipes().values():
         assert Recipe.from_dict(recipe.to_dict()) == recipe
         for name in recipe.environments:

@@ -174,13 +174,13 @@ def _train(
         picture = trainer.folder.draw(f"gem train {name}, seed {seed}")
         trainer.save_adapters()
         shown.update(task, total=None, description=f"evaluation of {recipe.evaluated} tasks")
-        greedy = trainer.assess()
+        evaluated = trainer.assess()
     metrics = trainer.folder.metrics
     return {
         "updates": trainer.update,
         "stopped": stopped or "",
-        **_success_figures(metrics, greedy, trainer.folder.achieved(0) if recipe.model else None),
-        "greedy_turns": sum(map(len, greedy)) / len(greedy),
+        **_success_figures(metrics, evaluated, trainer.folder.achieved(0) if recipe.model else None),
+        "evaluated_turns": sum(map(len, evaluated)) / len(evaluated),
         "cpu_seconds": trainer.warm_seconds
         + sum(line["rollout_cpu_seconds"] + line["update_cpu_seconds"] for line in metrics),
         "curves": str(picture),
@@ -188,25 +188,25 @@ def _train(
 
 
 def _success_figures(
-    metrics: Sequence[Mapping[str, Any]], greedy: Sequence[Trajectory], start: Sequence[int | None] | None = None
+    metrics: Sequence[Mapping[str, Any]], evaluated: Sequence[Trajectory], start: Sequence[int | None] | None = None
 ) -> dict[str, Any]:
     """Return shares of successes among the episodes whose outcome is known; None where there are none.
 
     Args:
         metrics: of the updates.
-        greedy: the evaluation at the end.
+        evaluated: the evaluation at the end.
         start: which tasks of the evaluation at the start were achieved, where there was one.
     """
     known = [won for won in start or () if won is not None]
     sampled = [line["success"] for line in metrics[-_LAST_UPDATES:] if line["success"] is not None]
-    solved = [one.success for one in greedy if one.success is not None]
+    solved = [one.success for one in evaluated if one.success is not None]
     return {
         "first_success": metrics[0]["success"],
-        **({} if start is None else {"start_greedy_success": fmean(known) if known else None}),
+        **({} if start is None else {"start_evaluated_success": fmean(known) if known else None}),
         "sampled_success": fmean(sampled) if sampled else None,
-        "greedy_success": fmean(solved) if solved else None,
-        "greedy_episodes": len(greedy),
-        "greedy_unknown": len(greedy) - len(solved),
+        "evaluated_success": fmean(solved) if solved else None,
+        "evaluated_episodes": len(evaluated),
+        "evaluated_unknown": len(evaluated) - len(solved),
     }
 
 

@@ -147,6 +147,9 @@ class Recipe:
     with 2, and so on."""
     evaluated: int = 100
     """Unseen tasks of an evaluation."""
+    evaluation_temperature: float = 0.0
+    """Of an evaluation's samples; 0 for greedy play. Where the tasks are few, greedy play is that many fixed episodes,
+    and samples say more."""
     target: float = 0.9
     """The success that the page of results counts the way to."""
 

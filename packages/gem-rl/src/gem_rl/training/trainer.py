@@ -160,30 +160,33 @@ class Trainer:
         self.folder.record(figures, episodes[:: max(1, len(episodes) // _RECORDED)])
         return figures, monitor.record(diagnostics)
 
-    def evaluate(self, episodes: int | None = None, *, temperature: float = 0.0) -> list[Trajectory]:
-        """Return episodes of seeds that training never plays, the same for all runs; greedy by default.
+    def evaluate(self, episodes: int | None = None, *, temperature: float | None = None) -> list[Trajectory]:
+        """Return episodes of seeds that training never plays, the same for all runs.
 
         What is trained does not change. Other agents of an environment play at random.
 
         Args:
             episodes: their number; the recipe's by default.
-            temperature: of the samples.
+            temperature: of the samples; the recipe's ``evaluation_temperature`` by default.
         """
-        requests = self._requests(episodes or self.recipe.evaluated, _EVALUATION_SEED, group=1)
         return self.player.of_learner(
             self.player.play(
-                requests,
+                self.evaluation_requests(episodes),
                 self.model,
                 self.tokenizer,
                 torch.Generator().manual_seed(self.seed),
                 version=self.update,
-                temperature=temperature,
+                temperature=self.recipe.evaluation_temperature if temperature is None else temperature,
                 against="random",
             )
         )
 
+    def evaluation_requests(self, episodes: int | None = None) -> list[EpisodeRequest]:
+        """Return the tasks of an evaluation: the recipe's number of them by default."""
+        return self._requests(episodes or self.recipe.evaluated, _EVALUATION_SEED, group=1)
+
     def assess(self) -> list[Trajectory]:
-        """Return the episodes of a greedy evaluation, and note which tasks were achieved in ``evaluations.jsonl``."""
+        """Return the episodes of an evaluation, and note which tasks were achieved in ``evaluations.jsonl``."""
         episodes = self.evaluate()
         self.folder.record_evaluation(self.update, [one.success for one in episodes])
         return episodes
