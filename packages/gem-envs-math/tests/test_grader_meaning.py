@@ -74,7 +74,9 @@ NEIGHBOURS = [
 def test_a_huge_number_hides_no_difference() -> None:
     """Values are compared to as many digits as the numbers within the formulas have."""
     pairs = [(answer.format("2011^{2009}"), gold.format("2011^{2009}")) for answer, gold in NEIGHBOURS]
-    assert paid([*pairs, (r"1+2^{-500}", r"\int_0^1 2x dx")]) == []
+    pairs += [(r"1+2^{-500}", r"\int_0^1 2x dx"), (r"\sum_{k=1}^n k^{100} + 1", r"\sum_{k=1}^n k^{100}")]
+    pairs.append((r"\sum_{k=1}^n k + 10^{-30}", r"\frac{n(n+1)}{2}"))
+    assert paid(pairs) == []
 
 
 @pytest.mark.nightly

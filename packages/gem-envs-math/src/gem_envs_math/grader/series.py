@@ -29,7 +29,12 @@ def agree_at_whole_numbers(one: Any, two: Any) -> bool | None:
     for count in _COUNTS:
         values = {letter: sympy.Integer(count + place) for place, letter in enumerate(sorted(counted, key=str))}
         values |= {letter: sympy.Rational(chance.randint(3, 997), 199) for letter in others}
-        a, b = (sympy.N(value.subs(values).doit(), _DIGITS) for value in (one, two))
+        exact = [value.subs(values).doit() for value in (one, two)]
+        if all(value.is_Rational for value in exact):
+            if exact[0] != exact[1]:
+                return False
+            continue
+        a, b = (sympy.N(value, _DIGITS) for value in exact)
         if not all(value.is_number and value.is_finite for value in (a, b)):
             return None
         if abs(a - b) > sympy.Float(10) ** -(_DIGITS // 2) * max(1, abs(a)):
