@@ -133,8 +133,13 @@ def _add_case(draft: OfficeDraft, name: str, cause: Row, hit: list[Row], first: 
     draft.do("roll_back_deployment", deployment_id=deployment)
     for alert in alerts:
         draft.do("resolve_alert", alert_id=alert)
-    minutes = {"detected_after": detected_after, "spread_over": spread_over}
-    draft.do("resolve_incident", incident_id=incident, cause_id=deployment, **minutes)
+    draft.do(
+        "resolve_incident",
+        incident_id=incident,
+        cause_id=deployment,
+        detected_after=detected_after,
+        spread_over=spread_over,
+    )
     draft.do("create_status_update", incident_id=incident, state="resolved", text="All is well again.")
     draft.want(
         "incidents",
@@ -143,7 +148,8 @@ def _add_case(draft: OfficeDraft, name: str, cause: Row, hit: list[Row], first: 
         service_id=cause["service_id"],
         status="resolved",
         cause_id=deployment,
-        **minutes,
+        detected_after=detected_after,
+        spread_over=spread_over,
     )
     for alert in alerts:
         draft.want("alerts", alert, status="resolved", incident_id=incident)
