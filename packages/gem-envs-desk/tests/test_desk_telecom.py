@@ -288,3 +288,25 @@ def test_what_is_refused_is_all_that_could_be_done_or_leaves_other_faults() -> N
             also_wrong[ground] += "signal and data" not in done(world, "look_at_status_bar", phone_number=number)
     assert also_wrong.pop("not for nothing") == 0
     assert min(also_wrong.values()) >= 2, also_wrong
+
+
+def test_each_ground_is_a_state_of_the_line_and_has_its_case() -> None:
+    """A locked card leads to a shop, a stranger's line to a check of identity, all else to a refused request."""
+    seen = set()
+    for task, wish, aim, phone in _connections():
+        (line,) = (row for row in task.state["lines"] if row["phone_number"] == phone["phone_number"])
+        holds = {
+            "cannot help": line["customer_id"] != task.customer,
+            "SIM card locked": phone["sim_card"] == "locked",
+            "contract ended": line["status"] == "suspended" and line["contract_ends"] < "2026-05-15",
+            "not for nothing": any(words in wish.says for words in PHRASES.row("two")),
+        }
+        assert set(aim.grounds) == {ground for ground, is_so in holds.items() if is_so}
+        if aim.grounds:
+            category = {"cannot help": "identity not verified", "SIM card locked": "visit a shop"}
+            expected = category.get(aim.grounds[0], "refused request")
+            assert aim.gold == (DeskCall("open_case", {"subject": line["phone_number"], "category": expected}),)
+            is_used_up = line["data_used_gb"] >= line["data_limit_gb"]
+            assert is_used_up == (aim.grounds == ("not for nothing",))
+            seen.add(aim.grounds[0])
+    assert seen == set(GROUNDS)
