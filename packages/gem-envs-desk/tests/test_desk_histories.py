@@ -107,10 +107,12 @@ def test_every_column_is_filled(content: type[Any]) -> None:
 
 
 def test_lines_work_and_amounts_are_of_everyday_size() -> None:
-    """Before a task breaks one, each line is active and does not roam; a bill is below 100 euros, a title below 50."""
+    """Before a task breaks one, each line is active and does not roam; a bill is below 100 euros, a title below 50, a fine below 8."""
     for seed in SEEDS:
         network, library = Network(Random(seed), "train"), Library(Random(seed), "train")
         network.add_histories()
+        library.add_histories()
+        assert all(0.4 <= row["amount"] < 8 for row in library.tables["fines"])
         assert {(row["status"], row["roaming"]) for row in network.tables["lines"]} == {("active", 0)}
         assert all(15 <= row["amount"] < 100 for row in network.tables["bills"])
         assert all(8 <= row["price"] < 50 for row in library.tables["titles"])

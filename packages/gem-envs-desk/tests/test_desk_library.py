@@ -326,3 +326,11 @@ def test_readers_are_found_and_records_shown() -> None:
     assert [shown("get_loan", loan_id=loan)["others_waiting"] for loan in ("L1", "L4")] == [1, 0]
     assert shown("find_title", name="the last letter ")["title_id"] == "T1"
     assert shown("list_closings") == []
+
+
+def test_a_reader_whose_title_is_ready_waits_no_more() -> None:
+    """A loan shows how many wait, and not who has only to come."""
+    (waiting,) = STATE["holds"]
+    world = DOMAIN.open({**STATE, "holds": [waiting, {**waiting, "customer_id": "C3", "status": "ready"}]})
+    result = carried_out(world, DeskCall("get_loan", {"loan_id": "L1"}))
+    assert json.loads(result.text)["others_waiting"] == 1
