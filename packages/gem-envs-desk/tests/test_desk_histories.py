@@ -107,7 +107,7 @@ def test_every_column_is_filled(content: type[Any]) -> None:
 
 
 def test_lines_work_and_amounts_are_of_everyday_size() -> None:
-    """Before a task breaks one, each line is active and does not roam; a bill is below 100 euros, a title below 50, a fine below 8."""
+    """Before a task breaks one, a line is active and does not roam; a bill is below 100 euros, a title 50, a fine 8."""
     for seed in SEEDS:
         network, library = Network(Random(seed), "train"), Library(Random(seed), "train")
         network.add_histories()
