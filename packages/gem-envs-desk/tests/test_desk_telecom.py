@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gem_envs_desk.acts.ownership import Ownership
 from gem_envs_desk.domain import DeskWorld, carried_out
 from gem_envs_desk.task import AGENT, USER, Aim, DeskCall, DeskTask, Wish
 from gem_envs_desk.telecom.env import TelecomActsDomain, TelecomDomain
@@ -310,3 +311,10 @@ def test_each_ground_is_a_state_of_the_line_and_has_its_case() -> None:
             assert is_used_up == (aim.grounds == ("not for nothing",))
             seen.add(aim.grounds[0])
     assert seen == set(GROUNDS)
+
+
+def test_a_bill_belongs_to_the_customer_of_its_line() -> None:
+    """So that a request to pay it is one to them, and a phone is theirs as well."""
+    owned = Ownership(ACTS_DOMAIN.schema, STATE)
+    assert [owned.owner(row["bill_id"]) for row in STATE["bills"]] == ["C1", "C1", "C2", "C1"]
+    assert [owned.owner(row["phone_number"]) for row in STATE["phones"]] == ["C1", "C2"]
