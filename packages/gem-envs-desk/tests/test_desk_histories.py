@@ -104,3 +104,15 @@ def test_every_column_is_filled(content: type[Any]) -> None:
         rows = [row for one in made for row in one.tables[table]]
         assert all(set(row) == set(columns) for row in rows)
         assert not rows or {name for row in rows for name in row if row[name] is not None} == set(columns), table
+
+
+def test_lines_work_and_amounts_are_of_everyday_size() -> None:
+    """Before a task breaks one, a line is active and does not roam; a bill is below 100 euros, a title 50, a fine 8."""
+    for seed in SEEDS:
+        network, library = Network(Random(seed), "train"), Library(Random(seed), "train")
+        network.add_histories()
+        library.add_histories()
+        assert all(0.4 <= row["amount"] < 8 for row in library.tables["fines"])
+        assert {(row["status"], row["roaming"]) for row in network.tables["lines"]} == {("active", 0)}
+        assert all(15 <= row["amount"] < 100 for row in network.tables["bills"])
+        assert all(8 <= row["price"] < 50 for row in library.tables["titles"])

@@ -326,3 +326,26 @@ def test_readers_are_found_and_records_shown() -> None:
     assert [shown("get_loan", loan_id=loan)["others_waiting"] for loan in ("L1", "L4")] == [1, 0]
     assert shown("find_title", name="the last letter ")["title_id"] == "T1"
     assert shown("list_closings") == []
+
+
+def test_a_reader_whose_title_is_ready_waits_no_more() -> None:
+    """A loan shows how many wait, and not who has only to come."""
+    (waiting,) = STATE["holds"]
+    world = DOMAIN.open({**STATE, "holds": [waiting, {**waiting, "customer_id": "C3", "status": "ready"}]})
+    result = carried_out(world, DeskCall("get_loan", {"loan_id": "L1"}))
+    assert json.loads(result.text)["others_waiting"] == 1
+
+
+def test_the_holds_of_all_wishes_count_for_a_new_one() -> None:
+    """A hold that another wish of the same reader is about is one of the three, in whatever order they are raised."""
+    seen = set()
+    for number in range(100):
+        task = DOMAIN.task(number, 3, "train")
+        holds = sum(row["customer_id"] == task.customer for row in task.state["holds"])
+        for aim in task.aims:
+            if aim.gold[0].tool == "place_hold":
+                assert holds < MOST_HOLDS
+                seen.add(holds)
+            elif "too many holds" in aim.grounds:
+                assert holds == MOST_HOLDS
+    assert seen == {0, 1, 2}

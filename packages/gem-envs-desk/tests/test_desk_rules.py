@@ -201,8 +201,12 @@ def test_bags_beyond_the_free_and_the_paid_ones_cost_35() -> None:
             assert request.gold[0].arguments == {
                 "booking_code": booking["booking_code"], "bags": wanted, "charge": charge,
             }  # fmt: skip
-            seen.add(free)
-    assert {0, 1, 2, 3} <= seen
+            # Who does not read the policy lets each further bag be paid for.
+            asked = 35 * (wanted - booking["bags"])
+            naive = None if request.naive is None else [(call.tool, call.arguments["charge"]) for call in request.naive]
+            assert naive == (None if asked == charge else [("set_bags", asked)])
+            seen |= {free, f"naive {asked == charge}"}
+    assert {0, 1, 2, 3, "naive True", "naive False"} <= seen
 
 
 def test_a_delay_of_180_minutes_is_worth_100_and_200_in_business() -> None:

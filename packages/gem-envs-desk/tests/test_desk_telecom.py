@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gem_envs_desk.acts.ownership import Ownership
 from gem_envs_desk.domain import DeskWorld, carried_out
 from gem_envs_desk.task import AGENT, USER, Aim, DeskCall, DeskTask, Wish
 from gem_envs_desk.telecom.env import TelecomActsDomain, TelecomDomain
@@ -288,3 +289,32 @@ def test_what_is_refused_is_all_that_could_be_done_or_leaves_other_faults() -> N
             also_wrong[ground] += "signal and data" not in done(world, "look_at_status_bar", phone_number=number)
     assert also_wrong.pop("not for nothing") == 0
     assert min(also_wrong.values()) >= 2, also_wrong
+
+
+def test_each_ground_is_a_state_of_the_line_and_has_its_case() -> None:
+    """A locked card leads to a shop, a stranger's line to a check of identity, all else to a refused request."""
+    seen = set()
+    for task, wish, aim, phone in _connections():
+        (line,) = (row for row in task.state["lines"] if row["phone_number"] == phone["phone_number"])
+        holds = {
+            "cannot help": line["customer_id"] != task.customer,
+            "SIM card locked": phone["sim_card"] == "locked",
+            "contract ended": line["status"] == "suspended" and line["contract_ends"] < "2026-05-15",
+            "not for nothing": any(words in wish.says for words in PHRASES.row("two")),
+        }
+        assert set(aim.grounds) == {ground for ground, is_so in holds.items() if is_so}
+        if aim.grounds:
+            category = {"cannot help": "identity not verified", "SIM card locked": "visit a shop"}
+            expected = category.get(aim.grounds[0], "refused request")
+            assert aim.gold == (DeskCall("open_case", {"subject": line["phone_number"], "category": expected}),)
+            is_used_up = line["data_used_gb"] >= line["data_limit_gb"]
+            assert is_used_up == (aim.grounds == ("not for nothing",))
+            seen.add(aim.grounds[0])
+    assert seen == set(GROUNDS)
+
+
+def test_a_bill_belongs_to_the_customer_of_its_line() -> None:
+    """So that a request to pay it is one to them, and a phone is theirs as well."""
+    owned = Ownership(ACTS_DOMAIN.schema, STATE)
+    assert [owned.owner(row["bill_id"]) for row in STATE["bills"]] == ["C1", "C1", "C2", "C1"]
+    assert [owned.owner(row["phone_number"]) for row in STATE["phones"]] == ["C1", "C2"]
