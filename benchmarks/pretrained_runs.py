@@ -97,13 +97,15 @@ def kept() -> list[dict[str, Any]]:
     return [json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines()]
 
 
-def difference(run: dict[str, Any], start: Literal["before", "random"] = "before") -> ComparedMeans | None:
+def difference(
+    run: dict[str, Any], start: Literal["before", "random"] = "before", confidence: float = 0.95
+) -> ComparedMeans | None:
     """Return the success after a run beside that before it, or of random play, task by task; None if one is missing."""
     tasks = [
         {task: [float(won)] for task, won in enumerate(run.get(name) or ()) if won is not None}
         for name in (start, "after")
     ]
-    return compare_means(*tasks, share=True)
+    return compare_means(*tasks, share=True, confidence=confidence)
 
 
 def difference_cell(compared: ComparedMeans | None) -> str:

@@ -54,7 +54,7 @@ def test_the_figures_over_seeds_are_those_of_the_kept_data(runs: ModuleType) -> 
 
 
 def test_the_figures_in_the_text_are_those_of_the_kept_data(runs: ModuleType) -> None:
-    """What the page says of the groups and episodes of ``e0``, and of the entropy of ``a0``."""
+    """What the page says of groups and episodes of ``e0`` and ``g0``, of entropies, and of random play."""
     kept = {run["run"]: run["updates"] for run in runs.kept()}
     later = kept["e0"][4:]
     groups, won = ([update[name] for update in later] for name in ("constant_groups", "success"))
@@ -62,6 +62,16 @@ def test_the_figures_in_the_text_are_those_of_the_kept_data(runs: ModuleType) ->
     assert f"while it won {min(won):.2f} to {max(won):.2f} of the episodes" in PAGE
     entropies = [update["entropy"] for update in kept["a0"]]
     assert f"entropy fell from {entropies[0]:.2f} to {entropies[-1]:.2f}" in PAGE
+    entropies = [update["entropy"] for update in kept["h0"]]
+    assert f"entropy went from {entropies[0]:.2f} to {entropies[6]:.3f}\n  within seven updates" in PAGE
+    entropies = [update["entropy"] for update in kept["g0"]]
+    assert f"from {entropies[0]:.2f} to {entropies[2]:.2f} in three updates and to {entropies[5]:.2f} in six" in PAGE
+    assert {update["constant_groups"] for update in kept["g0"][5:]} == {1.0}
+    (hunt,) = [run for run in runs.kept() if run["run"] == "i0"]
+    for_three_tries = runs.difference(hunt, confidence=1 - 0.05 / 3)
+    assert f"({for_three_tries.low:+.3f} to {for_three_tries.high:+.3f})" in PAGE
+    numbers = hunt["random"]
+    assert f"won {sum(numbers) / len(numbers):.3f} of these {len(numbers)}" in PAGE
 
 
 def test_every_kept_run_has_its_curves(runs: ModuleType) -> None:
