@@ -78,7 +78,7 @@ not ok 2 should be deeply equivalent
       { a: 1,
         b: 2 }
     actual: { a: 1 }
-    at: Test.<anonymous> (/work/repo/test/a.js:12:4)
+    at: Test.<anonymous> (/code/repo/test/a.js:12:4)
     stack: |-
       Error: x
   ...
@@ -115,7 +115,7 @@ def test_a_test_of_tape_fails_by_any_assertion() -> None:
 def test_a_statement_shows_the_whole_assertion() -> None:
     """The code of a case ends where the brackets of the assertion that failed are closed, and begins with the case."""
     text = "var t;\ntest('a b', function (t) {\n\tt.equal(\n\t\tf([')', 1]),\n\t\t2\n\t);\n\tt.end();\n});\n"
-    failure = TapeFailure("should be equal", {"at": "Test.<anonymous> (/work/repo/test/a.js:3:4)"})
+    failure = TapeFailure("should be equal", {"at": "Test.<anonymous> (/code/repo/test/a.js:3:4)"})
     assert code_shown(text, "test/a.js", "a b", failure) == "\n".join(text.split("\n")[1:6])
 
 

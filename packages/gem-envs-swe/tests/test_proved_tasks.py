@@ -185,7 +185,7 @@ def test_a_bug_is_proved(proof: TaskProof) -> None:
     assert "test_overfull_shelf" not in proof.visible["tests/test_shelves.py"]
     failure = proof.run.failures["tests/test_shelves.py::test_overfull_shelf"]
     line = FILES["tests/test_shelves.py"].splitlines().index("    assert free_places([5, 6], 10) == 0") + 1
-    assert (failure.type, failure.frames) == ("AssertionError", (("/work/repo/tests/test_shelves.py", line),))
+    assert (failure.type, failure.frames) == ("AssertionError", (("/code/repo/tests/test_shelves.py", line),))
 
 
 @pytest.mark.parametrize(
@@ -258,9 +258,9 @@ def failed_by_hand(folder: Path, assertion: str, kind: str) -> tuple[TaskProof, 
     head = f'import p\nimport pytest\n\n\n@pytest.mark.parametrize("g", [p.f(1)])\ndef test_g(g):\n    {assertion}\n'
     tree = PackageTree(written(folder / "tree", {"p.py": source, "test_p.py": head}))
     line = next(number for number, text in enumerate(head.splitlines(), 1) if "assert" in text)
-    failure = FailedTest(type="AssertionError", message="no", frames=(("/work/repo/test_p.py", line),))
+    failure = FailedTest(type="AssertionError", message="no", frames=(("/code/repo/test_p.py", line),))
     run = SuiteRun(
-        outcomes={test: "failed"}, failures={test: failure}, places={test: ("/work/repo/test_p.py", 5, "test_g")}
+        outcomes={test: "failed"}, failures={test: failure}, places={test: ("/code/repo/test_p.py", 5, "test_g")}
     )
     baseline = Baseline(tree, run, frozenset({test}), {})
     candidate = Candidate(kind, 2, "planted", {"p.py": ""}, {}, ("p.py:f",))

@@ -109,7 +109,7 @@ def test_the_solution_is_nowhere_in_the_container(env: SweEnv) -> None:
     """Neither the tree, nor its history, nor byte code holds the line that was broken, or the hidden tests."""
     env.reset(options={"task": "tally-chunks"})
     for line in ("range(0, len(items), size)", "test_chunk_sizes"):
-        search = f"grep -rlsF '{line}' /work /home /tmp /opt /root /var/tmp | wc -l"
+        search = f"grep -rlsF '{line}' /code /home /tmp /opt /root /var/tmp | wc -l"
         assert env.step(f"<bash>{search}</bash>")[0] == "0\n[exit code 0]"
         history = "git log --all -p | cat; git cat-file --batch-all-objects --batch"
         assert env.step(f"<bash>{{ {history}; }} | grep -cF '{line}'</bash>")[0] == "0\n[exit code 1]"

@@ -25,7 +25,7 @@ from gem_envs_swe.workplace.tasks import SweTask, load_tasks
 from gem_terminal.engines.base import FileChanges
 
 KEY = b"k" * 32
-ROOT = "/work/repo"
+ROOT = "/code/repo"
 
 
 def signed(*said: dict[str, Any], key: bytes = KEY, first: int = 0) -> bytes:
@@ -164,7 +164,7 @@ def changes(files: Mapping[str, bytes | str], removed: tuple[str, ...] = ()) -> 
             else:
                 member.size = len(content)
                 archive.addfile(member, io.BytesIO(content))
-    return FileChanges((("/work", buffer.getvalue()),), tuple(f"{ROOT}/{name}" for name in removed))
+    return FileChanges((("/code", buffer.getvalue()),), tuple(f"{ROOT}/{name}" for name in removed))
 
 
 def test_the_diff_has_what_the_agent_did(task: SweTask) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from gem.arguments import boolean, choice, integer, real
 from gem.core import Info
 from gem.errors import ArgumentError, ArgumentTypeError
+from gem_envs_swe.task_set import REPOSITORY
 from gem_envs_swe.verdicts.verdict import SweVerdict, VerdictOptions, judge
 from gem_envs_swe.workplace.actions import SWE_ACTIONS, actions_without_tests
 from gem_envs_swe.workplace.task_choice import chosen_tasks
@@ -26,7 +27,7 @@ from gem_terminal.verdicts.verification import VerifierResult
 __all__ = ["SweEnv"]
 
 _SYNTAX = """\
-The repository is in /work/repo, and your shell begins there. Write one action a turn: a command between <bash> and \
+The repository is in {place}, and your shell begins there. Write one action a turn: a command between <bash> and \
 </bash> (it reads from /dev/null and may take {seconds:g} seconds), a call of another tool such as \
 <tool_call>{{"name": "view", "arguments": {{"path": "README.md"}}}}</tool_call>, or <submit/> when you are done. \
 The tools are {tools}. You have {turns} turns. Hidden tests then verify the repository; changes of tests and of their \
@@ -143,7 +144,7 @@ class SweEnv(TerminalEnv):
     def _opening(self, task: Task, session: TaskSession) -> str:
         names = [schema["function"]["name"] for schema in self.actions.schemas]
         told = ", ".join(_ARGUMENTS[name] for name in names if name in _ARGUMENTS)
-        syntax = _SYNTAX.format(seconds=self.command_seconds, turns=self.max_turns, tools=told)
+        syntax = _SYNTAX.format(place=REPOSITORY, seconds=self.command_seconds, turns=self.max_turns, tools=told)
         return f"{task.instruction}\n\n{syntax}"
 
     def _carry_out(self, action: OtherAction, session: TaskSession) -> ActionResult:

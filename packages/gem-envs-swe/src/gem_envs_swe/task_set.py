@@ -26,7 +26,7 @@ __all__ = ["IMAGE", "REPOSITORY", "SweSet", "read_rows", "read_set", "withdraw_s
 
 IMAGE = "image"
 """The folder of the build context in that of a set."""
-REPOSITORY = "/work/repo"
+REPOSITORY = "/code/repo"
 """The path of the tree in a container."""
 _SET, _TASKS = "set.json", "tasks.jsonl"
 

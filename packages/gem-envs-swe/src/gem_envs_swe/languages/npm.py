@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gem_envs_swe.errors import SweError
@@ -14,12 +14,14 @@ from gem_envs_swe.making.archives import SourceArchive, unpack_archive
 from gem_envs_swe.making.context import SYSTEM, USER
 from gem_envs_swe.task_set import REPOSITORY
 
-__all__ = ["NpmPackage", "check_npm_name", "fetch_package", "write_node_context"]
+__all__ = ["NODE_MODULES", "NpmPackage", "check_npm_name", "fetch_package", "write_node_context"]
 
 _NAME = re.compile(r"(?:@[a-z0-9][a-z0-9~._-]*/)?[a-z0-9][a-z0-9~._-]*(?:@[\w.^~<>=*+ -]+)?")
+NODE_MODULES = f"{PurePosixPath(REPOSITORY).parent}/node_modules"
+"""Node looks for packages in the folders above a file, so that they need not lie in the tree."""
 _IMAGE = f"""\
 RUN apt-get update && apt-get install -y --no-install-recommends nodejs && rm -rf /var/lib/apt/lists/*
-COPY node_modules /work/node_modules
+COPY node_modules {NODE_MODULES}
 COPY repo {REPOSITORY}
 RUN cd {REPOSITORY} \\
  && git init --quiet --initial-branch main \\
@@ -31,7 +33,6 @@ RUN cd {REPOSITORY} \\
 WORKDIR {REPOSITORY}
 USER {USER}
 """
-"""Node looks for packages in the folders above a file, so that they need not lie in the tree."""
 
 
 class NpmPackage:

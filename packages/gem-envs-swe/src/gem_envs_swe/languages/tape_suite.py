@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gem_envs_swe.errors import SweError
+from gem_envs_swe.languages.npm import NODE_MODULES
 from gem_envs_swe.making.context import USER
 from gem_envs_swe.task_set import REPOSITORY
 from gem_terminal.archive import file_archive, files_archive
@@ -25,12 +26,12 @@ _ASSERTION = re.compile(r"(not ok|ok) \d+(?: (.*))?")
 _FIELD = re.compile(r" {4}(operator|expected|actual|at): ?(.*)")
 
 
-_TOGETHER = """\
-const test = require('/work/node_modules/tape');
-for (const file of process.argv.slice(3)) {
-  test(`${process.argv[2]} ${file}`, (t) => t.end());
-  require(`${process.cwd()}/${file}`);
-}
+_TOGETHER = f"""\
+const test = require('{NODE_MODULES}/tape');
+for (const file of process.argv.slice(3)) {{
+  test(`${{process.argv[2]}} ${{file}}`, (t) => t.end());
+  require(`${{process.cwd()}}/${{file}}`);
+}}
 """
 """tape runs tests in the order in which they are named, so that one named before a file is loaded marks its begin."""
 _CLEAN = "set -e; git reset -q --hard; git clean -q -f -d -x"

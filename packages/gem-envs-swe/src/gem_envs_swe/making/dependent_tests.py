@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Iterator
 
 from gem_envs_swe.making.suites import SuiteRunner
+from gem_envs_swe.verdicts.verdict import SAMPLE
 
 __all__ = ["dependent_tests"]
 
@@ -18,10 +19,8 @@ _PARTS = (2, 4, 8)
 """Into how many parts the tests are divided in turn, each of which runs without the others."""
 _LEAST_PART = 5
 """Tests in such a part at least."""
-_SAMPLE = 50
-"""Tests in a part that runs as in an episode, which is the sample of a verdict."""
 _MOST_SAMPLES = 8
-"""Such parts; where there are more tests, each is larger."""
+"""Parts that run as in an episode, each as large as the sample of a verdict; where there are more tests, larger."""
 
 
 def dependent_tests(
@@ -50,7 +49,7 @@ def dependent_tests(
         for part in _parts(independent, count, generator):
             independent -= part - _passed(runner, part, end)
     left_out = dict.fromkeys(sorted({*tests} - independent), "depends on other tests")
-    for part in _parts(independent, min(_MOST_SAMPLES, -(-len(independent) // _SAMPLE)), generator):
+    for part in _parts(independent, min(_MOST_SAMPLES, -(-len(independent) // SAMPLE)), generator):
         left_out |= dict.fromkeys(sorted(_refused(runner, part, end)), "does not pass in a verdict")
     return left_out
 

@@ -28,10 +28,9 @@ from gem_envs_swe.making.suites import SuiteRunner
 from gem_envs_swe.row import SweRow
 from gem_envs_swe.task_set import IMAGE, SweSet
 from gem_envs_swe.workplace.source_tree import SourceTree
-from gem_envs_swe.workplace.tasks import SweTask, task_key
+from gem_envs_swe.workplace.tasks import SweTask, image_of_set, task_key
 from gem_terminal.engines import Engine
 from gem_terminal.engines.base import Progress, ProgressStage, report_stage
-from gem_terminal.engines.contexts import digest_of
 from gem_terminal.task import Image, ResourceLimits
 
 __all__ = ["MakingOptions", "make_set", "python_of_images"]
@@ -101,8 +100,7 @@ def _proved(
     journal: ProofJournal,
     progress: Progress | None,
 ) -> SweSet:
-    context = Image(folder=(folder / IMAGE).resolve())
-    image = Image(folder=context.folder, digest=digest_of(context))
+    image = image_of_set(folder)
     reference = engine.prepare(image, progress)
     with SuiteRunner(engine, reference, SourceTree(folder / IMAGE / "repo")) as runner:
         report_stage(progress, ProgressStage("running the package's own tests"))

@@ -25,8 +25,10 @@ from gem_terminal.verdicts.carried_files import CarriedFiles
 from gem_terminal.verdicts.pristine import lay_over
 from gem_terminal.verdicts.verification import kill_processes
 
-__all__ = ["SweVerdict", "VerdictOptions", "judge"]
+__all__ = ["SAMPLE", "SweVerdict", "VerdictOptions", "judge"]
 
+SAMPLE = 50
+"""How many of the tests that must still pass a verdict runs, unless an option says another number."""
 _MOST_CHANGED = 64 << 20
 """Bytes of an agent's changed files."""
 _MOST_KEPT = 4096
@@ -37,7 +39,7 @@ _MOST_KEPT = 4096
 class VerdictOptions:
     """How much is run."""
 
-    sample: int | None = 50
+    sample: int | None = SAMPLE
     """The number of tests of PASS_TO_PASS; None for all. They are drawn by the changes alone, so that an agent cannot
     know them, and the proof of a task runs those of its solution."""
     seconds: float = 600.0

@@ -17,7 +17,7 @@ from gem_terminal.engines.contexts import digest_of
 from gem_terminal.task import CopiedFolder, Image, ResourceLimits, Task, Tests
 from gem_terminal.verdicts.verdict_worth import user_of_image
 
-__all__ = ["TASK_LIMITS", "SweTask", "load_tasks", "task_key"]
+__all__ = ["TASK_LIMITS", "SweTask", "image_of_set", "load_tasks", "task_key"]
 
 _TREE = "repo"
 """The folder of the package's tree in the build context."""
@@ -122,9 +122,14 @@ def load_tasks(folder: Path) -> list[SweTask]:
         twice = next(name for name in names if names.count(name) > 1)
         raise SweError(f"{folder} has two tasks of the name {twice!r}")
     tree = SourceTree(folder / IMAGE / _TREE)
-    context = Image(folder=(folder / IMAGE).resolve())
-    image = Image(folder=context.folder, digest=digest_of(context))
+    image = image_of_set(folder)
     return [SweTask(row, described, tree, image, task_key(image, row)) for row in rows]
+
+
+def image_of_set(folder: Path) -> Image:
+    """Return the image of a set, with the digest of its context."""
+    context = Image(folder=(folder / IMAGE).resolve())
+    return Image(folder=context.folder, digest=digest_of(context))
 
 
 def task_key(image: Image, row: SweRow) -> str:

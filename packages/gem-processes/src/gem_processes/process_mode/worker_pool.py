@@ -128,12 +128,10 @@ class EnvWorkerPool:
         with theirs, told:
             try:
                 self._request(theirs.fileno(), told.fileno(), page.descriptor)
-            except BaseException as error:
+            except BaseException:
                 ours.close()
                 fate.close()
                 page.close()
-                if isinstance(error, OSError):
-                    raise VectorError(f"no worker process can be started: {error}") from error
                 raise
         worker = WorkerHandle(PacketChannel(ours, blocking=False), fate, page, numbers)
         self.workers.append(worker)
@@ -151,14 +149,18 @@ class EnvWorkerPool:
 
     def _request(self, *descriptors: int) -> None:
         """Have a worker forked, by another fork server where the last one has ended."""
+        body = pack(self._settings)
         if self._server is not None:
             if self._server.is_alive:
                 with suppress(OSError):  # it is about to end, as its workers show who have ended with it
-                    self._server.request(pack(self._settings), descriptors)
+                    self._server.request(body, descriptors)
                     return
             self._server.close(patience=0.0)
-        self._server = self._start_server()
-        self._server.request(pack(self._settings), descriptors)
+        try:
+            self._server = self._start_server()
+            self._server.request(body, descriptors)
+        except OSError as error:
+            raise VectorError(f"no worker process can be started: {error}") from error
 
     def _start_server(self) -> ForkServer:
         settings = {"folder": str(Path.cwd()), "modules": self.modules}
