@@ -271,7 +271,7 @@ def bit_value(n):
         ),
         "gap": (
             "the greatest number of zeros between two neighbouring ones, which is 0 if there are no zeros between "
-            "ones,",
+            "ones",
             "max(map(len, bits.strip('0').split('1')))",
             "max([b - a - 1 for a, b in zip(ones, ones[1:])], default=0)",
         ),
