@@ -1,7 +1,8 @@
 """Mutants of the reference solutions: the hidden tests refuse every one that is not recorded as passing.
 
 ``mutation/run.py`` makes the record ``mutation/passing.json``; its figures and what is known of the mutants that pass
-are in the package's README. ``mutation/passing_further.json`` counts those of the further mutants.
+are in the package's README. ``mutation/passing_further.json`` counts those of the further mutants, and
+``mutation/equivalent_further.json`` has a reason for each that changes a place within the program.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ from gem_envs_code.problems.problem import _boundary_inputs
 
 FOLDER = Path(__file__).parent / "mutation"
 RECORD = json.loads((FOLDER / "passing.json").read_text("utf-8"))
+FURTHER_REASONS = json.loads((FOLDER / "equivalent_further.json").read_text("utf-8"))
 FURTHER_RECORD = json.loads((FOLDER / "passing_further.json").read_text("utf-8"))
 PLACES = {problem.id: place for place, problem in enumerate(all_problems())}
 BY_DAY = ("majority", "span-sets-difference", "code-check-time")
 """Problems whose drawn tests a wrong program passed, with quick solutions."""
+READ_BY_DAY = "code-check-colour"
+"""A problem with quick solutions and further mutants of several reasons."""
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +62,36 @@ def test_every_mutant_that_is_not_recorded_fails(run: Any) -> None:
     assert {identity: changes for identity, changes in new.items() if changes} == {}
 
 
-def further_passing(run: Any, identities: list[str]) -> dict[str, int]:
-    """Run the further mutants of some problems; return how many of each pass every hidden test."""
+def further_passing(run: Any, identities: list[str]) -> dict[str, list[str]]:
+    """Run the further mutants of some problems; return the changes of those that pass every hidden test."""
     results = run.run_all([PLACES[identity] for identity in identities], search=False, further=True)
-    return {result["id"]: len(result["survivors"]) for result in results}
+    return {result["id"]: result["survivors"] for result in results}
+
+
+def unread(identity: str, survivors: list[str]) -> list[str]:
+    """Return the changes within a problem's program that pass without a reason, and reasons for none that passes.
+
+    The other further mutants change an argument or have no answer for a kind of input.
+    """
+    within = Counter(change for change in survivors if change.startswith("line "))
+    read = Counter(change for listed in FURTHER_REASONS.get(identity, {}).values() for change in listed)
+    return sorted(((within - read) + (read - within)).elements())
+
+
+def test_a_further_mutant_within_a_program_passes_only_with_a_reason(run: Any) -> None:
+    """In one problem, by day."""
+    assert {name: unread(name, found) for name, found in further_passing(run, [READ_BY_DAY]).items()} == {
+        READ_BY_DAY: []
+    }
 
 
 @pytest.mark.nightly
 def test_no_more_of_the_further_mutants_pass(run: Any) -> None:
-    """Of no problem do more pass than are recorded; which they are is in the package's README."""
+    """Of no problem do more pass than are recorded, and those within the program are those that have a reason."""
     allowed = FURTHER_RECORD["passing"]
     found = further_passing(run, list(PLACES))
-    assert {name: count for name, count in found.items() if count > allowed.get(name, 0)} == {}
+    assert {name: len(passed) for name, passed in found.items() if len(passed) > allowed.get(name, 0)} == {}
+    assert {name: rest for name, passed in found.items() if (rest := unread(name, passed))} == {}
 
 
 IGNORED = {
@@ -123,4 +145,4 @@ def test_every_mutant_that_passes_was_read_and_has_its_reason() -> None:
 def test_the_record_knows_the_problems() -> None:
     """And no boundary input is of a problem that is gone."""
     assert RECORD["problems"] == FURTHER_RECORD["problems"] == len(PLACES)
-    assert {*RECORD["passing"], *FURTHER_RECORD["passing"], *_boundary_inputs()} <= set(PLACES)
+    assert {*RECORD["passing"], *FURTHER_RECORD["passing"], *FURTHER_REASONS, *_boundary_inputs()} <= set(PLACES)

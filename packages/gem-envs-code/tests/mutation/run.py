@@ -1,7 +1,8 @@
 """The mutation run over every bundled problem: which mutants of the reference solutions pass all hidden tests?
 
 ``python packages/gem-envs-code/tests/mutation/run.py [--again | IDENTITY ...]`` writes ``passing.json`` beside this
-file: the number of mutants, and those that pass; ``--again`` runs only those that passed before. ``--further`` runs the
+file: the number of mutants, and those that pass; ``--again`` runs only those that passed before, and identities of
+problems replace what the record has of these. ``--further`` runs the
 mutants of ``further_mutants`` instead, and writes how many of each problem pass to ``passing_further.json``. A
 mutant that passes is then tried on inputs that the hidden tests lack: those of other seeds, and neighbours of known
 inputs. An input on which it answers wrongly may be a test that is missing; it is printed, to be read against the
@@ -92,6 +93,12 @@ def source_of(problem: CodeProblem) -> str:
     return source.rpartition("\nimport sys\n")[0] if problem.is_program else source
 
 
+def mutants_of(problem: CodeProblem, further: bool) -> Iterator[tuple[str, str]]:
+    """Yield the mutants of a problem's reference solution: the change in words, and the source."""
+    reference = source_of(problem)
+    return further_mutants(reference, problem.is_program) if further else mutants(reference)
+
+
 def run_problem(
     problem: CodeProblem, only: frozenset[str] | None = None, search: bool = True, further: bool = False
 ) -> dict[str, Any]:
@@ -103,8 +110,7 @@ def run_problem(
         search: whether to look for inputs that tell those that pass.
         further: whether to take the further mutants.
     """
-    reference = source_of(problem)
-    changed = further_mutants(reference, problem.is_program) if further else mutants(reference)
+    changed = mutants_of(problem, further)
     inputs = [*problem.examples, *problem.inputs()]
     cases = []
     for given in inputs:
@@ -217,23 +223,27 @@ def run_all(
 def main() -> None:
     """Run all problems, or those that the command line names."""
     again, further = sys.argv[1:2] == ["--again"], sys.argv[1:2] == ["--further"]
-    known = json.loads(RECORD.read_text("utf-8"))["passing"] if again else {}
+    path = FURTHER_RECORD if further else RECORD
+    known = json.loads(path.read_text("utf-8"))["passing"]
     named = set() if again else set(sys.argv[1 + further :])
-    places = [place for place, problem in enumerate(all_problems()) if not named or problem.id in named]
+    problems = all_problems()
+    places = [place for place, problem in enumerate(problems) if not named or problem.id in named]
     only = {name: frozenset(changes) for name, changes in known.items()} if again else None
     results = []
     for result in run_all(places, only, further=further):
         results.append(result)
         if result.get("told") or result.get("unfinished"):
             print(json.dumps({key: value for key, value in result.items() if key != "untold"}), flush=True)
-    if not named:
-        passing = {result["id"]: result["survivors"] for result in results if result.get("survivors")}
-        record = {
-            "problems": len(results),
-            "mutants": sum(result.get("mutants", 0) for result in results),
-            "passing": {name: len(words) for name, words in passing.items()} if further else passing,
-        }
-        (FURTHER_RECORD if further else RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    passing = known  # of a problem that was not run to its end, too
+    for result in results:
+        if "survivors" in result:
+            passing[result["id"]] = len(result["survivors"]) if further else result["survivors"]
+    record = {
+        "problems": len(problems),
+        "mutants": sum(1 for problem in problems for _ in mutants_of(problem, further)),
+        "passing": {problem.id: passing[problem.id] for problem in problems if passing.get(problem.id)},
+    }
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     count = sum(result.get("mutants", 0) for result in results)
     print(
         len(results),

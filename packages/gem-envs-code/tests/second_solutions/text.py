@@ -8,7 +8,7 @@ from itertools import groupby
 
 
 def longest_vowel_run(text: str) -> int:
-    return max(map(len, re.findall("[aeiou]+", text, re.IGNORECASE)), default=0)
+    return max(map(len, re.findall("[aeiouAEIOU]+", text)), default=0)
 
 
 def rotate_words(sentence: str, steps: int) -> str:
@@ -190,7 +190,7 @@ SOLUTIONS = (
 )
 
 MISTAKES = [
-    ("longest-vowel-run", "text.lower()", "text"),
+    ("longest-vowel-run", '"aeiouAEIOU"', '"aeiou"'),
     ("longest-vowel-run", "best = max(best, run)", "best = max(best, run) if run > 1 else best"),
     ("rotate-words", "len(each) - steps % len(each)", "steps % len(each)"),
     ("rotate-words", "steps % len(each) if each", "steps if each"),

@@ -26,8 +26,8 @@ def _texts(rng: random.Random) -> Iterator[tuple[str]]:
 def longest_vowel_run(text: str) -> int:
     """Longest run of vowels."""
     best = run = 0
-    for letter in text.lower():
-        run = run + 1 if letter in "aeiou" else 0
+    for letter in text:
+        run = run + 1 if letter in "aeiouAEIOU" else 0
         best = max(best, run)
     return best
 

@@ -270,8 +270,7 @@ def bit_value(n):
             "max(k for k in range(1, 62) if any(all(i + j in ones for j in range(k)) for i in ones))",
         ),
         "gap": (
-            "the greatest number of zeros between two neighbouring ones, which is 0 if there are no zeros between "
-            "ones,",
+            "the greatest number of zeros between two neighbouring ones, which is 0 if there are no zeros between ones",
             "max(map(len, bits.strip('0').split('1')))",
             "max([b - a - 1 for a, b in zip(ones, ones[1:])], default=0)",
         ),

@@ -318,7 +318,7 @@ stack_program = structure(
     "the stack. `+`, `-` and `*` replace the two topmost numbers by their sum, difference (the lower one minus the "
     "upper one) or product; `dup` puts a copy of the "
     "topmost number on the stack, `drop` removes the topmost number, `swap` exchanges the two topmost ones, and "
-    "`over` puts a copy of the second number from the top on the stack. $what The program has up to 100 words.",
+    "`over` puts a copy of the second number from the top on the stack. $what The program has 1 to 100 words.",
     code="""
 def stack_program(program: str) -> $type:
     stack = []

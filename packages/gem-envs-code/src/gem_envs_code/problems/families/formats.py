@@ -277,10 +277,10 @@ def _settings(rng: random.Random) -> Iterator[tuple[str]]:
 
 read_settings = structure(
     "medium",
-    "A text consists of lines. A line whose first character other than a blank is `#` is a comment, and a line "
-    "without `=` means nothing. Every other line is a setting: what stands before its first `=` is the key, what "
-    "stands after it is the value, and blanks around either of them do not belong to it. Key and value may be "
-    "empty. Return $what. The text has up to 5,000 characters.",
+    "A text consists of lines, in which blanks are the only white space. A line whose first character other than a "
+    "blank is `#` is a comment, and a line without `=` means nothing. Every other line is a setting: what stands "
+    "before its first `=` is the key, what stands after it is the value, and blanks around either of them do not "
+    "belong to it. Key and value may be empty. Return $what. The text has up to 5,000 characters.",
     code="""
 def read_settings(text: str) -> $type:
     settings = []

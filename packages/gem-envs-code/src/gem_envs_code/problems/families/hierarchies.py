@@ -177,8 +177,8 @@ def ancestors(parents, first, second):
         ),
         "nearest": (
             "how many generations the nearest common ancestor is above the first: 1 for a parent, 2 for a parent's "
-            "parent, and so on, or 0 if the first is an ancestor of the second itself; if there is no common "
-            "ancestor, return -1",
+            "parent, and so on; if one of the two is an ancestor of the other, that person counts as a common "
+            "ancestor, with 0 generations if it is the first; if there is no common ancestor, return -1",
             "int",
             "min((a[person] for person in a if person in b), default=-1)",
             "next((i for i in levels if any(up(first, i) & up(second, j) for j in levels)), -1)",

@@ -43,7 +43,7 @@ def letter_tally(text):
         "vowels": (
             "each of the vowels a, e, i, o and u, as a small letter whether it is a capital in the text or not, to "
             "the number of times that it occurs in `text`",
-            "text.lower()",
+            "[c.lower() for c in text]",
             "c in 'aeiou'",
             "(c.lower() for c in text if c in 'aeiouAEIOU')",
         ),
@@ -54,8 +54,8 @@ def letter_tally(text):
             "''.join(map(str.strip, (c for c in text if not c.isalpha())))",
         ),
         "word-starts": (
-            "each character with which a word begins (words are separated by blanks) to the number of words of "
-            "`text` that begin with it",
+            "each character with which a word begins (words are separated by blanks, the only white space) to the "
+            "number of words of `text` that begin with it",
             "[word[0] for word in text.split()]",
             "True",
             "(c for before, c in zip(' ' + text, text) if before == ' ' != c)",

@@ -129,8 +129,8 @@ def leaderboard(entries):
         ),
         "last": (
             "the one with the smallest number in its last entry first; names with the same number come in "
-            "alphabetical order from z to a",
-            "(points[name][-1], [-ord(c) for c in name])",
+            "the reverse of alphabetical order",
+            "(points[name][-1], [-ord(c) for c in name] + [0])",
             "values[a][-1] > values[b][-1] or (values[a][-1] == values[b][-1] and a < b)",
         ),
         "entries": (
@@ -156,7 +156,8 @@ def leaderboard(entries):
         ("-max(", "-min("),
         (", len(points[name]))", ", -len(points[name]))"),
         ("[-1]", "[0]"),
-        ("[-ord(c) for c in name]", "name"),
+        ("[-ord(c) for c in name] + [0]", "name"),
+        ("for c in name] + [0]", "for c in name]"),
         ("-len(", "len("),
         ("sorted(points[name], reverse=True)", "sorted(points[name])"),
         ("sorted(points, ", "sorted(sorted(points), ", "total last"),

@@ -7,8 +7,8 @@ from gem_envs_code.problems.structure import structure
 
 count_words = structure(
     "easy",
-    "Return the number of words of `text` that $what. Words are separated by one or more blanks, and punctuation "
-    "belongs to its word. The text has up to 1,000 characters and may be empty.",
+    "Return the number of words of `text` that $what. Words are separated by one or more blanks, the only white space, "
+    "and punctuation belongs to its word. The text has up to 1,000 characters and may be empty.",
     code="""
 def count_words(text: str) -> int:
     return sum(1 for word in text.split() if $test)
