@@ -44,7 +44,7 @@ class _Sampling:
     when it looks at the middle generation, and dead, by their own, soon after. Each look stops everything for tenths of
     a second, and all together took a quarter of the time of a turn. So most generations are frozen unseen, which costs
     nothing, and with them what the look before has left. Garbage that was frozen is found when everything is looked at:
-    in time, and whenever somebody calls ``gc.collect()``. Where a look finds much, Python's own rules hold from then on.
+    in time, and whenever somebody calls ``gc.collect()``. Where a look finds much, Python's own rules return.
     """
 
     def __init__(self) -> None:
