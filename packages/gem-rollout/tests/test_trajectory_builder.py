@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import pickle
 import random
@@ -587,3 +588,17 @@ def test_a_seed_of_numpy_is_recorded_as_an_int() -> None:
     """Files hold the seed as JSON does."""
     numpy: Any = pytest.importorskip("numpy")
     assert type(TrajectoryBuilder(seed=numpy.int64(7)).trajectory.seed) is int
+
+
+def test_empty_containers_of_a_turn_are_its_own() -> None:
+    """They are made once somebody asks for them, and keep what is put into them."""
+    builder = TrajectoryBuilder()
+    builder.begin("x", {})
+    for _ in range(2):
+        builder.add("a", "x", 0, False, False, {})
+    first, second = builder.finish().transitions
+    first.tool_calls.append({"name": "t"})
+    first.metadata["k"] = 1
+    assert (first.tool_calls, first.metadata) == ([{"name": "t"}], {"k": 1})
+    assert (second.tool_calls, second.metadata) == ([], {})
+    assert copy.deepcopy(second) == second

@@ -18,7 +18,7 @@ from gem.wrappers import WrapperLike
 from gem_rollout.asking import PolicyMaker, RolloutContext
 from gem_rollout.environments import EnvironmentPool, as_tuple
 from gem_rollout.episode import EpisodeAttempt
-from gem_rollout.garbage import MOST_ALLOCATIONS, rare_collections
+from gem_rollout.garbage import rare_collections
 from gem_rollout.limits import EpisodeLimits
 from gem_rollout.plan import EpisodePlan, EpisodeRequest, FairOrder
 from gem_rollout.policy_calls import PolicyCalls
@@ -318,7 +318,7 @@ class RolloutEngine:
             journal=self._journal,
         )
         self._loop = loop
-        self._collector.enter_context(rare_collections(min(MOST_ALLOCATIONS, _OBJECTS * self._most)))
+        self._collector.enter_context(rare_collections(_OBJECTS * self._most))
         self._state = _EngineState.RUNNING
         self._fill()
         return self

@@ -147,7 +147,8 @@ class TrajectoryBuilder:
         if turn is None:
             return
         try:
-            turn.tool_calls = json_value(tool_calls, "tool_calls") if tool_calls else []
+            if tool_calls:
+                turn.tool_calls = json_value(tool_calls, "tool_calls")
             turn.info = _info(info)
             turn.reward = number(reward, "the reward")
             turn.terminated, turn.truncated = _flag(terminated, "terminated"), _flag(truncated, "truncated")
@@ -306,9 +307,11 @@ class TrajectoryBuilder:
         except TrajectoryError as error:
             self.fail("agent", "invalid_result", str(error))
             return None
-        if values.get("version") is None:
-            values["version"] = version
-        values["act_seconds"], values["step_seconds"], values["agent"] = act_seconds, step_seconds, agent
+        if version is not None:
+            values.setdefault("version", version)
+        if agent is not None:
+            values["agent"] = agent
+        values["act_seconds"], values["step_seconds"] = act_seconds, step_seconds
         turn = Transition.recorded(recorder.track, index, values)
         self.trajectory.transitions.append(turn)
         return turn

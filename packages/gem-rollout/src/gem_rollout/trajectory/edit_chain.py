@@ -17,6 +17,10 @@ from gem_rollout.trajectory.token_edits import packed, token_edit
 __all__ = ["EditChain", "Track", "TrackRecorder", "latest_observation", "own_copy"]
 
 
+_NO_PROMPT: Edit = {"value": None}
+"""One for all turns: nobody changes an edit."""
+
+
 def own_copy(action: Any) -> Any:
     """Return an action that nobody else can change; edits refer to it."""
     return action if isinstance(action, str) else json_value(action)
@@ -159,7 +163,7 @@ class TrackRecorder:
         prompts = self.track.prompts
         ids: Sequence[int] = ()
         if prompt is None:
-            prompts.append({"value": None}, self._sampled)
+            prompts.append(_NO_PROMPT, self._sampled)
         else:
             if type(prompt) is not list:
                 prompt = prompt.tolist() if hasattr(prompt, "tolist") else list(prompt)

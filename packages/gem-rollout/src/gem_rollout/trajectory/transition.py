@@ -93,11 +93,14 @@ class Transition:
     if not TYPE_CHECKING:  # a type checker would take any attribute for one of these
 
         def __getattr__(self, name: str) -> Any:
-            # Reached only for attributes that the instance lacks: those that are rebuilt.
-            track, index = self.__dict__.get("_place", (None, 0))
-            if track is None or name not in _REBUILT:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            return (track.observations if name == "observation" else track.prompts).value(index)
+            # Reached only for attributes that the instance lacks: what is rebuilt, and empty containers.
+            own = self.__dict__
+            if "_track" in own and name in _REBUILT:
+                chain = own["_track"].observations if name == "observation" else own["_track"].prompts
+                return chain.value(own["_index"])
+            if "_track" in own and name in _CONTAINERS:
+                return own.setdefault(name, _CONTAINERS[name]())
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @classmethod
     def recorded(cls, track: Track, index: int, values: dict[str, Any]) -> Self:
@@ -108,27 +111,26 @@ class Transition:
         Args:
             track: of the agent that acted.
             index: of the turn among those of the track.
-            values: the other fields, which the turn takes over; those that are missing have their defaults.
+            values: the other fields, which the turn takes over; those that are missing have their defaults, and an
+                empty container is made once it is asked for: a run holds millions of turns.
         """
         turn = cls.__new__(cls)
         turn.__dict__ = values
-        values["_place"] = (track, index)
-        for name in _CONTAINERS:
-            if name not in values:
-                values[name] = [] if name == "tool_calls" else {}
+        values["_track"], values["_index"] = track, index
         return turn
 
     def rebuild_from(self, track: Track, index: int) -> None:
         """Rebuild observation and prompt from a track from now on, as :meth:`recorded` does."""
         for name in _REBUILT:
             self.__dict__.pop(name, None)
-        self.__dict__["_place"] = (track, index)
+        self.__dict__.update(_track=track, _index=index)
 
     def is_rebuilt_from(self, track: Track, index: int) -> bool:
         """Return whether observation and prompt are those of this place in a track."""
         own = self.__dict__
-        return own.get("_place") == (track, index) and "observation" not in own and "prompt_token_ids" not in own
+        held_there = own.get("_track") is track and own.get("_index") == index
+        return held_there and "observation" not in own and "prompt_token_ids" not in own
 
 
 _REBUILT = ("observation", "prompt_token_ids")
-_CONTAINERS = ("info", "tool_calls", "metadata")
+_CONTAINERS: dict[str, type] = {"info": dict, "tool_calls": list, "metadata": dict}
