@@ -41,6 +41,6 @@ def test_one_table_of_each_package_has_policies_a_model_and_a_harness(package: s
         setting: ({record.label for record in records}, {record.harness for record in records})
         for setting, records in tables_of(package).items()
     }
-    assert any(
-        labels >= {*SCRIPTED_AGENTS, MODEL} and harnesses - OWN_LOOPS for labels, harnesses in shown.values()
-    ), shown
+    assert any(labels >= {*SCRIPTED_AGENTS, MODEL} and harnesses - OWN_LOOPS for labels, harnesses in shown.values()), (
+        shown
+    )
