@@ -1,6 +1,6 @@
 """Kills of what writes to a hub, each followed by a comparison of the hub with a rebuild.
 
-    python benchmarks/hub_kills.py [--registry 150]
+    python benchmarks/hub_kills.py [--publications 3] [--registry 150]
 
 The scripts and the checks are those of ``hub/tests``: publications killed at random moments, and changes killed before
 each of their calls that change the file system; a registry that is killed while two users upload and a clerk publishes
@@ -31,14 +31,17 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--registry", type=int, default=150, help="kills of a registry with each database")
+    parser.add_argument(
+        "--publications", type=int, default=3, help="times that 100 publications are killed at random moments"
+    )
     options = parser.parse_args()
     sys.path.append(str(TESTS))
     from registry_postgres import postgres_server
 
     row("what is killed", "kills", "acknowledged", "lost", "readers stumbled", "unlike a rebuild")
     print("|---|---|---|---|---|---|")
-    publications("random", "a publication, at a random moment")
-    publications("steps", "two releases, a yank and a rebuild, before each step")
+    publications("random", options.publications, "a publication, at a random moment")
+    publications("steps", 1, "two releases, a yank and a rebuild, before each step")
     with tempfile.TemporaryDirectory() as folder:
         numbers = itertools.count()
         registry(options.registry, lambda: f"sqlite:///{folder}/{next(numbers)}.db", "a registry with SQLite")
@@ -46,13 +49,16 @@ def main() -> None:
         registry(options.registry, new_database, "a registry with PostgreSQL")
 
 
-def publications(mode: str, what: str) -> None:
+def publications(mode: str, times: int, what: str) -> None:
     """Print the row of killed publications; what had come to its end before is listed and numbered without a gap."""
-    told = outcome_of("kill_publishers.py", mode, "1")
-    gaps = set(range(1, len(told["serials"]) + 1)) ^ set(told["serials"])
-    stumbled, unlike = sorted_out(told["problems"])
-    lost = len(gaps) + abs(told["listed"] - told["records"])
-    row(what, told["killed"], "–", lost, stumbled, unlike + len(told["differing"]) + len(told["still"]))
+    kills = lost = stumbled = unlike = 0
+    for seed in range(times):
+        told = outcome_of("kill_publishers.py", mode, "1", str(seed))
+        gaps = set(range(1, len(told["serials"]) + 1)) ^ set(told["serials"])
+        problems = sorted_out(told["problems"])
+        kills, lost = kills + told["killed"], lost + len(gaps) + abs(told["listed"] - told["records"])
+        stumbled, unlike = stumbled + problems[0], unlike + problems[1] + len(told["differing"]) + len(told["still"])
+    row(what, kills, "–", lost, stumbled, unlike)
 
 
 def registry(kills: int, new_database: Callable[[], str], what: str) -> None:
@@ -73,10 +79,11 @@ def sorted_out(problems: list[str]) -> tuple[int, int]:
     return len(problems) - unlike, unlike
 
 
-def outcome_of(script: str, first: str, second: str) -> dict[str, Any]:
-    """Return what a script of the tests has printed; it takes a scratch folder among its arguments."""
+def outcome_of(script: str, *words: str) -> dict[str, Any]:
+    """Return what a script of the tests has printed; its scratch folder stands where it expects one."""
     with tempfile.TemporaryDirectory() as scratch:
-        arguments = [first, scratch, second] if script == "kill_publishers.py" else [scratch, first, second]
+        place = 1 if script == "kill_publishers.py" else 0
+        arguments = [*words[:place], scratch, *words[place:]]
         done = subprocess.run([sys.executable, str(TESTS / script), *arguments], stdout=subprocess.PIPE, check=True)
     outcome: dict[str, Any] = json.loads(done.stdout)
     return outcome
