@@ -1,9 +1,9 @@
 """Publishers that are killed in the middle; see ``test_kills.py``. POSIX only: it forks.
 
 Arguments: ``random``, ``steps`` or ``bucket``, a scratch folder, the share of all kills, and a seed of their moments.
-After every kill it looks at the hub as a reader does, and prints one JSON object with what happened. ``random`` kills at any
-moment of a publication, and compares the hub with a rebuild each time; ``steps`` once before each single call that
-changes the file system; ``bucket`` at any moment of a publication into the bucket that the environment leads to.
+After every kill it looks at the hub as a reader does, and prints one JSON object with what happened. ``random`` kills
+at any moment of a publication, and compares the hub with a rebuild each time; ``steps`` once before each single call
+that changes the file system; ``bucket`` at any moment of a publication into the bucket that the environment leads to.
 """
 
 from __future__ import annotations
