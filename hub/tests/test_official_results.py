@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from gem.discovery.manifest import FILE_NAME, read_specs
+from gem_eval.clients import ScriptedClient
 from gem_hub.events import Result
 from gem_hub_client.results.envelope import payload_in
 from gem_hub_client.results.record import SCRIPTED_AGENTS, ResultRecord, read_payload
@@ -50,3 +53,15 @@ def test_one_table_of_each_package_has_the_policies_a_model_and_a_harness(packag
         best = max(best, shown, key=len)
     gaps = {MODEL for _ in WITHOUT_THE_MODEL & {package}} | {"a harness" for _ in WITHOUT_A_HARNESS & {package}}
     assert best == {*SCRIPTED_AGENTS, MODEL, "a harness"} - gaps
+
+
+def test_the_blind_harness_shows_texts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No picture reaches the model, every text does, and its number is put into a box."""
+    monkeypatch.setattr(sys, "path", [str(ROOT / "hub"), *sys.path])
+    from blind_harness import BlindPolicy
+
+    client = ScriptedClient(["It is 7."])
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+    act = asyncio.run(BlindPolicy(client).act([picture, {"type": "text", "text": "How many?"}], {}))
+    assert client.prompts == [[{"role": "user", "content": "How many?"}]]
+    assert act.action == "\\boxed{7}"
