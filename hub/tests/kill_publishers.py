@@ -1,9 +1,9 @@
 """Publishers that are killed in the middle; see ``test_kills.py``. POSIX only: it forks.
 
-Arguments: ``random``, ``steps`` or ``bucket``, a scratch folder, and the share of all kills. After every kill it looks
-at the hub as a reader does, and prints one JSON object with what happened. ``random`` kills at any moment of a
-publication, and compares the hub with a rebuild each time; ``steps`` once before each single call that changes the file
-system; ``bucket`` at any moment of a publication into the bucket that the environment leads to.
+Arguments: ``random``, ``steps`` or ``bucket``, a scratch folder, the share of all kills, and a seed of their moments.
+After every kill it looks at the hub as a reader does, and prints one JSON object with what happened. ``random`` kills
+at any moment of a publication, and compares the hub with a rebuild each time; ``steps`` once before each single call
+that changes the file system; ``bucket`` at any moment of a publication into the bucket that the environment leads to.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ KILLED_HUB = "s3://hubs/killed"
 CALLS = ("link", "replace", "rename", "unlink", "mkdir", "rmdir")
 
 
-def main(mode: str, scratch: str, share: str) -> None:
+def main(mode: str, scratch: str, share: str, seed: str = "0") -> None:
+    random.seed(int(seed))
     os.fsync = lambda number: None  # a kill, unlike a power cut, loses nothing that was written
     folder = Path(scratch)
     kills = {"random": random_kills, "steps": kills_at_every_step, "bucket": random_bucket_kills}
@@ -52,13 +53,12 @@ def random_kills(scratch: Path, share: int) -> dict[str, Any]:
         publish_wheel(store, wheel)
         times.append(time.monotonic() - began)
     usual = min(times)  # the first one also imports, and after a longer time most would be over before their kill
-    generator = random.Random(0)
     killed, problems = 0, []
     for wheel in wheels[5:]:
         if killed == kills:
             break
         child = fork(lambda wheel=wheel: publish_wheel(store, wheel))  # type: ignore[misc]
-        select.select([], [], [], generator.uniform(0, 1.2 * usual))
+        select.select([], [], [], random.uniform(0, 1.2 * usual))
         os.kill(child, signal.SIGKILL)
         killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
         problems += faults(store.files)
@@ -88,13 +88,12 @@ def random_bucket_kills(scratch: Path, share: int) -> dict[str, Any]:
         return found + [f"{path} is not what a rebuild gives" for path in store.rebuild(check=True)]
 
     usual = min(in_child(lambda wheel=wheel: publish_timed(wheel)) for wheel in wheels[:5])  # type: ignore[misc]
-    generator = random.Random(0)
     killed, problems = 0, []
     for wheel in wheels[5:]:
         if killed == kills:
             break
         child = fork(lambda wheel=wheel: publish_timed(wheel))  # type: ignore[misc]
-        select.select([], [], [], generator.uniform(0, 1.5 * usual))
+        select.select([], [], [], random.uniform(0, 1.5 * usual))
         os.kill(child, signal.SIGKILL)
         killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
         problems += in_child(look)

@@ -9,7 +9,7 @@ then the newer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gem_hub_client.catalogue import Catalogue, searchable, tag_words
@@ -83,7 +83,13 @@ def search(catalogue: Catalogue, query: str, limit: int = 20, filters: Filters =
     hits.sort(key=lambda hit: hit.record["name"])
     hits.sort(key=lambda hit: str(hit.record.get("published")), reverse=True)
     hits.sort(key=lambda hit: (-round(hit.score, 3), untested(hit.record["conformance"])))
-    return Answer(tuple(hits[:limit]), _taken_instead(hits, terms))
+    return Answer(tuple(map(_for_a_terminal, hits[:limit])), _taken_instead(hits, terms))
+
+
+def _for_a_terminal(hit: Hit) -> Hit:
+    """Return a hit that is shown: of the many that are scored, only these need safe texts."""
+    shown = tuple(sanitize_values(list(hit.environments)))
+    return replace(hit, record=sanitize_values(hit.record), environments=shown)
 
 
 def nearest_word(catalogue: Catalogue, query: str) -> str | None:
@@ -154,9 +160,7 @@ def _scored(record: dict[str, Any], name: str, identity: str, terms: list[QueryT
     if filters and not admitted:
         return None
     if not terms:
-        return Hit(
-            sanitize_values(record), tuple(sanitize_values(admitted)), len(admitted) < len(record["environments"]), 0.0
-        )
+        return Hit(record, tuple(admitted), len(admitted) < len(record["environments"]), 0.0)
     own = short_name(record["name"])
     names = tokenize(own)
     fields = [
@@ -189,7 +193,7 @@ def _scored(record: dict[str, Any], name: str, identity: str, terms: list[QueryT
     about.sort(key=lambda pair: -pair[0])
     shown = [e for _, e in about] or admitted
     told_apart = bool(about) or len(admitted) < len(record["environments"])
-    return Hit(sanitize_values(record), tuple(sanitize_values(shown)), told_apart, score)
+    return Hit(record, tuple(shown), told_apart, score)
 
 
 def _told(values: Sequence[float], terms: list[QueryTerm]) -> float:
