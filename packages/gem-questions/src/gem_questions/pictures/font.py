@@ -1,4 +1,4 @@
-"""The letters of the pictures: those, the digits and the marks of ASCII and €, of five by seven dots at twice that size.
+"""The letters of the pictures: those of ASCII, its digits and marks, and €, of five by seven dots at twice that size.
 
 What g, j, p, q and y have below the line takes two dots more.
 
