@@ -40,6 +40,9 @@ def add_month_end(draft: OfficeDraft, count: int) -> None:
     draft.do("list_goods_receipts")
     for _ in range(1 + count // 4):
         _add_accrual(draft, period)
+    for status in ("open", "void"):  # so that what was invoiced is not what was received
+        customer = draft.rng.choice(tables["customers"])["customer_id"]
+        _open_invoice(draft, period, customer, told)["status"] = status
     _close(draft, period)
 
 
