@@ -157,6 +157,21 @@ def test_a_customer_with_an_invoice_for_every_product_is_not_asked_to_guess() ->
     assert len(products) > 2
 
 
+def test_a_fee_leaves_no_half_cent() -> None:
+    """Or else an agent who rounds another way pays another amount, and no policy says which way is right."""
+    fees = set()
+    for number in range(60):
+        task = office_task("Refund", number, 2, "train", "none")
+        for call in task.gold:
+            if call.tool == "issue_refund" and call.arguments["reason"] == "cancelled":
+                fee = task.rulebook.parameters["refund_fee"]
+                cents = round(100 * task.tables.row("invoices", call.arguments["invoice_id"])["amount"])
+                assert cents * fee % 100 != 50
+                assert round(100 * call.arguments["amount"]) == (cents * (100 - fee) + 50) // 100
+                fees.add(fee)
+    assert fees == {5, 10, 15, 20, 25}
+
+
 def test_the_deputy_of_a_deputy_decides_when_both_are_away() -> None:
     """As the policy on heads and deputies says of each of them."""
     draft = OfficeDraft.begun(Random(1), "train", "planner")
