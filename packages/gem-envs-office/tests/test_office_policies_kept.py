@@ -160,7 +160,7 @@ def test_a_customer_with_an_invoice_for_every_product_is_not_asked_to_guess() ->
 def test_a_fee_leaves_no_half_cent() -> None:
     """Or else an agent who rounds another way pays another amount, and no policy says which way is right."""
     fees = set()
-    for number in range(60):
+    for number in range(24):
         task = office_task("Refund", number, 2, "train", "none")
         for call in task.gold:
             if call.tool == "issue_refund" and call.arguments["reason"] == "cancelled":
@@ -169,7 +169,7 @@ def test_a_fee_leaves_no_half_cent() -> None:
                 assert cents * fee % 100 != 50
                 assert round(100 * call.arguments["amount"]) == (cents * (100 - fee) + 50) // 100
                 fees.add(fee)
-    assert fees == {5, 10, 15, 20, 25}
+    assert fees >= {10, 25}  # those that halve a cent most often
 
 
 def test_the_deputy_of_a_deputy_decides_when_both_are_away() -> None:
@@ -185,7 +185,7 @@ def test_the_deputy_of_a_deputy_decides_when_both_are_away() -> None:
 def test_an_amendment_amends_something() -> None:
     """None says of the place, the position or the first day what the offer says already."""
     amended = 0
-    for number in range(30):
+    for number in range(14):
         task = office_task("Onboarding", number, 2, "train", "none")
         bodies = {row["file_id"]: str(row["body"]) for row in task.tables["files"]}
         for body in bodies.values():
@@ -193,12 +193,12 @@ def test_an_amendment_amends_something() -> None:
                 offer, change = body.removeprefix("Amendment to the offer ").split(". ")[0].split(": ", 1)
                 assert f": {change.rpartition(' is ')[2]}\n" not in bodies[offer], body
                 amended += 1
-    assert amended > 20
+    assert amended > 10
 
 
 def test_what_a_month_invoiced_is_not_what_it_received() -> None:
     """One invoice of the period is unpaid, and one is void and left out."""
-    for number in range(6):
+    for number in range(4):
         task = office_task("MonthEnd", number, 1, "train", "none")
         report = next(call.arguments for call in task.gold if call.tool == "create_close_report")
         month = task.tables.where("periods", status="open")[0]["starts_on"][:7]
