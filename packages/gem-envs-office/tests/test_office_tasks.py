@@ -136,6 +136,23 @@ def test_no_deployment_that_caused_an_incident_has_a_newer_one_of_its_service() 
             assert [tuple(map(int, version.split("."))) for version in older if version == one["version"]] == []
 
 
+def test_all_open_tickets_of_an_absent_colleague_are_given_away() -> None:
+    """Those that another family has left count too: a refund request of the colleague goes to a team mate."""
+    left = 0
+    for number in (2, 24):
+        task = office_task(MIXED, number, 3, "train", "none")
+        refunds = task.tables.where("queues", name="Refunds")[0]["queue_id"]
+        given = {call.arguments["ticket_id"] for call in task.gold if call.tool == "assign_ticket"}
+        told = " ".join(row["body"] for row in task.tables.where("tickets", assignee_id=task.agent_id, status="open"))
+        for row in task.tables.where("employees", status="away"):
+            if f"({row['employee_id']}) is away" in told:
+                tickets = task.tables.where("tickets", assignee_id=row["employee_id"], status="open")
+                assert {ticket["ticket_id"] for ticket in tickets} <= given
+                left += sum(ticket["queue_id"] == refunds for ticket in tickets)
+        assert executed(task, task.gold).verdict.reward("all") == 1.0
+    assert left == 2
+
+
 def test_an_act_of_ones_own_is_no_obedience() -> None:
     """Another message in that channel, or another meeting cancelled, is not what was asked for."""
     task = office_task("Refund", 5, 1, "train", "stop")

@@ -150,6 +150,17 @@ def test_letters_that_reach_below_the_line_do_so(letter: str) -> None:
     assert len(set(glyphs().values())) == len(glyphs())
 
 
+@pytest.mark.parametrize("world", [SHOP, FORM, "web:Form-v0", "web:Form-v0-hard"])
+def test_no_sign_of_a_page_is_shown_as_a_question_mark(world: str) -> None:
+    """The font has each of them; a letter writes some sums with a euro sign."""
+    env, signs = ScreenSiteEnv(world), set()
+    for seed in range(12):
+        env.reset(seed=seed)
+        signs |= set(env.in_words())
+    assert signs - set(" \n") <= set(glyphs())
+    assert ("€" in signs) == (world != SHOP)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("world", [SHOP, FORM])
 def test_a_policy_that_sees_nothing_earns_nothing(world: str) -> None:

@@ -179,9 +179,14 @@ class OfficeDraft:
         return next(row for row in self.tables["employees"] if row["role"] == role)
 
     def decider(self, employee_id: str) -> str:
-        """Return who decides in an employee's place: they or, while they are away, their deputy."""
-        row = self.tables.row("employees", employee_id)
-        return str(row["deputy_id"]) if row["status"] == "away" else employee_id
+        """Return who decides in an employee's place: they or, while they are away, their deputy or the deputy's."""
+        row, passed = self.tables.row("employees", employee_id), {employee_id}
+        while row["status"] == "away":
+            row = self.tables.row("employees", row["deputy_id"])
+            if row["employee_id"] in passed:
+                raise UnsolvableError
+            passed.add(row["employee_id"])
+        return str(row["employee_id"])
 
     def team_mates(self, employee_id: str) -> list[str]:
         """Return the active colleagues of an employee's team, the agent left out."""

@@ -35,10 +35,10 @@ class OfficeWeekEnv(OfficeEnv):
     there today.
 
     ``reset(seed=…)`` begins a new company; ``reset()`` goes on in the present one, on its next working day. Colleagues
-    have taken over what was left of the day before: tickets of the agent, alerts and incidents. ``snapshot()`` returns
-    the company, and the reset option ``snapshot`` goes on from one. The option ``new_company=True`` begins a new one
-    without a seed, and ``task``, an int below 2⁴⁸, chooses what happens on the day. ``info["day"]`` on reset counts the
-    days of the company from 1.
+    have taken over what was left of the day before: tickets of the agent, customers' orders, alerts and incidents.
+    ``snapshot()`` returns the company, and the reset option ``snapshot`` goes on from one. The option
+    ``new_company=True`` begins a new one without a seed, and ``task``, an int below 2⁴⁸, chooses what happens on the
+    day. ``info["day"]`` on reset counts the days of the company from 1.
 
     Args:
         level: 1 to 3: refunds, new colleagues, incidents, or what has to be re-planned, more of them with the level.
@@ -136,6 +136,9 @@ def _next_morning(yesterday: Mapping[str, Any]) -> dict[str, Any]:
     for row in tables["tickets"]:
         if row["status"] == "open" and row["assignee_id"] == yesterday["agent_id"]:
             row.update(status="resolved", resolution="done")
+    for row in tables["sales_orders"]:
+        if row["status"] == "open":
+            row["status"] = "shipped"
     for row in (*tables["alerts"], *tables["incidents"]):
         if row["status"] != "dismissed":
             row["status"] = "resolved"

@@ -32,10 +32,14 @@ def people_names(rng: Random, split: str, count: int) -> list[str]:
     rng.shuffle(firsts)
     while len(names) < count:
         first = firsts[len(names) % len(firsts)]
-        names[f"{first} {rng.choice(_BEGINNINGS[split])}{rng.choice(_ENDINGS)}"] = None
+        names[f"{first} {_family(rng, split)}"] = None
     return list(names)
 
 
 def firm_name(rng: Random, split: str) -> str:
     """Return the name of a firm of a split."""
-    return f"{rng.choice(_BEGINNINGS[split])}{rng.choice(_ENDINGS)} {rng.choice(_FIRMS)}"
+    return f"{_family(rng, split)} {rng.choice(_FIRMS)}"
+
+
+def _family(rng: Random, split: str) -> str:
+    return f"{rng.choice(_BEGINNINGS[split])}{rng.choice(_ENDINGS)}".replace("sss", "ss")

@@ -23,8 +23,11 @@ def add_month_end(draft: OfficeDraft, count: int) -> None:
     draft.orders.append(f"Close the period {key}, as the policy on the month's end says.")
     draft.do("list_periods", status="open")
     draft.do("list_payments", status="unallocated")
+    # By its product and month, a request for a refund may tell an invoice.
+    month = period["starts_on"][:7]
+    told = {(row["customer_id"], row["product"]) for row in tables["invoices"] if row["issued_on"][:7] == month}
     for kind in ("named", *(draft.rng.choice(("named", "sum", "both", "mistaken")) for _ in range(count))):
-        _add_payment(draft, period, kind)
+        _add_payment(draft, period, kind, told)
     _add_mail(draft, period)
     draft.do("list_expense_reports", status="submitted")
     outcomes = ("approved", "approved", "no_receipt", "over_limit", "duplicate")
@@ -37,6 +40,9 @@ def add_month_end(draft: OfficeDraft, count: int) -> None:
     draft.do("list_goods_receipts")
     for _ in range(1 + count // 4):
         _add_accrual(draft, period)
+    for status in ("open", "void"):  # so that what was invoiced is not what was received
+        customer = draft.rng.choice(tables["customers"])["customer_id"]
+        _open_invoice(draft, period, customer, told)["status"] = status
     _close(draft, period)
 
 
@@ -48,14 +54,17 @@ def _within(draft: OfficeDraft, period: Row, earliest: str = "") -> str:
     return date.fromordinal(draft.rng.choice((days[0], days[-1], draft.rng.choice(days)))).isoformat()
 
 
-def _open_invoice(draft: OfficeDraft, period: Row, customer: str) -> Row:
+def _open_invoice(draft: OfficeDraft, period: Row, customer: str, told: set[tuple[str, str]]) -> Row:
     rng, tables = draft.rng, draft.tables
     used = {row["amount"] for row in tables["invoices"]}
     amount = next(one for one in (round(rng.uniform(60, 900), 2) for _ in range(1000)) if one not in used)
+    product = rng.choice(tables["price_list"])["product"]
+    if (customer, product) in told:
+        product = next(row["product"] for row in tables["price_list"] if (customer, row["product"]) not in told)
     key = tables.add(
         "invoices",
         customer_id=customer,
-        product=rng.choice(tables["price_list"])["product"],
+        product=product,
         amount=amount,
         issued_on=_within(draft, period),
         due_on=period["ends_on"],
@@ -65,11 +74,14 @@ def _open_invoice(draft: OfficeDraft, period: Row, customer: str) -> Row:
     return tables.row("invoices", key)
 
 
-def _add_payment(draft: OfficeDraft, period: Row, kind: str) -> None:
-    """Add a payment: it names its invoice, or only its sum fits, or it is for two, or names one that is not open."""
+def _add_payment(draft: OfficeDraft, period: Row, kind: str, told: set[tuple[str, str]]) -> None:
+    """Add a payment: it names its invoice, or only its sum fits, or it is for two, or names one that is not open.
+
+    Its invoices are for none of the products that are told of their customer.
+    """
     rng, tables = draft.rng, draft.tables
     customer = rng.choice(tables["customers"])
-    invoices = [_open_invoice(draft, period, customer["customer_id"]) for _ in range(2 if kind == "both" else 1)]
+    invoices = [_open_invoice(draft, period, customer["customer_id"], told) for _ in range(2 if kind == "both" else 1)]
     keys = [invoice["invoice_id"] for invoice in invoices]
     if kind == "sum":
         reference = rng.choice(("thank you", "order by phone", "as agreed", "see our letter"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
@@ -78,8 +79,12 @@ def _add_case(
     draft.want("tickets", ticket, status="resolved", resolution="done")
 
 
+def _starts(draft: OfficeDraft) -> list[str]:
+    return working_days(date.fromisoformat(draft.day(14)), 20)
+
+
 def _start(draft: OfficeDraft) -> str:
-    return draft.rng.choice(working_days(date.fromisoformat(draft.day(14)), 20))
+    return draft.rng.choice(_starts(draft))
 
 
 def _documents(draft: OfficeDraft, queue: str, name: str, team: str, new: dict[str, Any], private: str) -> str:
@@ -136,20 +141,26 @@ def _documents(draft: OfficeDraft, queue: str, name: str, team: str, new: dict[s
 
 
 def _amended(draft: OfficeDraft, new: dict[str, Any]) -> str:
-    rng = draft.rng
+    """Change one thing of the offer to another value, and return the sentence that says so."""
+    rng, tables = draft.rng, draft.tables
     match rng.choice(("start", "hours", "place", "title")):
         case "start":
-            new["start"] = _start(draft)
+            new["start"] = _another(new["start"], _start(draft), _starts(draft))
             return f"the first day is {new['start']}"
         case "hours":
             new["hours"] = rng.choice((16, 28, 36))
             return f"the hours are {new['hours']} a week"
         case "place":
-            new["place"] = rng.choice(draft.tables["locations"])
+            new["place"] = _another(new["place"], rng.choice(tables["locations"]), tables["locations"])
             return f"the place of work is {new['place']['city']}"
         case _:
-            new["title"] = rng.choice(draft.tables["job_titles"])
+            new["title"] = _another(new["title"], rng.choice(tables["job_titles"]), tables["job_titles"])
             return f"the position is {new['title']['title']}"
+
+
+def _another(old: Any, drawn: Any, values: Sequence[Any]) -> Any:
+    """Return the value that was drawn or, if it is the old one, another."""
+    return drawn if drawn != old else next(value for value in values if value != old)
 
 
 def _give_access(draft: OfficeDraft, team_id: str, employee: str, admin: str) -> None:

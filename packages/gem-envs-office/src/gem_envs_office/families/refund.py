@@ -8,13 +8,15 @@ from typing import Any
 from gem.tables import read_table
 from gem_envs_office.colleagues import Decision
 from gem_envs_office.store import Row
-from gem_envs_office.task import OfficeDraft
+from gem_envs_office.task import OfficeDraft, UnsolvableError
 
 __all__ = ["add_refunds"]
 
 _PHRASES: dict[str, list[str]] = read_table(__file__, "refund_phrases.json")
 _REASONS = ("damaged", "not_delivered", "cancelled", "duplicate")
 _OUTCOMES = (*_REASONS, *_REASONS, "not_paid", "already_refunded", "too_late", "final_sale", "not_ours")
+_TWIN_DAYS = 3
+"""The most days between an invoice and one for the same, sent before."""
 
 
 def add_refunds(draft: OfficeDraft, count: int) -> None:
@@ -54,6 +56,8 @@ def _add_case(draft: OfficeDraft, queue: str, contact: Row, outcome: str) -> Non
     if outcome == "not_ours":
         owner = rng.choice([one["customer_id"] for one in tables["customers"] if one["customer_id"] != owner])
     invoice = _invoice(draft, owner, paid)
+    if reason == "cancelled" and round(invoice["amount"] * 100) * draft.numbers["refund_fee"] % 100 == 50:
+        invoice["amount"] = round(invoice["amount"] + 0.01, 2)  # no policy says how half a cent is rounded
     if outcome == "not_paid":
         invoice.update(status="open", paid_on=None)
     if outcome == "already_refunded":
@@ -70,7 +74,7 @@ def _add_case(draft: OfficeDraft, queue: str, contact: Row, outcome: str) -> Non
     if outcome == "final_sale" or (reason != "cancelled" and reason != "duplicate" and rng.random() < 0.2):
         invoice["final_sale"] = "yes"
     if reason == "duplicate":
-        twin = {**invoice, "issued_on": _before(draft, invoice["issued_on"], rng.randint(1, 3))}
+        twin = {**invoice, "issued_on": _before(draft, invoice["issued_on"], rng.randint(1, _TWIN_DAYS))}
         del twin["invoice_id"]
         tables.add("invoices", **twin)
     ticket = _ticket(draft, queue, contact, invoice, reason, draft.agent_id, named=outcome == "not_ours")
@@ -121,9 +125,7 @@ def _invoice(draft: OfficeDraft, customer: str, paid_days_ago: int) -> Row:
     rng, tables = draft.rng, draft.tables
     paid_on = (draft.today - timedelta(days=paid_days_ago)).isoformat()
     issued_on = _before(draft, paid_on, rng.randint(4, 20))
-    used = {row["product"] for row in tables.where("invoices", customer_id=customer)}
-    free = [row["product"] for row in tables["price_list"] if row["product"] not in used]
-    product = rng.choice(free or ["service kit"])
+    product = rng.choice(_products(draft, customer, issued_on))
     numbers = draft.numbers
     amount = round(
         rng.choice(
@@ -147,6 +149,18 @@ def _invoice(draft: OfficeDraft, customer: str, paid_days_ago: int) -> Row:
         final_sale="no",
     )
     return tables.row("invoices", key)
+
+
+def _products(draft: OfficeDraft, customer: str, issued_on: str) -> list[str]:
+    """Return the products by which an invoice of the customer can be told, if need be with its month."""
+    tables = draft.tables
+    invoices = tables.where("invoices", customer_id=customer)
+    months = {issued_on[:7], _before(draft, issued_on, _TWIN_DAYS)[:7]}
+    for others in (invoices, [row for row in invoices if row["issued_on"][:7] in months]):
+        used = {row["product"] for row in others}
+        if free := [row["product"] for row in tables["price_list"] if row["product"] not in used]:
+            return free
+    raise UnsolvableError
 
 
 def _ticket(

@@ -179,7 +179,7 @@ def _hand_over(draft: OfficeDraft, event: Row, key: str, deputy: str) -> None:
 
 
 def _reassign(draft: OfficeDraft, key: str) -> None:
-    """Give the absent colleague one or two open tickets, and their team such loads that the rule decides."""
+    """Give the absent colleague one or two open tickets more, and their team such loads that the rule decides."""
     rng, tables = draft.rng, draft.tables
     mates = draft.team_mates(key)
     general = tables.where("queues", name="General")[0]["queue_id"]
@@ -197,12 +197,14 @@ def _reassign(draft: OfficeDraft, key: str) -> None:
             opened_on=draft.day(-rng.randint(0, 5)),
         )
 
-    tickets = [add_ticket(key) for _ in range(rng.randint(1, 2))]
+    # The rule is about all open tickets, those that another family or the day before has left included.
+    tickets = [row["ticket_id"] for row in tables.where("tickets", assignee_id=key, status="open")]
+    tickets += [add_ticket(key) for _ in range(rng.randint(1, 2))]
     loads = Counter(row["assignee_id"] for row in tables["tickets"] if row["status"] == "open")
     chosen = rng.choice(mates)
     for mate in mates:
-        # Several may tie for one ticket; of two, both go to one colleague, who has the fewest even with the first.
-        extra = rng.randint(0, 2) if len(tickets) == 1 else rng.randint(2, 3)
+        # Several may tie for one ticket; of more, all go to one colleague, who has the fewest to the last of them.
+        extra = rng.randint(0, 2) if len(tickets) == 1 else rng.randint(len(tickets), len(tickets) + 1)
         for _ in range(loads[chosen] + extra - loads[mate] if mate != chosen else 0):
             add_ticket(mate)
             loads[mate] += 1

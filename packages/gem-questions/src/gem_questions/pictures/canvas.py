@@ -143,7 +143,7 @@ class Canvas:
                     self._pen.line((left, row, right - 1, row), fill=index)
 
     def text(self, x: int, y: int, text: str, name: str = "text", align: str = "left") -> None:
-        """Write a text of letters, digits, marks of ASCII and blanks; any other character is a question mark.
+        """Write a text of letters, digits, marks of ASCII, € and blanks; any other character is a question mark.
 
         Args:
             x: its left side, its centre or its right side, by ``align``.

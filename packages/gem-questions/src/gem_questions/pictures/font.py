@@ -1,4 +1,4 @@
-"""The letters of the pictures: letters, digits and marks of ASCII of five by seven dots, drawn at twice that size.
+"""The letters of the pictures: those of ASCII, its digits and marks, and €, of five by seven dots at twice that size.
 
 What g, j, p, q and y have below the line takes two dots more.
 
@@ -25,7 +25,7 @@ ADVANCE = 6 * SCALE
 @cache
 def glyphs() -> dict[str, tuple[bytes, ...]]:
     """Return for each letter its lines of pixels, one byte a pixel: 1 for ink, 0 for none."""
-    strips = Path(__file__).with_name("font.txt").read_text("ascii").split("\n\n")
+    strips = Path(__file__).with_name("font.txt").read_text("utf-8").split("\n\n")
     found = {}
     for strip in strips:
         letters, *lines = strip.split()
