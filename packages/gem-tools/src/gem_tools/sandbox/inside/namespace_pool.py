@@ -40,7 +40,7 @@ class NamespacePool:
     def __init__(self, processes: int) -> None:
         self._processes = processes
         self._spare: list[dict[int, int]] = []
-        self.families: tuple[int, ...] = ()
+        self.families: tuple[socket.AddressFamily, ...] = ()
         """Those of the internet in which each network namespace has an address, 127.0.0.1 or ::1, with bounded buffers.
         None where the kernel's settings cannot be written, as in most containers."""
         with suppress(OSError):
@@ -89,7 +89,7 @@ class NamespacePool:
         linux.setns(network, linux.CLONE_NEWNET)
         return self._statistics(self.families) != self._unused
 
-    def _statistics(self, families: tuple[int, ...]) -> list[bytes]:
+    def _statistics(self, families: tuple[socket.AddressFamily, ...]) -> list[bytes]:
         return [self._read(f"self/net/{name}") for family in families for name in _STATISTICS[family]]
 
     def _read(self, path: str) -> bytes:
