@@ -7,9 +7,11 @@
     python benchmarks/python_tool.py --attacks 3
     python benchmarks/python_tool.py --tiers
     python benchmarks/python_tool.py --leaks 10000 --mode restricted
+    python benchmarks/python_tool.py --before FOLDER --rounds 20
 
 The cost of an execution is the difference between a process that runs many and one that runs few, so that starting
-and warming up do not count. Each round measures both sides in turn.
+and warming up do not count. Each round measures both sides in turn. ``--before`` compares with another version, whose
+checkout the folder is.
 """
 
 from __future__ import annotations
@@ -39,12 +41,15 @@ ATTACKS = {
     "    except OSError: pass\n    n += 1",
 }
 FEW = 4
+COSTS = {"a program": 100, "a call of a session": 400, "a start": 3}
+"""What ``--before`` compares → how many of them more than one a round counts."""
 
 
 def main() -> None:
     """Measure the chosen parts; by default everything but leaks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--original", help="interpreter that has the original installed")
+    parser.add_argument("--before", type=Path, help="a checkout of another version, to compare the costs with")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--leaks", type=int, metavar="N", help="run N programs and count what is left")
     parser.add_argument("--timeouts", type=int, metavar="N", help="run N programs out of time, alone and 16 at once")
@@ -52,12 +57,20 @@ def main() -> None:
     parser.add_argument("--tiers", action="store_true", help="compare the jail with the tier of containers")
     parser.add_argument("--mode", default="required", help="the mode of the sandbox for --leaks")
     parser.add_argument("--worker", nargs=4, metavar=("SIDE", "PROGRAM", "COUNT", "THREADS"), help=argparse.SUPPRESS)
+    parser.add_argument("--cost", nargs=3, metavar=("MODE", "COST", "COUNT"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.worker:
         sys.path.pop(0)  # this folder, whose files may have the names of libraries
         side, program, count, threads = chosen.worker
         work(side, PROGRAMS[program], int(count), int(threads))
         return
+    if chosen.cost:
+        sys.path.pop(0)
+        mode, cost, count = chosen.cost
+        spend(mode, cost, int(count))
+        return
+    if chosen.before:
+        versions(chosen.before.resolve(), chosen.rounds)
     if chosen.original:
         compare(chosen.original, chosen.rounds)
     if chosen.tiers:
@@ -169,6 +182,55 @@ def tiers(rounds: int) -> None:
             f"{statistics.median(ratios):.2f} ({min(ratios):.2f} … {max(ratios):.2f}) | 1.5 | {met} |",
             flush=True,
         )
+
+
+def spend(mode: str, cost: str, count: int) -> None:
+    """Run programs, calls of a session or starts of a sandbox, with the version that can be imported."""
+    import warnings
+
+    from gem_tools.sandbox import Sandbox
+
+    warnings.simplefilter("ignore")  # the restricted tier says what it lacks
+    if cost == "a start":
+        for _ in range(count):
+            with Sandbox(mode) as sandbox:
+                assert sandbox.run("print(1+1)").stdout == "2\n"
+        return
+    with Sandbox(mode) as sandbox, sandbox.session() as session:
+        run = session.run if cost == "a call of a session" else sandbox.run
+        for _ in range(count):
+            assert run("print(1+1)").stdout == "2\n"
+
+
+def spent(folder: Path, mode: str, cost: str, count: int) -> float:
+    """Return the CPU seconds of a process of a version and all of its processes."""
+    sources = os.pathsep.join(str(path) for path in sorted(folder.glob("packages/*/src")))
+    command = [sys.executable, __file__, "--cost", mode, cost, str(count)]
+    child = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": sources})
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0, "the process failed"
+    return usage.ru_utime + usage.ru_stime
+
+
+def versions(before: Path, rounds: int) -> None:
+    """Print the costs of this version and of the other one; the ratio is the rounds' median with its quartiles."""
+    here = Path(__file__).parents[1]
+    print("| CPU ms | tier | before | now | ratio (quartiles) | goal | met |\n|---|---|---|---|---|---|---|")
+    for mode, tier in (("required", "jail"), ("restricted", "restricted")):
+        for cost, many in COSTS.items():
+            figures: dict[Path, list[float]] = {before: [], here: []}
+            for number in range(rounds):
+                for folder in list(figures)[:: 1 if number % 2 else -1]:
+                    difference = spent(folder, mode, cost, many + 1) - spent(folder, mode, cost, 1)
+                    figures[folder].append(1000 * difference / many)
+            old, new = figures.values()
+            low, middle, high = statistics.quantiles([b / a for a, b in zip(old, new, strict=True)], n=4)
+            print(
+                f"| {cost} | {tier} | {statistics.median(old):.2f} | {statistics.median(new):.2f} | "
+                f"{middle:.2f} ({low:.2f} … {high:.2f}) | 1.1 | {'yes' if middle <= 1.1 else '**no**'} |",
+                flush=True,
+            )
 
 
 def pairs(figures: dict[str, list[float]]) -> list[tuple[float, float]]:

@@ -126,6 +126,8 @@ ORDINARY_CALLS = [
     ("setsockopt", (0, 1, 20), ALLOWED),
     ("setsockopt", (0, 1, 7), DONE),  # SO_SNDBUF
     ("setsockopt", (0, 1, 26), DONE),  # SO_ATTACH_FILTER
+    ("setsockopt", (0, 41, 20), DONE),  # IPV6_JOIN_GROUP, whose number is that of SO_RCVTIMEO
+    ("setsockopt", (0, 6, 13), DONE),  # TCP_CONGESTION, whose number is that of SO_LINGER
     ("ioctl", (0, 0x5401), ALLOWED),
     ("ioctl", (0, 0x5412), 0x00050000 | errno.ENOTTY),  # TIOCSTI
     ("prctl", (15,), ALLOWED),

@@ -321,6 +321,32 @@ def test_a_program_has_no_name_of_a_command_of_the_image() -> None:
     ]  # fmt: skip
 
 
+def test_data_under_a_name_of_no_kind_may_be_executed() -> None:
+    """New ones come, but not in place of the image's, among tests, as a command, or as a library's compiled form."""
+    come = ["/app/model.keras", "/app/weights", "/app/lib/x.faiss", "/app/deploy.sh"]
+    stay = [
+        "/app/verify",
+        "/app/tests/judge",
+        "/app/tools/grep",
+        "/app/assert.h.x",
+        "/app/lib/strict.x",
+        "/app/sys/types",
+    ]
+    image = dict.fromkeys(("/app/verify", "/usr/bin/grep", "/app/deploy.sh"), False)
+    assert names_of(*files(*stay, *come, content=b"exit 0;\0\n"), image=image) == come
+    named = replace(RULES, author=RULES.author._replace(names=frozenset({"verify", "grep"})))
+    told = names_of(*files("/app/verify", "/app/tools/grep", content=b"exit 0;\0\n"), image=image, rules=named)
+    assert told == ["/app/verify", "/app/tools/grep"]
+
+
+def test_a_file_that_can_be_executed_has_no_name_of_a_command() -> None:
+    """Whatever its kind is; one that cannot be executed has it, unless a shell would read it."""
+    image = {f"/usr/bin/{name}": False for name in ("convert.py", "plot.csv")}
+    for mode, expected in ((0o755, []), (0o644, ["/app/bin/convert.py", "/app/bin/plot.csv"])):
+        members = [(f"/app/bin/{name}", {"mode": mode}, b"x") for name in ("convert.py", "plot.csv")]
+        assert names_of(*members, image=image) == expected
+
+
 def test_no_file_is_newer_than_the_tests() -> None:
     """Make would not build again from the tests' sources what an agent dated into the future."""
     result = carried(("/app/answer", {"mtime": 1 << 33}, ELF), ("/app/x.txt", {"mtime": 7}, b"x"))

@@ -45,8 +45,16 @@ while (my $client = $tcp->accept) {{ print $client "$ARGV[0]\\n"; close $client 
 # Asks every address at once, and prints each answer.
 ASK = """
 for target; do
-  timeout 1 bash -c 'exec 3<>"/dev/tcp/${1/:/\\/}" && read -r line <&3 && echo "$1 $line"' ask "$target" 2>/dev/null &
-done; wait; echo asked
+  timeout 1 bash -c 'exec 3<>"/dev/tcp/${1%:*}/${1##*:}" && read -r line <&3 && echo "$1 $line"' ask "$target" &
+done 2>/dev/null; wait; echo asked
+"""
+# A server on all addresses of IPv6, which answers with its word.
+SERVER_OF_IPV6 = f"""
+use Socket qw(AF_INET6 SOCK_STREAM IN6ADDR_ANY pack_sockaddr_in6); $| = 1;
+socket(my $tcp, AF_INET6, SOCK_STREAM, 0) or die "socket: $!";
+bind($tcp, pack_sockaddr_in6({PORT}, IN6ADDR_ANY)) && listen($tcp, 8) or die "port: $!";
+print "listening\\n";
+while (accept(my $client, $tcp)) {{ syswrite($client, "$ARGV[0]\\n"); close $client }}
 """
 ADDRESSES = r"""grep -B1 '/32 host LOCAL' /proc/net/fib_trie | grep -o '[0-9.]\{7,\}' | sort -u"""
 
@@ -65,9 +73,9 @@ def output(container: Container, script: str, *arguments: str) -> str:
 
 
 @contextmanager
-def serving(container: Container, word: str) -> Iterator[None]:
+def serving(container: Container, word: str, server: str = SERVER) -> Iterator[None]:
     """A server of an agent, which listens."""
-    channel = container.open(("perl", "-e", SERVER, word))
+    channel = container.open(("perl", "-e", server, word))
     try:
         assert _read(channel) == "listening\n"
         yield
@@ -86,7 +94,8 @@ def _read(channel: Channel) -> str:
 def machine() -> Iterator[str]:
     """A service of this machine on all its addresses, as ``port word``; it answers every connection."""
     word = secrets.token_hex(8)
-    with socket.create_server(("0.0.0.0", 0), backlog=256) as server:
+    both = {"family": socket.AF_INET6, "dualstack_ipv6": True} if socket.has_dualstack_ipv6() else {}
+    with socket.create_server(("", 0), backlog=256, **both) as server:
 
         def answer() -> None:
             while True:
@@ -146,6 +155,35 @@ def test_the_network_of_the_machine_must_be_asked_for(engine: Engine, small: Ima
         targets = [f"{address}:{port}" for address in own_addresses()]
         answers = [line.split() for line in output(container, ASK, *targets).splitlines() if " " in line]
         assert sorted(answers) == sorted([target, word] for target in targets)
+
+
+def addresses_of_ipv6(text: str) -> set[str]:
+    """What ``/proc/net/if_inet6`` lists, each also with the names of interfaces, which a local one needs."""
+    fields = [line.split() for line in text.splitlines()]
+    found = {":".join(each[0][place : place + 4] for place in range(0, 32, 4)) for each in fields}
+    return found | {f"{each}%{name}" for each in found for name in ("lo", "eth0")}
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_ipv6_leads_to_the_own_loopback_alone(engine: Engine, small: Image, machine: str, network: bool) -> None:
+    """Two episodes with a server on all addresses: neither reaches the other's or the machine's at any of theirs."""
+    if not Path("/proc/net/if_inet6").exists():
+        pytest.skip("NOT TESTED: the kernel has no IPv6 here")
+    port, word = machine.split()
+    reference, limits = engine.prepare(small), ResourceLimits(network=network, memory=256 << 20, processes=128)
+    machines = {"::1", "::ffff:127.0.0.1", *addresses_of_ipv6(Path("/proc/net/if_inet6").read_text())}
+    with ExitStack() as stack:
+        containers = [stack.enter_context(engine.start(reference, limits)) for _ in range(2)]
+        for number, container in enumerate(containers):
+            stack.enter_context(serving(container, f"episode-{number}", SERVER_OF_IPV6))
+        inside = [addresses_of_ipv6(output(each, "cat /proc/net/if_inet6")) for each in containers]
+        targets = [f"{address}:{PORT}" for address in sorted({"::1"}.union(*inside))]
+        targets += [f"{address}:{port}" for address in sorted(machines)]
+        for number, container in enumerate(containers):
+            answers = dict(line.split() for line in output(container, ASK, *targets).splitlines() if " " in line)
+            assert set(answers.values()) <= {f"episode-{number}"}, word
+            if engine.name == "namespace":  # with Docker it is the engine's affair whether there is IPv6
+                assert output(container, f"read -r line < /dev/tcp/::1/{PORT}; echo $line") == f"episode-{number}\n"
 
 
 @pytest.mark.parametrize("given", [None, False, True, "host"])

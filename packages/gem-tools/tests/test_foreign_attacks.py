@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,7 +35,8 @@ class World:
     sandbox: Sandbox
     secret: str
     file: Path
-    server: socket.socket
+    servers: tuple[socket.socket, ...]
+    """Of this machine, on 127.0.0.1 and, where it has IPv6, on ::1 at the same port."""
     bystander: subprocess.Popen[bytes]
     neighbour: Session
 
@@ -43,7 +45,7 @@ class World:
         given = {
             "SECRET": self.secret[::-1],
             "SECRET_FILE": str(self.file),
-            "PORT": self.server.getsockname()[1],
+            "PORT": self.servers[0].getsockname()[1],
             "BYSTANDER": self.bystander.pid,
             "TRAINER": os.getpid(),
         }
@@ -54,10 +56,21 @@ class World:
         assert self.file.read_text() == self.secret
         assert self.file.stat().st_mode & 0o777 == 0o644
         assert self.bystander.poll() is None
-        with pytest.raises(BlockingIOError):
-            self.server.accept()
+        for server in self.servers:
+            with pytest.raises(BlockingIOError):
+                server.accept()
         assert self.neighbour.run("print(x, open('own').read())").stdout == "41 mine\n"
         assert self.sandbox.run("import json, math\nprint(json.dumps(math.floor(1.5)))").stdout == "1\n"
+
+
+def both_families() -> list[socket.socket]:
+    """Servers of one port on the addresses of the loopback that this machine has."""
+    first = socket.create_server(("127.0.0.1", 0))
+    port = first.getsockname()[1]
+    try:
+        return [first, socket.create_server(("::1", port), family=socket.AF_INET6)]
+    except OSError:
+        return [first]
 
 
 @pytest.fixture(scope="module", params=["required", "restricted"])
@@ -70,12 +83,14 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with (
         pytest.MonkeyPatch.context() as environment,
         Sandbox(request.param, LIMITS) as sandbox,
-        socket.create_server(("127.0.0.1", 0)) as server,
+        ExitStack() as listening,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", SandboxWarning)
         environment.setenv("HF_TOKEN", secret)
-        server.setblocking(False)
+        servers = tuple(listening.enter_context(server) for server in both_families())
+        for server in servers:
+            server.setblocking(False)
         try:
             sandbox.warm_up()
         except SandboxError as error:
@@ -83,7 +98,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         with subprocess.Popen(["sleep", "3600"]) as bystander, sandbox.session() as neighbour:
             try:
                 assert neighbour.run("x = 41\nopen('own', 'w').write('mine')").ok
-                yield World(sandbox, secret, file, server, bystander, neighbour)
+                yield World(sandbox, secret, file, servers, bystander, neighbour)
             finally:
                 bystander.kill()
 

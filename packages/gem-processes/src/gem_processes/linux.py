@@ -33,6 +33,7 @@ __all__ = [
     "die_with_parent",
     "drop_capabilities",
     "enable_loopback",
+    "has_ipv6",
     "make_dumpable",
     "make_opaque",
     "make_private",
@@ -234,13 +235,29 @@ def make_opaque() -> None:
 
 
 def enable_loopback() -> None:
-    """Enable 127.0.0.1 in the network namespace of this process."""
+    """Enable 127.0.0.1, and ::1 if :func:`has_ipv6`, in the network namespace of this process."""
     import fcntl
     import socket
     import struct
 
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
         fcntl.ioctl(link, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+
+
+def has_ipv6(processes: int) -> bool:
+    """Return whether the loopback of this process's network namespace may have ::1.
+
+    Args:
+        processes: a descriptor of ``/proc``.
+    """
+    try:
+        file = os.open("sys/net/ipv6/conf/lo/disable_ipv6", os.O_RDONLY, dir_fd=processes)
+    except OSError:  # the kernel has no IPv6
+        return False
+    try:
+        return os.read(file, 2) == b"0\n"
+    finally:
+        os.close(file)
 
 
 def no_new_privileges() -> None:

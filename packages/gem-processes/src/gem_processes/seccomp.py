@@ -116,6 +116,7 @@ _PRCTL = (
 )  # fmt: skip
 """From ``linux/prctl.h``. Not further filters, core scheduling, memory maps, the dispatch of calls, or PR_SET_DUMPABLE,
 which hides a process from those that measure it."""
+_SOL_SOCKET = 1
 _SOCKET_OPTIONS = (2, 9, 13, 16, 20, 21, 66, 67)
 """Reuse, keep-alive, linger, credentials, time limits. Not the sizes of buffers or filters."""
 
@@ -144,6 +145,7 @@ ORDINARY_RULES = (
     ArgumentRule("socketpair", 0, (_AF_UNIX,)),
     # Datagram sockets can take a name in the network namespace, under which others reach them.
     ArgumentRule("socketpair", 1, (_SOCK_STREAM, _SOCK_SEQPACKET), mask=_SOCKET_TYPE),
+    ArgumentRule("setsockopt", 1, (_SOL_SOCKET,), error=0),
     ArgumentRule("setsockopt", 2, _SOCKET_OPTIONS, error=0),
     ArgumentRule("fcntl", 1, _FCNTL),
     ArgumentRule("ioctl", 1, _IOCTL, error=errno.ENOTTY),

@@ -14,6 +14,7 @@ from gem_terminal.verdicts import git_configuration
 from gem_terminal.verdicts.carried_kinds import (
     FileKind,
     is_library_folder,
+    is_library_form,
     is_library_source,
     is_reserved,
     is_runner,
@@ -38,6 +39,8 @@ _VERIFIER = tuple(map(PurePosixPath, ("/dev", "/logs/verifier", "/proc", "/sys",
 _LINKED = tuple(map(PurePosixPath, ("/bin", "/lib", "/lib64", "/opt", "/sbin", "/usr")))
 """Folders that a carried link may lead to: they are the image's own."""
 _SETTINGS = PurePosixPath("/etc")
+_RUN = (FileKind.PROGRAM, FileKind.UNNAMED)
+"""Kinds that programs execute by a path that they know, whatever the content is: new ones only are carried."""
 
 
 class CarriedFiles(NamedTuple):
@@ -180,12 +183,11 @@ class CarryRules:
                 yield str(_SETTINGS.joinpath(*path.parts[2:3]))
         if member.issym() and (goal := link_goal(path.parent, member.linkname)) is not None:
             yield str(goal)
-        if _is_in_tests(self._inner(path)):
+        is_asked = not member.isdir() and kind_of(path.name, content) in (*_RUN, FileKind.SOURCE)
+        if is_asked or _is_in_tests(self._inner(path)):
             yield str(path)
-        elif not member.isdir() and (kind := kind_of(path.name, content)) in (FileKind.PROGRAM, FileKind.SOURCE):
-            yield str(path)
-            if kind is FileKind.PROGRAM:
-                yield from (str(tools / path.name) for tools in self.tools)
+        if _may_run(path, member, content):
+            yield from (str(tools / path.name) for tools in self.tools)
         yield from map(str, self._targets_around(path))
         if module_name(path) == "__init__":
             yield from map(str, (path, path.parent))
@@ -252,13 +254,18 @@ class CarryRules:
             goal = link_goal(path.parent, member.linkname) if member.issym() else None
             is_looked_up = is_test_folder(path.name) or is_library_folder(path.name)
             return is_mentioned or (goal is not None and trees.has_folder(goal) and not is_looked_up)
-        if kind is FileKind.PROGRAM and not is_mentioned:
-            is_command = any(str(tools / path.name) in trees.image for tools in self.tools)
-            if is_command or not is_new:
+        if not is_mentioned:
+            if _may_run(path, member, content) and any(str(tools / path.name) in trees.image for tools in self.tools):
+                return False
+            if kind in _RUN and not is_new:
+                return False
+            if kind is FileKind.UNNAMED and (_is_in_tests(inner) or is_library_form(path)):
                 return False
         if is_runner(path.name) and not (is_new or is_mentioned):
             return False
-        if kind is not FileKind.DATA and is_test_source(PurePosixPath(*inner)):  # a library comes before a source
+        if kind in (FileKind.SOURCE, FileKind.PROGRAM) and is_test_source(
+            PurePosixPath(*inner)
+        ):  # a library comes before a source
             return is_new and is_mentioned
         return is_mentioned or not (self._shadows(path, trees) or self._encloses_tests(path, trees))
 
@@ -408,6 +415,11 @@ def _is_test(parts: Sequence[str]) -> bool:
         return True
     is_source = bool(parts) and kind_of(parts[-1], b"") in (FileKind.SOURCE, FileKind.PROGRAM)
     return is_source and is_test_source(PurePosixPath(*parts))
+
+
+def _may_run(path: PurePosixPath, member: tarfile.TarInfo, content: bytes | memoryview) -> bool:
+    """Return whether a file would be executed as a command of its name, or read by a shell that looks for one."""
+    return not member.isdir() and (bool(member.mode & 0o111) or kind_of(path.name, content) in _RUN)
 
 
 def _is_ordinary(member: tarfile.TarInfo) -> bool:

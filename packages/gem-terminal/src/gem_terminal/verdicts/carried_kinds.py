@@ -28,6 +28,7 @@ __all__ = [
     "FileKind",
     "RepositoryPath",
     "is_library_folder",
+    "is_library_form",
     "is_library_source",
     "is_reserved",
     "is_runner",
@@ -55,7 +56,8 @@ _INDEX = re.compile(r"objects/(?:pack/|info/commit-graph)")
 _PACK = re.compile(r"objects/pack/[\w-]+\.pack")
 _BINARY = re.compile(rb"(?![#;/*%!\"'<\[{-])[^\0\r\n]{0,15}\0")
 """How data that are no text begin: with a zero byte in the first line, which is neither a comment nor a heading. In a
-comment, or later in a configuration, programs may read over one."""
+comment, or later in a configuration, programs may read over one; shells, Perl and JavaScript may execute what stands
+around it."""
 _BEGIN = 16
 
 
@@ -65,6 +67,8 @@ class FileKind(Enum):
     DATA = "data"
     SOURCE = "source"
     PROGRAM = "programs"
+    UNNAMED = "unnamed"
+    """Binary data, by how they begin, under a name that no kind lists."""
     OTHER = "other"
     """A configuration, a text without suffix, or anything else that no kind lists."""
 
@@ -81,6 +85,7 @@ class _Table(NamedTuple):
     runners: frozenset[str]
     modules: frozenset[str]
     libraries: re.Pattern[str]
+    library_forms: re.Pattern[str]
     library_folders: frozenset[str]
     repository_files: frozenset[str]
     repository_folders: tuple[str, ...]
@@ -108,6 +113,7 @@ def _table() -> _Table:
         frozenset(reserved["runners"].split()),
         frozenset([*reserved["modules"].split(), *reserved["absent_modules"].split()]),
         _endings(reserved["libraries"]),
+        _endings(" ".join(pattern.rpartition(".")[0] for pattern in reserved["libraries"].split())),
         frozenset(
             part
             for path in [*reserved["libraries"].split(), *reserved["test_paths"].split()]
@@ -132,7 +138,7 @@ def kind_of(name: str, content: bytes | memoryview) -> FileKind:
     begin = bytes(content[:_BEGIN])
     if _EXECUTABLE.match(begin):
         return FileKind.PROGRAM
-    return FileKind.DATA if _BINARY.match(begin) else FileKind.OTHER
+    return FileKind.UNNAMED if _BINARY.match(begin) else FileKind.OTHER
 
 
 def is_reserved(parts: Sequence[str]) -> bool:
@@ -167,6 +173,11 @@ def _endings(patterns: str) -> re.Pattern[str]:
 def is_library_source(path: PurePosixPath) -> bool:
     """Return whether a compiler or interpreter would take a new source file in place of one of its library."""
     return _table().libraries.fullmatch(str(path)) is not None
+
+
+def is_library_form(path: PurePosixPath) -> bool:
+    """Return whether a file has the name of a library's source up to its first dot, as compiled forms have."""
+    return _table().library_forms.fullmatch(str(path.with_name(path.name.partition(".")[0] or path.name))) is not None
 
 
 def is_library_folder(name: str) -> bool:

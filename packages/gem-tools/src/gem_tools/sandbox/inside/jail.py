@@ -137,7 +137,7 @@ def separate() -> None:
 def enclose(shown: Sequence[str]) -> None:
     """Confine this process, the first of its process namespace, permanently.
 
-    Unlike :func:`enter`, the jail has the address 127.0.0.1.
+    Unlike :func:`enter`, the jail has the addresses 127.0.0.1 and, where the kernel has IPv6, ::1.
 
     Args:
         shown: see :func:`enter`.
@@ -292,7 +292,11 @@ def _devices() -> None:
 
 
 def _name_loopback() -> None:
-    """Let programs find their own address by the names that they use for it, without the names of this network."""
+    """Let programs find their own addresses by the names that they use for them, without the names of this network.
+
+    ``localhost`` has one address on each machine: with two, chance decides which of its servers with which port
+    ``asyncio.start_server`` lists first.
+    """
     path = "/new/etc/hosts"
     if os.path.lexists(path):
         return
@@ -300,7 +304,7 @@ def _name_loopback() -> None:
     _touch(path)
     os.chmod(path, 0o644)  # programs have another user
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"127.0.0.1 localhost {os.uname().nodename}\n")
+        file.write(f"127.0.0.1 localhost {os.uname().nodename}\n::1 ip6-localhost ip6-loopback\n")
 
 
 def _touch(path: str) -> None:

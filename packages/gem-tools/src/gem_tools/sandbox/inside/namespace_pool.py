@@ -8,6 +8,7 @@ and count in the kernel's statistics of the namespace, so that a network that ha
 from __future__ import annotations
 
 import os
+import socket
 from contextlib import suppress
 
 from gem_processes import linux
@@ -24,8 +25,9 @@ _SETTINGS = {
 """What connections of an execution may hold at most: bytes received and to be sent, in sum no more than what a full
 socket counts for (:data:`.watchdog.SOCKET_MEMORY`), and connections that have ended. By default the kernel gives them
 up to 10 MiB each."""
-_STATISTICS = "self/net/snmp"
-"""Counts every packet of IPv4, and those without a route."""
+_STATISTICS = {socket.AF_INET: ("snmp",), socket.AF_INET6: ("snmp6", "rt6_stats")}
+"""Files of a network namespace that count every packet, those without a route, and the routes of IPv6 that a socket has
+looked up."""
 
 
 class NamespacePool:
@@ -38,14 +40,15 @@ class NamespacePool:
     def __init__(self, processes: int) -> None:
         self._processes = processes
         self._spare: list[dict[int, int]] = []
-        self.has_network = False
-        """Whether each network namespace has the address 127.0.0.1, with bounded buffers. Not so where the kernel's
-        settings cannot be written, as in most containers."""
+        self.families: tuple[socket.AddressFamily, ...] = ()
+        """Those of the internet in which each network namespace has an address, 127.0.0.1 or ::1, with bounded buffers.
+        None where the kernel's settings cannot be written, as in most containers."""
         with suppress(OSError):
             linux.unshare(linux.CLONE_NEWNET)
             self._connect()
-            self._unused = self._statistics()
-            self.has_network = True
+            families = (socket.AF_INET, socket.AF_INET6) if linux.has_ipv6(processes) else (socket.AF_INET,)
+            self._unused = self._statistics(families)
+            self.families = families
 
     def take(self) -> dict[int, int]:
         """Return descriptors of namespaces by their ``CLONE_NEW…`` flags.
@@ -56,7 +59,7 @@ class NamespacePool:
         if self._spare:
             return self._spare.pop()
         linux.unshare(linux.CLONE_NEWNET | linux.CLONE_NEWIPC)
-        if self.has_network:
+        if self.families:
             self._connect()
         names = {linux.CLONE_NEWNET: "self/ns/net", linux.CLONE_NEWIPC: "self/ns/ipc"}
         return {kind: os.open(name, os.O_RDONLY, dir_fd=self._processes) for kind, name in names.items()}
@@ -81,13 +84,16 @@ class NamespacePool:
 
     def _was_used(self, network: int) -> bool:
         """Return whether a network namespace has had a packet."""
-        if not self.has_network:
+        if not self.families:
             return False
         linux.setns(network, linux.CLONE_NEWNET)
-        return self._statistics() != self._unused
+        return self._statistics(self.families) != self._unused
 
-    def _statistics(self) -> bytes:
-        file = os.open(_STATISTICS, os.O_RDONLY, dir_fd=self._processes)
+    def _statistics(self, families: tuple[socket.AddressFamily, ...]) -> list[bytes]:
+        return [self._read(f"self/net/{name}") for family in families for name in _STATISTICS[family]]
+
+    def _read(self, path: str) -> bytes:
+        file = os.open(path, os.O_RDONLY, dir_fd=self._processes)
         try:
             return os.read(file, 1 << 14)
         finally:

@@ -6,6 +6,8 @@ those of TCP and UDP in a network of its own. All other calls are refused, those
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from gem_processes.seccomp import (
     NO_NEW_NAMESPACES,
     ORDINARY,
@@ -27,38 +29,43 @@ _NEEDED_TO_CONFINE = ("mount", "setns", "unshare")
 _SET_INTERFACE_FLAGS = 0x8914
 """SIOCSIFFLAGS of ``ioctl``, by which the fork server enables the loopback of a new network."""
 _SOCKETS = ("accept", "accept4", "bind", "connect", "listen", "socket")
-_NAMESPACED_FAMILIES = (1, 2, 10)
-"""AF_UNIX, AF_INET, AF_INET6, which have namespaces; sockets of virtual machines, for example, have none."""
-_AF_UNIX, _AF_INET = 1, 2
-_INTERNET = (
-    ArgumentRule("socket", 1, (1, 2), mask=0xF, when=(0, _AF_INET)),
-    ArgumentRule("socket", 2, (0, 6, 17), when=(0, _AF_INET)),
-)
-"""Streams and datagrams, of TCP and UDP."""
+_AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
+_NAMESPACED_FAMILIES = (_AF_UNIX, _AF_INET, _AF_INET6)
+"""Families that have namespaces; sockets of virtual machines, for example, have none."""
 _PRCTL_RULES = tuple(rule for rule in ORDINARY_RULES if rule.call == "prctl")
 """The fork server still needs prctl, to install the filter of an execution."""
+_IOCTL_RULES = tuple(rule for rule in ORDINARY_RULES if rule.call == "ioctl")
+_OPTION_RULES = tuple(rule for rule in ORDINARY_RULES if rule.call == "setsockopt")
+_SOL_SOCKET, _SOL_IPV6, _IPV6_V6ONLY = 1, 41, 26
+_IPV6_OPTION_RULES = (
+    *(rule._replace(when=(1, _SOL_SOCKET)) for rule in _OPTION_RULES if rule.argument == 2),
+    ArgumentRule("setsockopt", 1, (_SOL_SOCKET, _SOL_IPV6), error=0),
+    ArgumentRule("setsockopt", 2, (_IPV6_V6ONLY,), error=0, when=(1, _SOL_IPV6)),
+)
+"""Servers of IPv6 and IPv4 at one port rely on IPV6_V6ONLY. Groups and flow labels of IPv6 stay without effect."""
 
 
-def server_filter(*, has_network: bool) -> bytes:
+def server_filter(families: Collection[int]) -> bytes:
     """Return the filter that a fork server installs once and every execution inherits.
 
     Args:
-        has_network: whether executions have networks of their own, with an address of IPv4.
+        families: of the internet, ``AF_INET`` and ``AF_INET6``: those in which executions have addresses of their own.
 
     Raises:
         OSError: on a machine with unknown system call numbers.
     """
-    rules = [rule for rule in ORDINARY_RULES if rule not in _PRCTL_RULES]
+    rules = [rule for rule in ORDINARY_RULES if rule not in (*_PRCTL_RULES, *_IOCTL_RULES, *_OPTION_RULES)]
+    rules += _IPV6_OPTION_RULES if _AF_INET6 in families else _OPTION_RULES
+    rules += [rule._replace(values=(*rule.values, _SET_INTERFACE_FLAGS)) if families else rule for rule in _IOCTL_RULES]
     # As for pairs of sockets. Names of these sockets lie in an execution's scratch folder or its network namespace.
     for rule in [rule for rule in rules if rule.call == "socketpair"]:
-        if has_network and rule.argument == 0:
-            rules.append(rule._replace(call="socket", values=(_AF_UNIX, _AF_INET)))
+        if rule.argument == 0:
+            rules.append(rule._replace(call="socket", values=(_AF_UNIX, *families)))
         else:
-            rules.append(rule._replace(call="socket", when=(0, _AF_UNIX) if has_network else None))
-    if has_network:
-        rules += _INTERNET
-        (ioctl,) = (rule for rule in rules if rule.call == "ioctl")
-        rules[rules.index(ioctl)] = ioctl._replace(values=(*ioctl.values, _SET_INTERFACE_FLAGS))
+            rules.append(rule._replace(call="socket", when=(0, _AF_UNIX)))
+    for family in families:  # streams and datagrams, of TCP and UDP
+        rules.append(ArgumentRule("socket", 1, (1, 2), mask=0xF, when=(0, family)))
+        rules.append(ArgumentRule("socket", 2, (0, 6, 17), when=(0, family)))
     allowed = {*ORDINARY, *_SOCKETS, *_NEEDED_TO_CONFINE}
     return allow_program(allowed, rules=rules, without_effect=IGNORED, kill_foreign=True)
 

@@ -215,7 +215,7 @@ class _ExecutionLoop(ForkLoop):
         self.hear(meter, self._hear_meter)
         self._namespaces = NamespacePool(processes)
         self._filter = refused_calls.execution_filter()
-        linux.seccomp(refused_calls.server_filter(has_network=self._namespaces.has_network))
+        linux.seccomp(refused_calls.server_filter(self._namespaces.families))
 
     def start(self, body: bytes, descriptors: list[int]) -> Child:
         limits = wire.unpack_request(body)
