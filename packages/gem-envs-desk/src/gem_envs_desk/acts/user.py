@@ -317,8 +317,7 @@ class ActUser:
         if self.changed:
             changed = (slot.after_change for slot in wish.slots if slot.after_change)
             return next(changed, f"As I said: {wish.change}")
-        is_again = any(other.says == wish.says for other in self.script.wishes[: self.wish])
-        return wish.again if wish.again and is_again else wish.says
+        return wish.says
 
 
 def _is_clear(kind: FactKind, value: object) -> bool:
