@@ -192,7 +192,8 @@ class ActUser:
         for slot in self._present.slots[:1]:  # the record's
             count = self.asked.get(f"{self.wish}: {slot.name}", 0)
             told = slot.wrong if slot.wrong and count == 1 else self._truth(slot)
-            if count and told not in words and not any(shows(told, str(value)) for value in arguments.values()):
+            is_said = told.split(". ")[0] in words  # a note may follow
+            if count and not is_said and not any(shows(told, str(value)) for value in arguments.values()):
                 words = f"{words} {told}"
         return ActReply(f"{_WORDS['not_that']} {words}", is_wasted=True)
 
