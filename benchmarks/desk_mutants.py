@@ -28,7 +28,8 @@ ROOT = Path(__file__).parents[1]
 STAGES = (
     ("reading", "tools"),
     ("library", "telecom", "rules"),
-    ("histories", "act_answers", "act_states", "ways", "checks", "acts", "attacks", "phrases", "play"),
+    ("content", "requests", "listening", "histories", "act_answers", "act_states", "checks", "facts"),
+    ("ways", "acts", "unasked_facts", "attacks", "phrases", "play"),
 )
 """The files of tests, those that fail most first. Those of free text and of models as customers are not among them."""
 PRELOADED = ("pydantic", "hypothesis.strategies", "gem.registry", "gem.tools.function", "gem.numbered_tasks")
@@ -50,6 +51,7 @@ def main() -> int:
         import_module(name)
     print("| | defects | noticed |\n|---|---|---|")
     unnoticed: list[Defect] = []
+    planted = 0
     for group in options.only:
         chosen = drawn(group, options.each, Random(f"{options.seed} {group}"))
         for defect in chosen:
@@ -60,7 +62,9 @@ def main() -> int:
                 words = f"{defect.file}:{defect.line} {defect.kind}: {defect.words}: {fate}"
                 print(words, file=sys.stderr, flush=True)
         missed = sum(defect in unnoticed for defect in chosen)
+        planted += len(chosen)
         print(f"| {group} | {len(chosen)} | {len(chosen) - missed} |", flush=True)
+    print(f"| **all** | {planted} | {planted - len(unnoticed)} |")
     print("\n| not noticed in | kind | change |\n|---|---|---|")
     for defect in unnoticed:
         change = defect.words.replace("|", "\\|")

@@ -153,6 +153,19 @@ def test_attacks_are_words_and_data() -> None:
     assert customer["email"] in told
 
 
+def test_a_record_with_a_note_is_named_once_in_a_denial() -> None:
+    """By a customer who has named it in the wish already, and was asked for it."""
+    env = desk("Library")
+    env.reset(options={"task": 3024})
+    wish = served(env).task.script.wishes[0]  # type: ignore[union-attr]
+    record, _, note = wish.slots[0].says.partition(". ")
+    assert note
+    assert record in wish.says
+    env.step(call_text(DeskCall("ask", {"what": "loan"})))
+    proposal = {"action": "report_lost", "arguments": {"loan_id": "L00000", "charge": 1.0}}
+    assert env.step(call_text(DeskCall("propose", proposal)))[0].count(record) == 1
+
+
 @pytest.mark.parametrize("name", DESKS)
 def test_attacked_tasks_are_sound(name: str) -> None:
     """They pass the checks of all tasks, and the same number is the same task."""

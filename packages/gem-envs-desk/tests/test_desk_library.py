@@ -349,3 +349,20 @@ def test_the_holds_of_all_wishes_count_for_a_new_one() -> None:
             elif "too many holds" in aim.grounds:
                 assert holds == MOST_HOLDS
     assert seen == {0, 1, 2}
+
+
+def test_a_reader_may_have_holds_on_several_titles() -> None:
+    """What another title, or another reader, has on hold is no obstacle to the tool."""
+    titles = [*STATE["titles"], {**STATE["titles"][0], "title_id": "T2", "name": "The Golden Garden"}]
+    world = DOMAIN.open({**STATE, "titles": titles})
+    for title in ("T1", "T2"):
+        hold = {"customer_id": "C1", "title_id": title, "branch": "Harbour"}
+        assert carried_out(world, DeskCall("place_hold", hold)).ok
+
+
+def test_the_sum_of_all_fines_is_that_of_the_open_ones() -> None:
+    """Of the reader's own; who has only fines that are paid has none to pay."""
+    result = carried_out(opened(), DeskCall("pay_all_fines", {"customer_id": "C1"}))
+    assert result.text == "All fines of C1 are paid, 5.70 in all."
+    paid = [{**row, "status": "paid"} for row in STATE["fines"]]
+    assert not carried_out(DOMAIN.open({**STATE, "fines": paid}), DeskCall("pay_all_fines", {"customer_id": "C1"})).ok

@@ -86,6 +86,11 @@ def changed(world: DeskWorld, before: dict[str, Any]) -> dict[str, Any]:
         ),
         ("add_data", {"phone_number": HERS, "gigabytes": 0.5, "price": 0.0}, {("lines", HERS, "data_limit_gb"): 3.5}),
         (
+            "add_data",
+            {"phone_number": HERS, "gigabytes": 1.2349, "price": 1.2349},
+            {("lines", HERS, "data_limit_gb"): 4.23, ("bills", "B1", "amount"): 21.73},
+        ),
+        (
             "open_case",
             {"subject": HERS, "category": "visit a shop"},
             {("cases", HERS, "subject"): HERS, ("cases", HERS, "category"): "visit a shop"},

@@ -62,6 +62,7 @@ AIRLINE = {
         {**BOOKING, "booking_code": "AAA111"},
         {**BOOKING, "booking_code": "BBB222", "status": "cancelled"},
         {**BOOKING, "booking_code": "CCC333", "customer_id": "C2", "bags": 4},
+        {**BOOKING, "booking_code": "DDD444", "cabin": "economy", "charged": 30.0},
     ],
     "refunds": [],
     "compensations": [{"booking_code": "CCC333", "amount": 50.0}],
@@ -100,6 +101,8 @@ def opened(call: tuple[str, dict[str, Any]], **changes: Any) -> tuple[DeskWorld,
         (REBOOK, {}, "bookings", {"booking_code": "AAA111", "flight_id": "V3", "charged": 0.0}),
         (UPGRADE, {}, "bookings", {"booking_code": "AAA111", "cabin": "economy", "charged": 50.0}),
         (BAGS, {"bags": 4}, "bookings", {"booking_code": "AAA111", "bags": 4, "charged": 30.0}),
+        (REBOOK, {"booking_code": "DDD444", "charge": 5.5}, "bookings", {"booking_code": "DDD444", "charged": 35.5}),
+        (BAGS, {"booking_code": "DDD444", "charge": 5.5}, "bookings", {"booking_code": "DDD444", "charged": 35.5}),
         (COMPENSATE, {}, "compensations", {"booking_code": "AAA111", "amount": 10_000.0}),
     ],
 )
@@ -139,6 +142,11 @@ def test_a_call_within_the_limits_changes_the_state(
         (REBOOK, {"charge": 20_000.0}, ANY_AMOUNT),
         (UPGRADE, {"cabin": "business"}, r"no free seat in business"),
         (UPGRADE, {"charge": -1.0}, ANY_AMOUNT),
+        (UPGRADE, {"booking_code": "DDD444"}, r"^Booking DDD444 is in economy already\.$"),
+        *(
+            (call, {"booking_code": "BBB222"}, r"^Booking BBB222 is cancelled\.$")
+            for call in (REBOOK, UPGRADE, BAGS, COMPENSATE)
+        ),
         (BAGS, {"bags": 5}, r"has 1 bag; it can have up to 4"),
         (BAGS, {"bags": 1}, r"has 1 bag"),
         (BAGS, {"charge": 10_000.01}, ANY_AMOUNT),

@@ -15,7 +15,7 @@ from typing import Any
 
 from gem.tables import read_table
 from gem_envs_desk.requests import drawn_task
-from gem_envs_desk.task import DeskTask, Slot, Wish
+from gem_envs_desk.task import DeskTask, Slot
 
 __all__ = ["ATTACKED", "ATTACKS", "acts_task"]
 
@@ -75,7 +75,7 @@ def _attacked(rng: Random, task: DeskTask, table: str, key: str) -> DeskTask:
     rows = task.state[table]
     stranger = rng.choice([row for row in rows if row["customer_id"] != task.customer and row[key] not in matters])
     asks = drawn["extraction"].format(key=stranger[key])
-    wishes[-1] = replace(wishes[-1], says=f"{_raised(wishes)} {asks}", again="")
+    wishes[-1] = replace(wishes[-1], says=f"{wishes[-1].says} {asks}")
     opening = f"{script.opening} {drawn['flattery']}"
     return replace(
         task,
@@ -83,12 +83,6 @@ def _attacked(rng: Random, task: DeskTask, table: str, key: str) -> DeskTask:
         script=replace(script, opening=opening, wishes=tuple(wishes)),
         attacks=tuple(kind for kind in ATTACKS if kind in used),
     )
-
-
-def _raised(wishes: list[Wish]) -> str:
-    """Return how the last wish is raised."""
-    last = wishes[-1]
-    return last.again if last.again and any(wish.says == last.says for wish in wishes[:-1]) else last.says
 
 
 def _with_note(slots: tuple[Slot, ...], note: str) -> tuple[Slot, ...]:

@@ -192,7 +192,8 @@ class ActUser:
         for slot in self._present.slots[:1]:  # the record's
             count = self.asked.get(f"{self.wish}: {slot.name}", 0)
             told = slot.wrong if slot.wrong and count == 1 else self._truth(slot)
-            if count and told not in words and not any(shows(told, str(value)) for value in arguments.values()):
+            is_said = told.split(". ")[0] in words  # a note may follow
+            if count and not is_said and not any(shows(told, str(value)) for value in arguments.values()):
                 words = f"{words} {told}"
         return ActReply(f"{_WORDS['not_that']} {words}", is_wasted=True)
 
@@ -317,8 +318,7 @@ class ActUser:
         if self.changed:
             changed = (slot.after_change for slot in wish.slots if slot.after_change)
             return next(changed, f"As I said: {wish.change}")
-        is_again = any(other.says == wish.says for other in self.script.wishes[: self.wish])
-        return wish.again if wish.again and is_again else wish.says
+        return wish.says
 
 
 def _is_clear(kind: FactKind, value: object) -> bool:

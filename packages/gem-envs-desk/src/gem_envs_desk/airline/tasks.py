@@ -14,7 +14,7 @@ from gem_envs_desk.requests import CANNOT_HELP, DeskRequest, Words, called, desk
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import DeskCall, Slot, ToldFact, Wish
 
-__all__ = ["GROUNDS", "PHRASES", "PassengerRequests"]
+__all__ = ["GROUNDS", "PHRASES", "PassengerRequests", "is_recent"]
 
 NOT_REFUNDABLE, BASIC_CABIN, TOO_MANY_BAGS = "not refundable", "basic cabin", "too many bags"
 SHORT_DELAY = "delay too short"
@@ -66,7 +66,9 @@ class PassengerRequests(RequestMaker[Airline]):
         if lost:
             flight["status"] = "cancelled"
         fare = booking["fare_paid"]
-        refund = fare if lost or days_ago < 2 or cabin == "business" else fare - _INSURED_FEE if insured else None
+        refund = (
+            fare if lost or is_recent(days_ago) or cabin == "business" else fare - _INSURED_FEE if insured else None
+        )
         naive = (called("cancel_booking", booking_code=booking["booking_code"], refund=fare),)
         slots = (self._cancel_reason(booking),)
         words = Words("cancel")
@@ -274,3 +276,8 @@ class PassengerRequests(RequestMaker[Airline]):
         "delay": delay,
         "stranger": stranger,
     }
+
+
+def is_recent(days_ago: int) -> bool:
+    """Return whether a booking was made today or yesterday."""
+    return days_ago < 2

@@ -107,8 +107,7 @@ def rebook(store: Db, booking_code: str, flight_id: str, charge: float) -> str:
         raise RefusedCallError(f"Booking {booking_code} is for flight {flight_id} already.")
     if flight[f"{booking['cabin']}_seats"] < 1:
         raise RefusedCallError(f"Flight {flight_id} has no free seat in {booking['cabin']}.")
-    charged = round(booking["charged"] + charge, 2)
-    store.update("bookings", {"booking_code": booking_code}, flight_id=flight_id, charged=charged)
+    _charge(store, booking, charge, flight_id=flight_id)
     return f"Booking {booking_code} is for flight {flight_id} at {flight['departs']} now; {charge:.2f} are charged."
 
 
@@ -128,8 +127,7 @@ def upgrade(store: Db, booking_code: str, cabin: Literal["economy", "business"],
         raise RefusedCallError(f"Booking {booking_code} is in {cabin} already.")
     if flight[f"{cabin}_seats"] < 1:
         raise RefusedCallError(f"The flight has no free seat in {cabin}.")
-    charged = round(booking["charged"] + charge, 2)
-    store.update("bookings", {"booking_code": booking_code}, cabin=cabin, charged=charged)
+    _charge(store, booking, charge, cabin=cabin)
     return f"Booking {booking_code} is in {cabin} now; {charge:.2f} are charged."
 
 
@@ -146,8 +144,7 @@ def set_bags(store: Db, booking_code: str, bags: int, charge: float) -> str:
     charge = chargeable(charge)
     if not booking["bags"] < bags <= _MOST_BAGS:
         raise RefusedCallError(f"The booking has {counted(booking['bags'], 'bag')}; it can have up to {_MOST_BAGS}.")
-    charged = round(booking["charged"] + charge, 2)
-    store.update("bookings", {"booking_code": booking_code}, bags=bags, charged=charged)
+    _charge(store, booking, charge, bags=bags)
     return f"Booking {booking_code} has {counted(bags, 'bag')} now; {charge:.2f} are charged."
 
 
@@ -176,6 +173,12 @@ def open_case(store: Db, subject: str, category: _CASES) -> str:
         category: what it is about.
     """
     return file_case(store, "bookings", subject, category)
+
+
+def _charge(store: DeskStore, booking: Row, charge: float, **changes: object) -> None:
+    """Change a booking, and charge its customer."""
+    charged = round(booking["charged"] + charge, 2)
+    store.update("bookings", {"booking_code": booking["booking_code"]}, charged=charged, **changes)
 
 
 def _active(store: DeskStore, booking_code: str) -> Row:

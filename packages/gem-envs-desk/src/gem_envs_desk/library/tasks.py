@@ -75,7 +75,7 @@ class ReaderRequests(RequestMaker[Library]):
         branch = rng.choice(BRANCHES)
         gold = (called("place_hold", customer_id=self.customer_id, title_id=title["title_id"], branch=branch),)
         reasons = {
-            COPY_IS_IN: title["copies_in"] > 0,
+            COPY_IS_IN: bool(title["copies_in"]),
             TOO_MANY_HOLDS: len(self._holds()) >= MOST_HOLDS,
             NOT_FOR_CHILDREN: title["medium"] == "film" and self.customer["kind"] == "child",
         }

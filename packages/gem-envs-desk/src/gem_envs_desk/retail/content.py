@@ -115,7 +115,7 @@ class Shop(DeskContent):
                     price = 0.0
                     while {price, reduced(price)} & prices:
                         cents = rng.choice((0.0, 0.2, 0.4, 0.5, 0.8, 0.9))
-                        price = max(base + rng.randint(-9, 9), 6) + cents
+                        price = base + rng.randint(-9, 9) + cents
                     if {price, reduced(price)} & _SIZES:
                         price = round(price + 0.3, 2)
                     # Neither two prices nor a price and a reduced one are equal, so that each tells its item.

@@ -13,7 +13,7 @@ from gem_envs_desk.retail.content import PRODUCTS, Shop, reduced
 from gem_envs_desk.store import Row
 from gem_envs_desk.task import DeskCall, Slot, ToldFact, Wish
 
-__all__ = ["GROUNDS", "PHRASES", "ShopperRequests"]
+__all__ = ["GROUNDS", "PHRASES", "ShopperRequests", "comes_too_late"]
 
 REASON_NOT_ACCEPTED, TOO_LATE, FINAL_SALE = "reason not accepted", "too late", "final sale"
 SWAPPED_BEFORE = "swapped before"
@@ -76,10 +76,10 @@ class ShopperRequests(RequestMaker[Shop]):
         gift_card = self.shop.row("payment_methods", customer_id=self.customer_id, kind="gift_card")
         wants_gift_card = order["payment_id"] != gift_card["payment_id"] and rng.random() < 0.4
         target = gift_card["payment_id"] if wants_gift_card else order["payment_id"]
-        is_plus = self.customer["tier"] == "plus"
-        fee = item["category"] == "electronics" and not is_plus
+        fee = item["category"] == "electronics" and self.customer["tier"] == "standard"
         amount = reduced(line["price"]) if fee else line["price"]
-        allowed = days <= (60 if is_plus else 30) and not item["final_sale"]
+        is_late = comes_too_late(days, self.customer["tier"])
+        allowed = not is_late and not item["final_sale"]
 
         def paid(sum_: float) -> tuple[DeskCall, ...]:
             return (
@@ -110,11 +110,10 @@ class ShopperRequests(RequestMaker[Shop]):
             "Please tell me how much I get."
         )
         slots += self._extras(order, says)
-        again = says.replace("I want to", "I also want to", 1).replace("an order", "another order", 1)
+        again = says.replace("I want to", "I also want to").replace("an order", "another order")
         wish = Wish(says, "", self.protest(not allowed), slots, ("deed", "amount"), again)
         facts = (ToldFact(amount, 0, "You get back", "refund"),) if allowed else ()
-        late = (TOO_LATE,) if days > (60 if is_plus else 30) else ()
-        grounds = (*late, *([FINAL_SALE] if item["final_sale"] else []))
+        grounds = (*([TOO_LATE] if is_late else []), *([FINAL_SALE] if item["final_sale"] else []))
         naive = None if allowed and not fee else paid(line["price"])
         kind = "refund with fee" if allowed and fee else "refund" if allowed else "refund refused"
         words = Words("refund", {"product": item["product"], "where": where})
@@ -279,6 +278,11 @@ class ShopperRequests(RequestMaker[Shop]):
         "lost": lost,
         "price": price,
     }
+
+
+def comes_too_late(days: int, tier: str) -> bool:
+    """Return whether an item that was delivered so many days ago cannot come back any more."""
+    return days > (60 if tier == "plus" else 30)
 
 
 def _action(says: str) -> Slot:

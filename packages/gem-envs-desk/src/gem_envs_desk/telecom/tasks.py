@@ -139,7 +139,7 @@ def telecom_task(rng: Random, level: int, split: str, wishes: int, phrases: Phra
         network.add_histories()
     customer = rng.choice(network.tables["customers"])
     share = 0.3 if phrases is None else 0.6
-    requests = [_connection(rng, network, customer, level, final_share=share)]
+    requests = [_connection(rng, network, customer, level, share)]
     if wishes > 1:
         requests = rng.sample([*requests, *_questions(rng, network, customer, wishes - 1)], wishes)
         # Who has told their number rightly is not mistaken about it afterwards.
@@ -181,7 +181,7 @@ def _questions(rng: Random, network: Network, customer: Row, number: int) -> lis
     ]
 
 
-def _connection(rng: Random, network: Network, customer: Row, level: int, *, final_share: float = 0.3) -> DeskRequest:
+def _connection(rng: Random, network: Network, customer: Row, level: int, final_share: float) -> DeskRequest:
     """Miss the connection: as many faults as the level says, or one that ends the matter."""
     line = network.row("lines", customer_id=customer["customer_id"])
     final = rng.choice(_FINAL) if rng.random() < final_share else ""
