@@ -263,9 +263,8 @@ class CarryRules:
                 return False
         if is_runner(path.name) and not (is_new or is_mentioned):
             return False
-        if kind in (FileKind.SOURCE, FileKind.PROGRAM) and is_test_source(
-            PurePosixPath(*inner)
-        ):  # a library comes before a source
+        is_code = kind in (FileKind.SOURCE, FileKind.PROGRAM)
+        if is_code and is_test_source(PurePosixPath(*inner)):  # a library comes before a source
             return is_new and is_mentioned
         return is_mentioned or not (self._shadows(path, trees) or self._encloses_tests(path, trees))
 
