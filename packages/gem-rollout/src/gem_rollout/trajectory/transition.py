@@ -95,10 +95,10 @@ class Transition:
         def __getattr__(self, name: str) -> Any:
             # Reached only for attributes that the instance lacks: what is rebuilt, and empty containers.
             own = self.__dict__
-            if "_track" in own and name in _REBUILT:
-                chain = own["_track"].observations if name == "observation" else own["_track"].prompts
-                return chain.value(own["_index"])
-            if "_track" in own and name in _CONTAINERS:
+            track = own.get("_track")
+            if track is not None and name in _REBUILT:
+                return (track.observations if name == "observation" else track.prompts).value(own["_index"])
+            if track is not None and name in _CONTAINERS:
                 return own.setdefault(name, _CONTAINERS[name]())
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
