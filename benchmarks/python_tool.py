@@ -41,7 +41,7 @@ ATTACKS = {
     "    except OSError: pass\n    n += 1",
 }
 FEW = 4
-COSTS = {"a program": 100, "a call of a session": 400, "a start": 3}
+COSTS = {"a program": 300, "a call of a session": 4000, "a start": 6}
 """What ``--before`` compares → how many of them more than one a round counts."""
 
 

@@ -95,6 +95,22 @@ def test_a_process_that_left_its_group_rests_too(sandbox: Sandbox) -> None:
         assert session.run("print(1)").stdout == "1\n"
 
 
+def test_a_process_that_left_its_group_goes_on_with_the_next_call(sandbox: Sandbox) -> None:
+    """It answers in each call, and would keep the call waiting if it still rested."""
+    echo = "import os\nos.setsid()\nwhile True: os.write(answers, os.read(questions, 1).upper())"
+    code = f"""
+import os
+(questions, ask), (hear, answers) = os.pipe(), os.pipe()
+if os.fork() == 0:
+    exec({echo!r})
+"""
+    with sandbox.session(limits=Limits(seconds=10)) as session:
+        assert session.run(code).ok
+        for letter in "ab":
+            done = session.run(f"os.write(ask, {letter.encode()})\nprint(os.read(hear, 1).decode())")
+            assert done.stdout == f"{letter.upper()}\n", done
+
+
 @pytest.mark.slow(reason="a call runs into its time limit")
 def test_a_session_that_forges_the_end_of_its_call_rests_too(sandbox: Sandbox) -> None:
     """Its own process, which goes on, and one that left its group; the next call ends at its time limit."""

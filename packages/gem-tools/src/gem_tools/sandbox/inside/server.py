@@ -128,6 +128,7 @@ class _JailedExecution(TimedExecution):
         self._measured, self._released, self._cgroup = measured, released, cgroup
         self._measured_from = self.started + _MEASURED_FROM
         self._answer = b""
+        self._has_others = False
         self.look_at = min(self.look_at, self._measured_from)
 
     def look(self, now: float) -> None:
@@ -140,23 +141,32 @@ class _JailedExecution(TimedExecution):
     def pause(self, *, is_paused: bool) -> None:
         """Stop all processes of the namespace, or let them go on, also those that have left the program's group."""
         number = signal.SIGSTOP if is_paused else signal.SIGCONT
+        os.kill(self.pid, number)  # the program first: it is this process's child, and mostly alone
+        if is_paused or self._has_others:
+            self._has_others = self._signal_others(number)
+
+    def _signal_others(self, number: int) -> bool:
+        """Send a signal to the processes that the program has left or started; return whether there are any."""
         signalled: set[int] = set()
-        while new := self._processes() - signalled:
+        while new := self._others() - signalled:
             held = {}
             for process in new:
                 with contextlib.suppress(OSError):  # it has ended
                     held[process] = os.pidfd_open(process)
-            still = self._processes()  # only now, as a number may have passed to another process before it was held
+            still = self._others()  # only now, as a number may have passed to another process before it was held
             for process, descriptor in held.items():
                 with contextlib.suppress(OSError):
                     if process in still:
                         signal.pidfd_send_signal(descriptor, number)
                 os.close(descriptor)
             signalled |= new
+        return bool(signalled)
 
-    def _processes(self) -> set[int]:
-        """Return the processes of the namespace but the first, which adopts those whose parents end."""
-        return set() if self._init is None else set(descendants([self.pid, self._init.pid])) - {self._init.pid}
+    def _others(self) -> set[int]:
+        """Return the processes of the namespace but the program and the first, which adopts those whose parents end."""
+        if self._init is None:
+            return set()
+        return set(descendants([self.pid, self._init.pid])) - {self.pid, self._init.pid}
 
     def ended(self, returncode: int, usage: resource.struct_rusage) -> None:
         if self._cgroup is not None and self._cgroup.ran_out() and self.reason == wire.BY_ITSELF:
