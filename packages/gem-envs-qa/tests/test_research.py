@@ -147,27 +147,20 @@ def way(start: int, row: tuple[str, ...]) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_row_asks_for_something_new(kind: str, level: str) -> None:
-    """The end of a row is on no other row from the subject, so that none is the beginning of another; 20 seeds."""
-    for seed in range(20):
+    """The end of a row is on no other, so that none is the beginning of another; three draws of ``hard`` meet this."""
+    for seed in (*range(8), 16, 90, 459):
         task = task_of(kind, level, seed)
-        groups = [[way(one.id, row) for row in task.aspects] for one in task.subjects if task.aspects]
-        for rows in groups or [[way(one.start.id, one.path) for one in task.statements]]:
-            passed = Counter(fact for row in rows for fact in row)
-            assert all(passed[row[-1]] == 1 for row in rows), (seed, task.aspects, task.statements)
+        rows = [way(one.id, row) for one in task.subjects for row in task.aspects]
+        rows += [way(one.start.id, one.path) for one in task.statements]
+        passed = Counter(fact for row in rows for fact in row)
+        assert all(passed[row[-1]] == 1 for row in rows), (seed, task.aspects, task.statements)
 
 
-def test_two_statements_never_end_with_the_same_fact() -> None:
-    """Of twelve statements this would befall one task of a hundred."""
-    for seed in range(300):
-        ends = [way(one.start.id, one.path)[-1] for one in task_of("dispute", "hard", seed).statements]
-        assert len(set(ends)) == len(ends), seed
-
-
-def test_no_marriage_is_asked_for_from_both_sides() -> None:
-    """Its second claim would say what the first has said."""
-    for seed in range(50):
-        must = {(fact.subject, fact.relation, fact.value) for fact in task_of("compare", "hard", seed).must}
-        assert not any((value, relation, one) in must for one, relation, value in must if relation in PAIRED), seed
+@pytest.mark.parametrize(("kind", "level", "seed"), [("compare", "hard", 285), ("explain", "medium", 415)])
+def test_no_marriage_is_asked_for_from_both_sides(kind: str, level: str, seed: int) -> None:
+    """The first draws of these seeds are such tasks; the second claim would say what the first has said."""
+    must = {(fact.subject, fact.relation, fact.value) for fact in task_of(kind, level, seed).must}
+    assert not any((value, relation, one) in must for one, relation, value in must if relation in PAIRED)
 
 
 def test_a_task_speaks_of_one_subject_and_of_several() -> None:

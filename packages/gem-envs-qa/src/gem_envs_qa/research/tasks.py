@@ -148,7 +148,7 @@ def _compare(world: AtlasWorld, level: ResearchLevel, rng: random.Random) -> Res
     aspects = [(RELATIONS[measure],), *_apart(led, level.aspects - 1, rng)]
     for _ in range(200 if len(aspects) == level.aspects else 0):
         own = _followed(world, subject, aspects)
-        if own is not None and subject not in subjects and _each_ends_anew(own):
+        if own is not None and subject not in subjects:
             subjects.append(subject)
             chains += own
         if len(subjects) == level.subjects:
@@ -176,7 +176,7 @@ def _trace(world: AtlasWorld, level: ResearchLevel, rng: random.Random) -> Resea
             return None
         aspects += own
     chains = _followed(world, person, aspects)
-    return None if chains is None or not _each_ends_anew(chains) else _task(world, "trace", [person], aspects, chains)
+    return None if chains is None else _task(world, "trace", [person], aspects, chains)
 
 
 def _explain(world: AtlasWorld, level: ResearchLevel, rng: random.Random) -> ResearchTask | None:
@@ -191,9 +191,7 @@ def _explain(world: AtlasWorld, level: ResearchLevel, rng: random.Random) -> Res
     aspects = [role + path for role in roles for path in about]
     aspects += rng.sample(places, min(level.subjects, len(places)))
     chains = _followed(world, subject, aspects)
-    if chains is None or not _each_ends_anew(chains):
-        return None
-    return _task(world, "explain", [subject], aspects, chains)
+    return None if chains is None else _task(world, "explain", [subject], aspects, chains)
 
 
 def _dispute(world: AtlasWorld, level: ResearchLevel, rng: random.Random) -> ResearchTask | None:
@@ -212,8 +210,6 @@ def _dispute(world: AtlasWorld, level: ResearchLevel, rng: random.Random) -> Res
         said = other.value if len(statements) in false else chain.value
         statements.append(Statement(start, tuple(one.name for one in path), said, said == chain.value))
         chains.append(chain)
-    if not _each_ends_anew(chains):
-        return None
     return _task(world, "dispute", [one.start for one in statements], [], chains, statements=statements)
 
 
@@ -259,7 +255,9 @@ def _task(
     statements: Sequence[Statement] = (),
     conclusion: Conclusion | None = None,
 ) -> ResearchTask | None:
-    """Return the task of these rows; None if they ask for a marriage or a partnership of towns from both sides."""
+    """Return the task of these rows; None if one asks for nothing new, or a marriage is asked for from both sides."""
+    if not _each_ends_anew(chains):
+        return None
     must: dict[ReportFact, None] = {}
     met: set[int] = set()
     for chain in chains:
