@@ -46,10 +46,11 @@ def _facts(
             items.setdefault((fact.value, fact.relation), items[fact.subject, fact.relation])
     for number in task.met:
         entity = world.entities[number]
+        called = forms(number)
         for relation, value in entity.facts.items():
             home = numbered(str(entity.homes.get(relation, number)))
             item = items.get((number, relation))
-            yield ChecklistFact(forms(number), relation, forms(value, relation), frozenset({home}), item)
+            yield ChecklistFact(called, relation, forms(value, relation), frozenset({home}), item)
     if task.conclusion is not None:
         word, _, best, articles = task.conclusion
         documents = frozenset(numbered(str(article)) for article in articles)
