@@ -89,7 +89,7 @@ def test_the_reference_policy_writes_a_perfect_report(kind: str) -> None:
 
 @pytest.mark.parametrize("seed", [84, 115])
 def test_the_reference_policy_looks_further_for_a_name_that_it_has_searched_before(seed: int) -> None:
-    """Its search of these names ended early for another fact; the one wanted now stands in none of its first articles."""
+    """Its search for these names ended early, for another fact; the one wanted stands in none of its first articles."""
     assert played(ResearchEnv(level="easy"), ResearchPolicy(), seed)[0] == pytest.approx(1.0)
 
 
