@@ -87,6 +87,12 @@ def test_the_reference_policy_writes_a_perfect_report(kind: str) -> None:
     assert turns < env.max_turns
 
 
+@pytest.mark.parametrize("seed", [84, 115])
+def test_the_reference_policy_looks_further_for_a_name_that_it_has_searched_before(seed: int) -> None:
+    """Its search for these names ended early, for another fact; the one wanted stands in none of its first articles."""
+    assert played(ResearchEnv(level="easy"), ResearchPolicy(), seed)[0] == pytest.approx(1.0)
+
+
 def test_the_last_observation_says_how_many_claims_were_read() -> None:
     """A line in another form is none."""
     env = ResearchEnv(level="easy")
