@@ -398,6 +398,7 @@ def test_an_action_without_a_move_changes_nothing_and_costs_its_turn(action: str
     after, reward, terminated, _, info = env.step(action)
     assert (picture_in(after), reward, terminated, info["turn"]) == (picture_in(before), 0.0, False, 1)
     assert info["action_status"] == "malformed"
+    assert "a click with two numbers, type with words, scroll with down or up, or back." in told_in(after)
 
 
 def test_a_pixel_beside_the_screen_is_said_to_be_none() -> None:
