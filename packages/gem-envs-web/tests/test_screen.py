@@ -426,6 +426,20 @@ def test_an_episode_goes_on_from_its_state(world: str) -> None:
         twin.set_state(state)
 
 
+def test_a_page_that_becomes_shorter_by_typing_is_not_shown_beyond_its_end() -> None:
+    """A field grows with its text; the state of such an episode can be loaded."""
+    env = unseen(FORM)
+    env.reset(seed=0)
+    env.step("\\boxed{scroll down}")
+    env.step(click(next(one for one in env.things if one.thing.field and one.top > env.scroll), env))
+    env.step(f"\\boxed{{type {'long ' * 40}}}")
+    env.step("\\boxed{scroll down}")
+    longest = env.scroll
+    env.step("\\boxed{type short}")
+    assert env.scroll == length(env.things) - HEIGHT < longest
+    unseen(FORM).set_state(json.loads(json.dumps(env.get_state())))
+
+
 @pytest.mark.parametrize("world", ["web:Forum-v0", "game:Sudoku-v0"])
 def test_only_shops_and_forms_have_a_screen(world: str) -> None:
     """The error names what was given."""

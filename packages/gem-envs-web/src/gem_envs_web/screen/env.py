@@ -187,12 +187,17 @@ class ScreenSiteEnv(TextEnv[re.Match[str]]):
         else:
             self.world.step(f"type[{self._cursor}][{text}]")
             self._told = self.world.get_state()
+        # A shorter text makes a lower field, and so a shorter page.
+        self._scroll = min(self._scroll, self._lowest())
 
     def _way_back(self) -> str:
         """Return the action on the site that leads to the page before; "" on the first page."""
         known = self.world.page.clickable()
-        ways = [label for label in _BACK if label in known] or [label for label in known if label.startswith(_CHANGE)]
-        return f"click[{ways[0] if ways[0] in _BACK else ways[-1]}]" if ways else ""
+        # The last link of a review leads to the last page.
+        ways = [label for label in _BACK if label in known] or [
+            one for one in reversed(known) if one.startswith(_CHANGE)
+        ]
+        return f"click[{ways[0]}]" if ways else ""
 
     def _act(self, action: str, deed: str, before: _Shown, *, sends: bool = False) -> MoveResult:
         """Act on the site, and show the top of the page that follows if it is another one."""
