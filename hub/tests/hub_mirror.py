@@ -30,6 +30,10 @@ PLACES = (
     "catalog/",
     "envs/",
     "releases/",
+    "events/",
+    "files/",
+    "simple/",
+    "root.json",
 )
 """What a mirror can treat in a way of its own; the first that fits a path counts from behind."""
 
@@ -83,6 +87,8 @@ class Mirror:
         """The number of the state that the hub is in."""
         self.tampering: dict[str, Tamper] = {}
         """How paths are treated, by their beginning; the longest counts."""
+        self.shown: dict[str, bytes | None] = {}
+        """What it has answered at each path; None for a 404."""
 
     @property
     def past(self) -> list[dict[str, bytes]]:
@@ -97,11 +103,18 @@ class Mirror:
     def copy(self, path: str, target: BinaryIO, size: int, progress: Callable[[int], None]) -> None:
         target.write(self._shown(path)[: size + 1])
 
+    def negotiate(self, path: str, accept: str, limit: int) -> tuple[str, bytes]:
+        return "text/html", self._shown(f"{path}index.html")
+
+    def content_type(self, path: str) -> str:
+        return "application/vnd.pypi.simple.v1+json"
+
     def _shown(self, path: str) -> bytes:
         content = self.states[self.now].get(path)
         place = max((place for place in self.tampering if path.startswith(place)), key=len, default=None)
         if place is not None:
             content = self.tampering[place](content, path, self.past)
+        self.shown[path] = content
         if content is None:
             raise MissingFileError(f"{URL}{path}: the server answers 404")
         return content
@@ -224,6 +237,7 @@ def mirrored(states: list[dict[str, bytes]], home: Path) -> Iterator[Mirror]:
     mirror = Mirror(states)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gem_hub_client.transport.WebSource", lambda url: mirror)
+        patch.setattr("gem_hub_client.verify_package.WebSource", lambda url: mirror)
         patch.setattr("gem_hub_client.pages.time.sleep", lambda seconds: None)
         patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
         patch.setenv("XDG_CONFIG_HOME", str(home / "config"))
