@@ -94,6 +94,11 @@ class Mirror:
     def past(self) -> list[dict[str, bytes]]:
         return self.states[: self.now + 1]
 
+    def shows(self, serial: int) -> bool:
+        """Return whether all that it has shown is what the hub had at a moment."""
+        state = next(state for state in self.states if json.loads(state["root.json"])["serial"] == serial)
+        return all(content == state.get(path) for path, content in self.shown.items())
+
     def read(self, path: str, limit: int, known: Validators | None = None, timeout: float = 0.0) -> Reply:
         content = self._shown(path)
         if len(content) > limit:
@@ -164,8 +169,13 @@ def replay(age: int) -> Tamper:
 
 
 def raise_serial(content: bytes | None, path: str, past: list[dict[str, bytes]]) -> bytes | None:
-    """Show a file that says to be newer than everything else."""
-    return _edited(content, lambda document: document.update(serial=1_000_000))
+    """Show a file that says to be newer than everything else, if it is one that says so at all."""
+
+    def change(document: dict[str, Any]) -> None:
+        if "serial" in document:
+            document["serial"] = 1_000_000
+
+    return _edited(content, change)
 
 
 def foreign_release(content: bytes | None, path: str, past: list[dict[str, bytes]]) -> bytes | None:
@@ -228,7 +238,7 @@ def _edited(content: bytes | None, change: Callable[[dict[str, Any]], None]) -> 
         change(document)
     except (ValueError, KeyError, IndexError, AttributeError, TypeError):
         return content
-    return json.dumps(document).encode()
+    return content if document == json.loads(content or b"") else json.dumps(document).encode()
 
 
 @contextmanager
