@@ -104,12 +104,12 @@ def test_the_plot_shows_each_result_with_tokens_and_loads_nothing(package: Wheel
 
 @pytest.mark.parametrize("length", [1, 30, 50, 200])
 def test_a_name_in_a_plot_stays_within_it(length: int) -> None:
-    """It is at the side that has room for it, and is cut at the wider one where neither has; 6 pixels are a letter."""
+    """It is at the side that has room for it, and is cut at the wider one where neither has; 7 pixels are a letter."""
     for x in range(46, 545):
         point = PlotPoint("n" * length, x, 100.0, 120.0, 80.0, is_reviewed=True)
-        assert len(point.name) * 6 <= (560 - x if point.anchor == "start" else x) - 8
+        assert len(point.name) * 7 <= (560 - x if point.anchor == "start" else x) - 8
         assert point.name == point.label or point.name == "n" * (len(point.name) - 1) + "…"
-        assert len(point.name) == min(length, max(560 - x - 8, x - 8) // 6)
+        assert len(point.name) == min(length, max(560 - x - 8, x - 8) // 7)
 
 
 UNTOLD: dict[str, Any] = {"outcome": "untold", "episode_return": 1.0}
