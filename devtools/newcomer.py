@@ -145,7 +145,7 @@ class Newcomer:
 
     def publish(self, hub: str) -> str:
         """Publish the package in a hub by the commands of the guide to registries; return what they say."""
-        lines = commands("gem new my-envs", REGISTRY)[2:]
+        lines = commands("gem new my-envs --yes\ncd", REGISTRY)[2:]
         return self.types("publish", ENTER, "cd my-envs", *(line.replace(HUB, hub) for line in lines))
 
     @contextmanager
@@ -174,13 +174,16 @@ def served(arguments: list[str], address: str, variables: Mapping[str, str]) -> 
 
 
 @contextmanager
-def served_registry(folder: Path) -> Iterator[str]:
-    """Run a registry by the command of its guide, as a process of its operator; the value is its address."""
+def served_registry(folder: Path, configuration: str = "conformance = false\n") -> Iterator[str]:
+    """Run a registry by the command of its guide, as a process of its operator; the value is its address.
+
+    By default it runs no conformance kit, for which it would install gem-core from a package index.
+    """
     (serve,) = (line for line in commands("pip install gem-hub", REGISTRY) if line.startswith("gem hub serve"))
     words = serve.replace("/srv/hub", str(folder / "hub")).split()[1:]
     folder.mkdir(parents=True, exist_ok=True)
     settings = folder / "settings.toml"
-    settings.write_text("conformance = false\n", encoding="utf-8")  # it would install gem-core from a package index
+    settings.write_text(configuration, encoding="utf-8")
     more = ["--port", "0", "--config", str(settings), "--registration", "open"]
     variables = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONUNBUFFERED": "1"}
     with served([sys.executable, "-m", "gem", *words, *more], r"http://127\.0\.0\.1:\d+/", variables) as address:

@@ -26,6 +26,8 @@ from pathlib import Path
 import pytest
 from devtools.newcomer import ENTER, HUB, HUB_GUIDE, REGISTRY, START, Newcomer, commands, served_registry
 
+from gem_hub import sandbox
+
 GEM = """#!{python}
 import sys
 {hidden}
@@ -86,13 +88,15 @@ class Person:
         return done.stdout
 
 
-def served_page(address: str) -> str:
-    """Return a page of a registry, which writes it a moment after a change."""
+def served_page(address: str, needed: str = "") -> str:
+    """Return a page of a registry, which writes it a moment after a change; ``needed`` is a part of what it awaits."""
     end = time.monotonic() + 60
     while True:
         try:
             with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(address, timeout=60) as answer:
-                return str(answer.read().decode())
+                page = str(answer.read().decode())
+                if needed in page or time.monotonic() > end:
+                    return page
         except urllib.error.HTTPError as error:
             if error.code != 404 or time.monotonic() > end:
                 raise
@@ -111,7 +115,7 @@ def test_a_stranger_publishes_in_five_commands_and_another_user_installs(hub: st
     """From an empty folder to a package that bob finds by search, installs by digest and plays."""
     ada = Person(tmp_path / "ada", hub, hidden=("gem_hub",))
     bob = Person(tmp_path / "bob", hub, hidden=("gem_hub", "gem_testing"))
-    steps = commands("gem new my-envs", REGISTRY)
+    steps = commands("gem new my-envs --yes\ncd", REGISTRY)
     assert len(steps) == 5
     shown = ada.types(*steps)
     assert "Logged in as ada" in shown
@@ -136,6 +140,30 @@ def test_a_stranger_publishes_in_five_commands_and_another_user_installs(hub: st
     # Nothing that ada has gives bob her rights, and publishing again changes nothing.
     assert not (bob.home / ".config" / "gem" / "credentials.json").exists()
     assert "already published" in ada.types("cd my-envs", "gem hub publish")
+
+
+@pytest.mark.nightly(reason="the conformance kit and the hack audit run in the registry's sandbox")
+@pytest.mark.skipif(sandbox.isolation() == "none", reason="nothing here keeps code apart")
+def test_six_commands_lead_to_a_result_on_a_page_of_the_registry(tmp_path: Path, wheels: dict[str, Path]) -> None:
+    """From an empty folder; bob finds the package, reads its result, installs it and plays the result again."""
+    configuration = f"find_links = [{str(next(iter(wheels.values())).parent)!r}]\n"
+    with served_registry(tmp_path / "operator", configuration) as hub:
+        ada = Person(tmp_path / "ada", hub, hidden=("gem_hub",))
+        bob = Person(tmp_path / "bob", hub, hidden=("gem_hub",))
+        steps = commands("gem new my-envs --yes\npip", REGISTRY)
+        assert len(steps) == 6
+        assert "admitted, as you own the package" in ada.types(*steps)
+        use, search, install = commands("gem hub use", REGISTRY)
+        bob.types(use)
+        (found,) = json.loads(bob.types(f"{search} --json"))["packages"]
+        assert found["name"] == "my-envs"
+        (board,) = json.loads(bob.types("gem hub info my:Treasure-v0 --results --json"))["leaderboards"]
+        assert [entry["agent"] for entry in board["entries"]] == ["reference"]
+        bob.types(install)
+        assert "same. 12 episodes the same" in bob.types("gem hub results check my:Treasure-v0")
+        page = served_page(f"{hub}p/my-envs/", 'class="board"')
+    (shown,) = re.findall(r'<section class="board".*?</section>', page, re.DOTALL)
+    assert "12 episodes, 0 unknown" in shown
 
 
 @pytest.mark.nightly

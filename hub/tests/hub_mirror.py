@@ -30,6 +30,10 @@ PLACES = (
     "catalog/",
     "envs/",
     "releases/",
+    "events/",
+    "files/",
+    "simple/",
+    "root.json",
 )
 """What a mirror can treat in a way of its own; the first that fits a path counts from behind."""
 
@@ -83,10 +87,17 @@ class Mirror:
         """The number of the state that the hub is in."""
         self.tampering: dict[str, Tamper] = {}
         """How paths are treated, by their beginning; the longest counts."""
+        self.shown: dict[str, bytes | None] = {}
+        """What it has answered at each path; None for a 404."""
 
     @property
     def past(self) -> list[dict[str, bytes]]:
         return self.states[: self.now + 1]
+
+    def shows(self, serial: int) -> bool:
+        """Return whether all that it has shown is what the hub had at a moment."""
+        state = next(state for state in self.states if json.loads(state["root.json"])["serial"] == serial)
+        return all(content == state.get(path) for path, content in self.shown.items())
 
     def read(self, path: str, limit: int, known: Validators | None = None, timeout: float = 0.0) -> Reply:
         content = self._shown(path)
@@ -97,11 +108,18 @@ class Mirror:
     def copy(self, path: str, target: BinaryIO, size: int, progress: Callable[[int], None]) -> None:
         target.write(self._shown(path)[: size + 1])
 
+    def negotiate(self, path: str, accept: str, limit: int) -> tuple[str, bytes]:
+        return "text/html", self._shown(f"{path}index.html")
+
+    def content_type(self, path: str) -> str:
+        return "application/vnd.pypi.simple.v1+json"
+
     def _shown(self, path: str) -> bytes:
         content = self.states[self.now].get(path)
         place = max((place for place in self.tampering if path.startswith(place)), key=len, default=None)
         if place is not None:
             content = self.tampering[place](content, path, self.past)
+        self.shown[path] = content
         if content is None:
             raise MissingFileError(f"{URL}{path}: the server answers 404")
         return content
@@ -151,8 +169,13 @@ def replay(age: int) -> Tamper:
 
 
 def raise_serial(content: bytes | None, path: str, past: list[dict[str, bytes]]) -> bytes | None:
-    """Show a file that says to be newer than everything else."""
-    return _edited(content, lambda document: document.update(serial=1_000_000))
+    """Show a file that says to be newer than everything else, if it is one that says so at all."""
+
+    def change(document: dict[str, Any]) -> None:
+        if "serial" in document:
+            document["serial"] = 1_000_000
+
+    return _edited(content, change)
 
 
 def foreign_release(content: bytes | None, path: str, past: list[dict[str, bytes]]) -> bytes | None:
@@ -215,7 +238,7 @@ def _edited(content: bytes | None, change: Callable[[dict[str, Any]], None]) -> 
         change(document)
     except (ValueError, KeyError, IndexError, AttributeError, TypeError):
         return content
-    return json.dumps(document).encode()
+    return content if document == json.loads(content or b"") else json.dumps(document).encode()
 
 
 @contextmanager
@@ -224,6 +247,7 @@ def mirrored(states: list[dict[str, bytes]], home: Path) -> Iterator[Mirror]:
     mirror = Mirror(states)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gem_hub_client.transport.WebSource", lambda url: mirror)
+        patch.setattr("gem_hub_client.verify_package.WebSource", lambda url: mirror)
         patch.setattr("gem_hub_client.pages.time.sleep", lambda seconds: None)
         patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
         patch.setenv("XDG_CONFIG_HOME", str(home / "config"))

@@ -15,7 +15,18 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hub_mirror import PLACES, TAMPERINGS, URL, Mirror, fail, foreign_release, mirrored, signed_history, without_yanks
+from hub_mirror import (
+    PLACES,
+    TAMPERINGS,
+    URL,
+    Mirror,
+    fail,
+    foreign_release,
+    mirrored,
+    replay,
+    signed_history,
+    without_yanks,
+)
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
@@ -24,10 +35,13 @@ from gem_hub_client.audit import audit
 from gem_hub_client.cli.group import hub_command
 from gem_hub_client.config import hub_at
 from gem_hub_client.errors import HubError
+from gem_hub_client.federated_search import search_hubs
 from gem_hub_client.install import plan
+from gem_hub_client.installed import InstalledPackage
 from gem_hub_client.lock import lockable
 from gem_hub_client.pages import find_page
 from gem_hub_client.state import State
+from gem_hub_client.verify import verify
 
 HUB = hub_at(URL)
 NAMES = ("toy-envs", "toy-envs==0.2.0", "toy-maze", "toy-quest")
@@ -68,7 +82,41 @@ def shown(name: str) -> Any:
     return (found.record, found.page)
 
 
-READERS: dict[str, Callable[[str], Any]] = {"plan": planned, "lock": locked, "info": shown}
+def audited(name: str) -> Any:
+    """Return what an audit says of this package where it is installed."""
+    package, _, version = name.partition("==")
+    installed = [InstalledPackage(package, version or "0.1.0")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gem_hub_client.audit.announcing", lambda: installed)
+        report = audit([HUB])
+    kinds = [finding.kind for found in report.packages for finding in found.findings]
+    if "unproved" in kinds:
+        assert not report.sound
+        raise HubError("unproved")
+    return kinds
+
+
+def verified(name: str) -> Any:
+    """Return the serial of a hub of which everything is in order."""
+    found = verify(HUB)
+    if found.problems:
+        raise HubError(found.problems[0])
+    return found.serial
+
+
+def searched(name: str) -> Any:
+    found = search_hubs(name.partition("=")[0])
+    return [hit.hit.record for hit in found.hits]
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "plan": planned,
+    "lock": locked,
+    "info": shown,
+    "audit": audited,
+    "verify": verified,
+    "search": searched,  # the last, as it reads what the others have loaded
+}
 
 
 def outcome(reader: str, name: str) -> Any:
@@ -111,19 +159,23 @@ def test_an_honest_hub_says_different_things_at_different_times(honest: dict[tup
 
 
 @pytest.mark.sampled(8)
-@pytest.mark.slow(reason="a hundred hubs, half a second each")
+@pytest.mark.slow(reason="a hundred and fifty hubs, half a second each")
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("how", TAMPERINGS)
 def test_one_kind_of_file_in_another_form(
     mirror: Mirror, honest: dict[tuple[int, str, str], Any], place: str, how: str
 ) -> None:
-    """A plan is still that of a moment of the hub, and of none before the last one that was seen."""
+    """What is planned or found in order is that of a moment of the hub, and of none before the last one seen."""
     mirror.now = 3
     outcome("plan", "toy-envs")
     mirror.now = 5
     mirror.tampering[place] = TAMPERINGS[how]
-    for name in ("toy-envs", "toy-maze"):
-        assert outcome("plan", name) in [None, *(honest[number, "plan", name] for number in (3, 4, 5))]
+    for reader in ("plan", "audit", "verify"):
+        for name in ("toy-envs", "toy-maze"):
+            mirror.shown.clear()
+            found = outcome(reader, name)
+            assert found in [None, *(honest[number, reader, name] for number in (3, 4, 5))]
+            assert reader != "verify" or found is None or mirror.shows(found)
     mirror.tampering.clear()
     assert outcome("plan", "toy-envs") == honest[5, "plan", "toy-envs"]
 
@@ -261,7 +313,7 @@ class MirrorMachine(RuleBasedStateMachine):
     @rule(age=st.integers(1, 5))
     def freeze(self, age: int) -> None:
         """The mirror shows an earlier state as a whole."""
-        self.mirror.tampering = {"": TAMPERINGS["replay 1"], **({"": TAMPERINGS["replay 4"]} if age > 2 else {})}
+        self.mirror.tampering = {"": replay(age)}
 
     @rule()
     def relent(self) -> None:
@@ -278,11 +330,13 @@ class MirrorMachine(RuleBasedStateMachine):
     def ask(self, reader: str, name: str) -> None:
         """A command reads the hub."""
         seen = self.serials.index(State.read(HUB.cache).serial)
+        self.mirror.shown.clear()
         found = outcome(reader, name)
         moments = range(seen, self.mirror.now + 1)
         assert found in [None, *(self.honest[number, reader, name] for number in moments)]
-        if not self.mirror.tampering:
+        if not self.mirror.tampering and reader != "search":  # a search asks again after some minutes
             assert found == self.honest[self.mirror.now, reader, name]
+        assert reader != "verify" or found is None or self.mirror.shows(found)
 
 
 def run_machine(states: list[dict[str, bytes]], honest: dict[tuple[int, str, str], Any], examples: int) -> None:

@@ -93,6 +93,19 @@ def test_an_owner_of_later_does_not_admit_what_was_published_before(hub: Store, 
     assert listed(hub) == [("bob", "unreviewed"), ("bob", "admitted")]
 
 
+def test_no_result_is_taken_before_the_kit_has_run(tmp_path: Path, own_folders: None) -> None:
+    """Without a run nobody knows which code the wheel holds; the refusal says how to come to one."""
+    store = Store(tmp_path / "hub")
+    _, metadata = synthetic_release(NAME, "0.1.0", publisher=OWNER)
+    release = toy_release()
+    store.publish(release, None, metadata)
+    with pytest.raises(HubRefusal, match=rf"wheel of 0\.1\.0 holds.*'gem hub publish --wait'.*gem hub check {NAME}$"):
+        publish(store, tmp_path, OWNER)
+    store.add_event(code_record(release))
+    publish(store, tmp_path, OWNER)
+    assert listed(store) == [(OWNER, "admitted")]
+
+
 def test_a_refused_result_leaves_nothing(hub: Store, tmp_path: Path) -> None:
     """Neither an event nor the file of its episodes is there after a refusal."""
     before = contents(hub.folder)

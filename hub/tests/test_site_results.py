@@ -14,6 +14,7 @@ from gem_hub.events import Event, Quarantine, ResultDecision
 from gem_hub.package import WheelPackage
 from gem_hub.site import pages
 from gem_hub.site.build import details_of
+from gem_hub.site.leaderboards import PlotPoint
 
 GOOD = [1.0] * 10 + [0.0] * 2
 POOR = [0.0] * 11 + [1.0]
@@ -99,6 +100,16 @@ def test_the_plot_shows_each_result_with_tokens_and_loads_nothing(package: Wheel
     for element in page_of(package).all():
         assert not element.attributes.get("src", "").startswith(("http", "//"))
         assert "style" not in element.attributes
+
+
+@pytest.mark.parametrize("length", [1, 30, 50, 200])
+def test_a_name_in_a_plot_stays_within_it(length: int) -> None:
+    """It is at the side that has room for it, and is cut at the wider one where neither has; 7 pixels are a letter."""
+    for x in range(46, 545):
+        point = PlotPoint("n" * length, x, 100.0, 120.0, 80.0, is_reviewed=True)
+        assert len(point.name) * 7 <= (560 - x if point.anchor == "start" else x) - 8
+        assert point.name == point.label or point.name == "n" * (len(point.name) - 1) + "…"
+        assert len(point.name) == min(length, max(560 - x - 8, x - 8) // 7)
 
 
 UNTOLD: dict[str, Any] = {"outcome": "untold", "episode_return": 1.0}

@@ -121,7 +121,8 @@ def _misplaced(event: Result, record: ResultRecord, package: WheelPackage) -> st
     digests = _code_digests(package, release, record.environment)
     if not digests:
         return (
-            f"nothing says yet which code the wheel of {event.version} holds; run the kit first: gem hub check "
+            f"nothing says which code the wheel of {event.version} holds, as the conformance kit has not run on it; "
+            "a registry runs it by itself, and 'gem hub publish --wait' waits for it; in a folder, run: gem hub check "
             f"{event.name}"
         )
     if record.code not in digests:
