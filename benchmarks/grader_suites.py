@@ -16,8 +16,8 @@ With `--only-data` and `--data NAME=PATH`, for each set in a published shape: th
 cannot read, the share right of its gold answers in other dresses, the false positives among its gold answers shuffled,
 and the problems that pay for something without work, as an environment grades it. That is a constant that answers
 nothing; a formula or number of the question, as it stands or in a frill such as `-(-c)`, where the gold answer does not
-stand verbatim in the question, and without the options that it lists; and a whole number as a calculation (`9 \cdot
-2`), of GSM8K the last of its solution.
+stand verbatim in the question, and without the options that it lists and their letters; and a whole number as a
+calculation (`9 \cdot 2`), of GSM8K the last of its solution.
 """
 
 from __future__ import annotations
@@ -251,7 +251,8 @@ def print_data(sets: list[str], most: int) -> None:
             constants += any(env.compare(text, row).correct for text in NOTHING if _bare(text) != _bare(gold))
             spans = {next(filter(None, found)).strip() for found in SPANS.findall(question)}
             spans |= set(NUMBERS.findall(question))
-            options = {_bare(option) for option in (env.options_of(row) or {}).values()}  # one of them is the answer
+            listed = env.options_of(row) or {}  # one of them is the answer, and so is its letter
+            options = {_bare(text) for letter, option in listed.items() for text in (option, letter, letter.lower())}
             spans = {span for span in spans if _bare(span) not in options}
             stands = any(_bare(span) == _bare(gold) for span in spans)
             verbatim += stands

@@ -195,6 +195,9 @@ conditions = st.one_of(
     st.builds(lambda a, size: (f"{a} \\le x < {a + size}", lambda x: a <= x < a + size), ends, st.integers(1, 4)),
     st.builds(lambda a: (f"|x| < {a}", lambda x: abs(x) < a), st.integers(1, 4)),
     st.builds(lambda a: (f"x^2 \\ge {a * a}", lambda x: x * x >= a * a), st.integers(1, 4)),
+    st.builds(lambda a, n: (f"x^{n} < {a**n}", lambda x: x**n < a**n), ends, st.integers(3, 6)),
+    st.builds(lambda a, n: (f"2-x^{n} \\le {2 - a**n}", lambda x: x**n >= a**n), ends, st.integers(3, 6)),
+    st.builds(lambda a: (f"{a**3} \\le x^3 < 64", lambda x: a**3 <= x**3 < 64), st.integers(-4, 3)),
 )
 AND, OR = [" and ", r" \text{ and } ", r" \land ", r" \wedge "], [" or ", r" \text{ or } ", r" \lor ", r" \vee "]
 PLACES = [place / 2 for place in range(-20, 21)]
@@ -288,6 +291,9 @@ def test_a_function_of_a_number_is_no_product(letter: str, number: int, form: st
         ("4210", "4210_5"), ("4210_7", "4210_5"), ("BC", "BD"), ("ABC", "B, C"), ("C_5^2", "C_2^5"),
         ("0.3 \\approx 0", "0"),
         (r"\frac13 \approx 0.4", r"\frac13"), ("x^2<9", "x<3"), ("x^2>9", "x>3"),
+        ("x^3>8", "x^2>4"), ("x^3 > 8", "y > 2"), ("x^4>16", "x>2"), ("x^4 > 16", "x^2 > -4"), ("x^6>0", r"x^6\ge 0"),
+        ("1 < x^4 < 16", "|x| > 1"), (r"x^3 > \sqrt{2}", r"\mathbb{R}"),
+        ("2x=2x+4", "x=x+2"),
         (r"\{1,2\}\cup\{3\}", r"\{1,2\}"), ("m", "5 m"), ("1000 ms", "1 m"), ("5 MN", "5000000"),
     ],
 )  # fmt: skip
@@ -305,6 +311,8 @@ def test_what_looks_alike_and_is_not(answer: str, gold: str) -> None:
         (r"576\pi\;m^{2}", r"576\pi \text{ m}^2"), ("9.8 N", "9.8 kg m/s^2"), ("5 V/m", "5 N/C"), ("1500 mL", "1.5 L"),
         ("1 L", "1000 cm^3"), ("2 pints", "1 quart"), ("1000 ms", "1 s"), ("5 kN", "5000 N"),
         ("|x|<3", "x^2<9"), (r"x^2 \ge 4", r"x \le -2 \text{ or } x \ge 2"), ("x^2-2x-1<0", r"(1-\sqrt2, 1+\sqrt2)"),
+        (r"x^4\ge 16", r"x^2\ge 4"), ("|x^3|<5", r"|x|<\sqrt[3]{5}"), ("x^4>-1", "x^2>-1"), ("x^4<-1", r"\emptyset"),
+        ("x^4<0", r"\emptyset"), ("x>0 and x^2<-1", r"\emptyset"),
         ("(x-1)^2 > 0", r"x \ne 1"), (r"x^2+1>0", r"\mathbb{R}"), ("x = 2 or x > 3", r"\{2\}\cup(3,\infty)"),
         (r"\frac1{64} \approx 0.016", r"\frac{1}{64}"), (r"\frac1{64} \approx 0.016", "0.016"),
         ("BC", "B, C"), ("CB", "BC"), ("(B) and (C)", "BC"), ("B、C", "BC"), (r"\text{B, C}", "BC"),

@@ -23,8 +23,8 @@ from gem_envs_qa.research.checklist import checklist_of
 from gem_envs_qa.research.corpus_env import CorpusResearchEnv
 from gem_envs_qa.research.env import ResearchEnv
 from gem_envs_qa.research.policy import ResearchPolicy
-from gem_envs_qa.research.report import CONCLUSION, MOST_CLAIMS, claims_of
-from gem_envs_qa.research.tasks import KINDS, LEVELS, ReportFact, ResearchTask, draw_task
+from gem_envs_qa.research.report import CONCLUSION, MOST_CLAIMS, Checklist, ChecklistFact, claims_of
+from gem_envs_qa.research.tasks import KINDS, LEVELS, PAIRED, ReportFact, ResearchTask, draw_task
 from gem_testing import EnvConformance
 
 
@@ -87,6 +87,20 @@ def test_the_reference_policy_writes_a_perfect_report(kind: str) -> None:
     assert turns < env.max_turns
 
 
+@pytest.mark.parametrize("seed", [84, 115])
+def test_the_reference_policy_looks_further_for_a_name_that_it_has_searched_before(seed: int) -> None:
+    """Its search for these names ended early, for another fact; the one wanted stands in none of its first articles."""
+    assert played(ResearchEnv(level="easy"), ResearchPolicy(), seed)[0] == pytest.approx(1.0)
+
+
+def test_the_last_observation_says_how_many_claims_were_read() -> None:
+    """A line in another form is none."""
+    env = ResearchEnv(level="easy")
+    env.reset(seed=0)
+    told = env.step("<report>- A | founder | B [1]\nC was founded by D [2].</report>")[0]
+    assert told == "Turn 1 of 100. Your report has 1 claim.\nThe report is in."
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -127,6 +141,50 @@ def test_there_are_a_hundred_thousand_tasks_but_for_names(level: str, draws: int
     assert sum(count * (count - 1) // 2 for count in seen.values()) < draws**2 / 2 / 100_000 / 2
 
 
+def way(start: int, row: tuple[str, ...]) -> list[tuple[int, str]]:
+    """Return the facts on the way along a row of relations, each by its subject and relation."""
+    passed = []
+    for relation in row:
+        passed.append((start, relation))
+        start = searched_world(0, 10_000).world.entities[start].facts[relation]
+    return passed
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_row_asks_for_something_new(kind: str, level: str) -> None:
+    """The end of a row is on no other, so that none is the beginning of another; three draws of ``hard`` meet this."""
+    for seed in (*range(8), 16, 90, 459):
+        task = task_of(kind, level, seed)
+        rows = [way(one.id, row) for one in task.subjects for row in task.aspects]
+        rows += [way(one.start.id, one.path) for one in task.statements]
+        passed = Counter(fact for row in rows for fact in row)
+        assert all(passed[row[-1]] == 1 for row in rows), (seed, task.aspects, task.statements)
+
+
+@pytest.mark.parametrize(("kind", "level", "seed"), [("compare", "hard", 285), ("explain", "medium", 415)])
+def test_no_marriage_is_asked_for_from_both_sides(kind: str, level: str, seed: int) -> None:
+    """The first draws of these seeds are such tasks; the second claim would say what the first has said."""
+    must = {(fact.subject, fact.relation, fact.value) for fact in task_of(kind, level, seed).must}
+    assert not any((value, relation, one) in must for one, relation, value in must if relation in PAIRED)
+
+
+def test_a_task_speaks_of_one_subject_and_of_several() -> None:
+    """The head, the rows and the opening agree with their number."""
+    for kind, head, rows in (
+        ("compare", "Subjects: ", "each"),
+        ("trace", "Subject: ", "the"),
+        ("explain", "Subject: ", "the"),
+    ):
+        env = ResearchEnv(level="easy", kind=kind)
+        for seed in range(5):
+            opening, named, row, *_ = env.reset(seed=seed)[0].partition("\nTask: ")[2].splitlines()
+            assert named.startswith(head)
+            assert len(named.split("; ")) == len(env.task.subjects)
+            assert row.startswith(f"Rows, from {rows} subject: ")
+            assert kind != "explain" or f"this {env.task.subjects[0].kind}" in opening
+
+
 class Copier:
     """Searches for each subject by name once, and reports everything that the articles say, as text or as claims."""
 
@@ -135,7 +193,7 @@ class Copier:
 
     def reset(self, observation: str, info: Any) -> None:
         task = observation.partition("\nTask: ")[2]
-        names = re.findall(r"^Subjects: (.+)$", task, re.MULTILINE)
+        names = re.findall(r"^Subjects?: (.+)$", task, re.MULTILINE)
         listed = re.findall(r"^\d+\. .+? of (.+?): ", task, re.MULTILINE)
         self.names = names[0].split("; ") if names else listed
         self.left = list(self.names)
@@ -298,8 +356,10 @@ def test_the_instructions_say_what_costs(kind: str) -> None:
     """Missing facts, unsupported claims, repetitions and other things cost points, and a false claim costs most."""
     task = task_of(kind)
     told = ResearchEnv(level="easy", kind=kind).reset(seed=0)[0]
-    assert "Missing facts cost points, and so do claims without support, twice there or about other things" in told
-    assert "false ones cost most" in told
+    assert "State every fact that is asked for, once." in told
+    assert (
+        "repeats a claim, is about other things, or comes after 150 claims costs as much as what has no support" in told
+    )
     facts = whole(task)
     first = task.must[0]
     losses = [
@@ -311,6 +371,45 @@ def test_the_instructions_say_what_costs(kind: str) -> None:
     worth = [score(lines, task) for lines in losses]
     false = score([facts[0].partition(" [")[0] + f" Stranger [{first.document}]", *facts[1:]], task)
     assert all(false < one < 1.0 for one in worth), (false, worth)
+    assert worth[2] == worth[3] == score(["- Nobody | founder | Nothing []", *facts], task)
+
+
+def test_the_instructions_say_what_a_gap_costs() -> None:
+    """With figures, which are those of the grade; and a quarter as many further facts are free, with their articles."""
+    told = ResearchEnv(level="easy").reset(seed=0)[0]
+    ten = [ChecklistFact((f"A{n}",), "founder", (f"B{n}",), frozenset({str(n)}), n) for n in range(10)]
+    free = [ChecklistFact((f"A{n}",), "seat", (f"C{n}",), frozenset({str(n)})) for n in range(3)]
+    claims = [f"- A{n} | founder | B{n} [{n}]" for n in range(10)]
+    more = [f"- A{n} | seat | C{n} [{n}]" for n in range(3)]
+
+    def worth(*lines: str) -> float:
+        return Checklist([*ten, *free]).grade("\n".join(lines)).score
+
+    gap, unsupported = worth(*claims[1:]), worth(*claims, "- A0 | seat | C0 [5]")
+    false = worth(*claims, "- A0 | founder | B1 [0]")
+    assert (
+        f"nine earn {gap:.2f}, all ten and an unsupported claim {unsupported:.2f}, all ten and a false one {false:.2f}."
+        in told
+    )
+    assert "more true facts about the same things, with support, cost nothing up to a quarter" in told
+    assert worth(*claims, *more[:2]) == 1.0
+    assert worth(*claims, *more) == pytest.approx(unsupported)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_further_true_fact_needs_its_article(kind: str) -> None:
+    """With it the fact is free; with another it costs as much as what is about nothing of the task."""
+    world, task = searched_world(0, 10_000).world, task_of(kind)
+    asked = {(fact.subject, fact.relation) for fact in task.must}
+    asked |= {(fact.value, fact.relation) for fact in task.must if fact.relation in PAIRED}
+    number, relation = next(
+        (one, name) for one in task.met for name in world.entities[one].facts if (one, name) not in asked
+    )
+    entity = world.entities[number]
+    fact = ReportFact(number, relation, entity.facts[relation], entity.homes.get(relation, number))
+    assert score([*whole(task), line(fact)], task) == pytest.approx(1.0)
+    wrong = line(fact, 3 if fact.document != 3 else 4)
+    assert score([*whole(task), wrong], task) == score([*whole(task), "- Nobody | founder | Nothing [3]"], task) < 1.0
 
 
 def test_more_claims_than_allowed_are_noise() -> None:

@@ -96,6 +96,13 @@ def test_each_way_to_fill_a_report_is_measured_and_proposed_once_a_sample_has_it
     assert name not in proposed(honest, honest)
 
 
+def test_a_conclusion_is_supported_by_as_many_articles_as_it_compares() -> None:
+    """It hangs together with the task without naming a thing of it."""
+    concluded = sample(FOUNDED, BORN, "- conclusion | earliest | Elder Yard [a17, b2, 7]")
+    assert share("unsupported", concluded) == share("unconnected", concluded) == 0.0
+    assert share("unsupported", sample(FOUNDED, BORN, "- conclusion | earliest | Old Yard [a17, b2, 7]")) > 0.0
+
+
 def test_a_report_is_padded_beyond_the_best_one_and_a_quarter() -> None:
     """The bound follows from the group; a group whose reports are all as short has no such item."""
     best, long = sample(FOUNDED, BORN), sample(FOUNDED, BORN, OTHER, "- Tom Holm | birthplace | Rom [7]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import re
 from typing import Any
 
@@ -94,21 +95,76 @@ def test_pages_and_rewards_are_those_of_the_text_environment(world: str) -> None
     assert result[4].get("reward_parts") == info.get("reward_parts")
 
 
-def test_nothing_of_the_page_is_said_in_words() -> None:
-    """The text of an observation is the same in all episodes, but for the turn; so are the answers to clicks."""
-    env, told = ScreenSiteEnv(SHOP), set()
-    for seed in range(3):
-        observation, _ = env.reset(seed=seed)
-        assert len(observation) == 2
-        actions = ("click 5 5", "type lamp", "scroll down", "scroll up", "back", "click 300 200")
-        answers = [told_in(env.step(f"\\boxed{{{action}}}")[0]) for action in actions]
-        told.add("\n".join([told_in(observation), *answers]))
-    assert len(told) == 1
+ANSWERS = {
+    "You click, but nothing happens.",
+    "You click, and a field has the cursor.",
+    "You click, and a mark on the page changes.",
+    "You click, and all that happens is that no field has the cursor any longer.",
+    "You click, and another page comes.",
+    "You click, and the same page comes again: it was not accepted.",
+    "You click, and that ends the task.",
+    "You type.",
+    "You type, but nothing changes.",
+    "You type, but no field has the cursor.",
+    "You go back, and another page comes.",
+    "This is the first page: there is none to go back to.",
+    *(
+        f"You scroll {way}{end}"
+        for way in ("down", "up")
+        for end in (".", f", but the page {'ends' if way == 'down' else 'begins'} here.")
+    ),
+}
+
+
+def answer_of(env: ScreenSiteEnv, action: str) -> str:
+    """Return the answer to an action without the number of the turn and the request."""
+    return re.sub(r"Turn \d+ of \d+\. |\n.*", "", told_in(env.step(f"\\boxed{{{action}}}")[0]))
+
+
+def shown_in(env: ScreenSiteEnv) -> tuple[str, int, str, list[PlacedThing]]:
+    world = env.world
+    page = world.page.title if isinstance(world, FormEnv) else str(world.page.view._replace(options=()))
+    return page, env.scroll, env.cursor, env.things
+
+
+def unseen(world: str) -> ScreenSiteEnv:
+    """Return an environment that draws no picture, which is nearly all that a step costs."""
+    env = ScreenSiteEnv(world, 100)
+    env._parts = lambda text: [{"type": "text", "text": text}]  # type: ignore[method-assign]
+    return env
+
+
+def some_action(env: ScreenSiteEnv, rng: random.Random) -> str:
+    """Return a click on something that the screen shows, or another action."""
+    seen = [one.centre for one in env.things if 0 <= one.centre[1] - env.scroll < HEIGHT]
+    x, y = rng.choice(seen)
+    others = ("scroll down", "scroll up", "back", "type desk", f"click {rng.randrange(WIDTH)} 440")
+    return f"click {x} {y - env.scroll}" if rng.random() < 0.5 else rng.choice(others)
+
+
+@pytest.mark.parametrize("world", [SHOP, FORM])
+def test_an_answer_says_that_nothing_happens_exactly_when_nothing_does(world: str) -> None:
+    """The screens before and after 200 actions decide; nothing of the page is said, but what an action did."""
+    env, rng, first = unseen(world), random.Random(5), set()
+    nothing, something = set(), set()
+    for seed in range(4):
+        first.add(told_in(env.reset(seed=seed)[0]))
+        for _ in range(50):
+            before = shown_in(env)
+            answer = answer_of(env, "type desk" if env.cursor and rng.random() < 0.6 else some_action(env, rng))
+            if answer == "You click, and that ends the task.":
+                break
+            changed = shown_in(env) != before or "comes again" in answer or "a field has" in answer
+            (something if changed else nothing).add(answer)
+    assert len(first) == 1
+    assert nothing == {one for one in ANSWERS if " but " in one or "first page" in one}
+    assert something <= ANSWERS - nothing
+    assert {"You click, and a mark on the page changes.", "You type.", "You scroll down."} < something
 
 
 def test_the_answer_to_a_click_says_whether_another_page_has_come() -> None:
     """The top of each page of a form is the same letter, so that the picture alone would not show it."""
-    env = ScreenSiteEnv("web:Form-v0", 60)
+    env = unseen("web:Form-v0")
     policy = ScreenPolicy(env)
     observation, info = env.reset(seed=0)
     policy.reset(observation, info)
@@ -123,10 +179,10 @@ def test_the_answer_to_a_click_says_whether_another_page_has_come() -> None:
 
 def test_the_answer_says_what_a_deed_did_not_do() -> None:
     """Typing without a cursor, going back from the first page, and sending a page that is not accepted."""
-    env = ScreenSiteEnv("web:Form-v0", 60)
+    env = unseen("web:Form-v0")
     env.reset(seed=0)
     assert "You type, but no field has the cursor." in told_in(env.step("\\boxed{type Bjorn}")[0])
-    assert "There is no page to go back to." in told_in(env.step("\\boxed{back}")[0])
+    assert answer_of(env, "back") == "This is the first page: there is none to go back to."
     while env.scroll < env._lowest():
         env.step("\\boxed{scroll down}")
     answer = told_in(env.step(click(thing(env, "Next"), env))[0])
@@ -137,8 +193,49 @@ def test_the_answer_says_what_a_deed_did_not_do() -> None:
     field = next(one for one in env.things if one.thing.field)
     while not 0 < field.centre[1] - env.scroll < HEIGHT:
         env.step("\\boxed{scroll down}")
-    assert "You click." in told_in(env.step(click(field, env))[0])
-    assert "You type." in told_in(env.step("\\boxed{type Bjorn}")[0])
+    assert "You click, and a field has the cursor." in told_in(env.step(click(field, env))[0])
+    assert answer_of(env, "type Bjorn") == "You type."
+    assert answer_of(env, "type Bjorn") == "You type, but nothing changes."
+
+
+def at(title: str) -> ScreenSiteEnv:
+    """Return an environment whose reference has come to the page of a form whose title ends so."""
+    env = unseen("web:Form-v0")
+    policy = ScreenPolicy(env)
+    observation, info = env.reset(seed=0)
+    policy.reset(observation, info)
+    assert isinstance(env.world, FormEnv)
+    while not env.world.page.title.endswith(title):
+        observation, _, _, _, info = env.step(policy.act(observation, info))
+    return env
+
+
+def test_back_leads_from_a_review_to_the_last_page_and_from_there_to_the_first() -> None:
+    """A review has links to all pages, and none that is called Back."""
+    env = at("review")
+    assert isinstance(env.world, FormEnv)
+    for title in ("page 2 of 2", "page 1 of 2"):
+        assert answer_of(env, "back") == "You go back, and another page comes."
+        assert env.world.page.title.endswith(title)
+    assert answer_of(env, "back") == "This is the first page: there is none to go back to."
+
+
+def test_a_page_that_was_not_accepted_is_shown_where_it_was() -> None:
+    """Also where it comes with a further question; the answer says that it is the same page."""
+    for seed in range(20):
+        env = unseen("web:Form-v0")
+        observation, info = env.reset(seed=seed)
+        policy, more = ScreenPolicy(env), False
+        policy.reset(observation, info)
+        while "ends the task" not in told_in(observation):
+            before, labels = env.scroll, [one.thing.field for one in env.things if one.thing.field]
+            observation, _, _, _, info = env.step(policy.act(observation, info))
+            if "comes again" in told_in(observation):
+                assert env.scroll >= before > 0
+                more = more or len([one for one in env.things if one.thing.field]) > len(labels)
+        if more:
+            return
+    raise AssertionError("no page came again with a further question")
 
 
 @pytest.mark.parametrize("letter", "gjpqy")
@@ -301,6 +398,7 @@ def test_an_action_without_a_move_changes_nothing_and_costs_its_turn(action: str
     after, reward, terminated, _, info = env.step(action)
     assert (picture_in(after), reward, terminated, info["turn"]) == (picture_in(before), 0.0, False, 1)
     assert info["action_status"] == "malformed"
+    assert "a click with two numbers, type with words, scroll with down or up, or back." in told_in(after)
 
 
 def test_a_pixel_beside_the_screen_is_said_to_be_none() -> None:

@@ -35,7 +35,7 @@ different answers:
   no other. **Tuples** and points: in order, and never a set or a bare list; ``(x, y) = (3, 2)`` and ``x = 3, y = 2``
   are the point ``(3, 2)``, and the first of them also ``3, 2``. A pair in brackets is an interval as well, so
   ``[1, 2]`` is not ``(1, 2)``. A list of three or more in square brackets may leave them out, in its order.
-- **Sets of real numbers** are compared as sets: ``|x| > 1``, ``x^2 > 1``, ``x < -1 or x > 1``, ``(-\infty,-1) \cup
+- **Sets of real numbers** are compared as sets: ``|x| > 1``, ``x^4 > 1``, ``x < -1 or x > 1``, ``(-\infty,-1) \cup
   (1,\infty)``, ``\{x \mid |x| > 1\}``. "and" is the common part, "or" all; inequalities with commas have both
   conditions, or name several ranges where no number meets all. Unions, intersections and differences of sets are
   worked out.

@@ -56,7 +56,7 @@ __all__ = ["Demands", "demands_of", "rounds_to"]
 
 _LONGEST_QUESTION = 20_000
 _SPANS = re.compile(r"\$\$(.+?)\$\$|\$(.+?)(?<!\\)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
-_PLAIN = re.compile(r"[-(√]{0,8}\d[\d\s+\-*/^().!×÷·%−]*[\d)!%]")
+_PLAIN = re.compile(r"[-(√]{0,8}\d(?:[\d\s+\-*/^().!×÷·%−]|,(?=\d{3}(?!\d)))*[\d)!%]")
 _PICTURE = re.compile(r"\[asy\].*?\[/asy\]|\\begin\{(?:asy|tikzpicture|tabular)\}.*?\\end\{[a-z]+\}", re.DOTALL)
 _PARTS = re.compile(r"=|<|>|\\(?:le|ge|leq|geq|ne|neq|approx|equiv|to|text\{[^}]*\}|quad|qquad)(?![a-z])|,(?!\d{3})|;")
 _LISTED = re.compile(r"[,;](?!\d{3})|\\(?:quad|qquad|text\{[^}]*\})")

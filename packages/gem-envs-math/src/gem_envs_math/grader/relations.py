@@ -32,6 +32,7 @@ __all__ = ["RELATIONS", "congruence", "name_of", "related"]
 RELATIONS = frozenset({"=", "<", ">", "le", "ge", "ne", "in", "approx"})
 _TURNED = {"<": ">", ">": "<", "le": "ge", "ge": "le"}
 _RELATED = 6
+_CUBE = 3
 _NUMBER_SETS = frozenset(("v", letter) for letter in "RZNQC")
 _ROUGH = 0.02
 """Relative difference up to which decimals are those of the value before them."""
@@ -212,9 +213,15 @@ End = tuple[Value, bool]
 
 
 def _solved(node: Node, low: End | None, high: End | None) -> Value | None:
-    """Return where a formula of degree one or two in one variable, or its absolute value, lies between two ends."""
+    """Return where a formula of one variable lies between two ends.
+
+    It is of degree one or two, or has one power of its variable, or is the absolute value of such a formula.
+    """
     if node[0] == "f" and node[1] == "abs":
         return _solved_distance(node[2], low, high)
+    power = _one_power(node)
+    if power is not None:
+        return _solved_power(*power, low, high)
     solvable = _polynomial(node)
     if solvable is None:
         return None
@@ -238,21 +245,77 @@ def _solved_square(
     end = low or high
     if end is None or (low and high) or not isinstance(end[0], Formula) or (number := end[0].quotient.number) is None:
         return None
-    inner = slope * slope - 4 * square * (start - number)
+    scale = abs(square)  # "2x^2 > 8" has the form of "x^2 > 4", of which it is a copy
+    square, slope, constant = square / scale, slope / scale, (start - number) / scale
+    inner = slope * slope - 4 * square * constant
     closed, inside = end[1], (square > 0) == (low is None)
     if inner < 0 or (inner == 0 and inside and not closed):
-        return NamedSet("empty" if inside else "reals")
+        return _everywhere(name, not inside)
     root_of_inner = ("^", ("n", inner), ("/", ("n", Fraction(1)), ("n", Fraction(2))))
     left, right = (
         Formula(("/", ("+", ("n", -slope), sign), ("n", 2 * square)))
         for sign in ((("neg", root_of_inner), root_of_inner) if square > 0 else (root_of_inner, ("neg", root_of_inner)))
     )
+    return _beyond(left, right, inside, closed, name)
+
+
+def _solved_power(
+    factor: Fraction, exponent: int, start: Fraction, name: str, low: End | None, high: End | None
+) -> Value | None:
+    """Return where a·x^n + c lies between two ends, or for an even n beyond one, in closed form."""
+    bounds: list[tuple[Fraction, Formula, bool] | None] = []
+    for end in (low, high):
+        number = end[0].quotient.number if end is not None and isinstance(end[0], Formula) else None
+        if end is not None and number is None:
+            return None
+        if end is None or number is None:
+            bounds.append(None)
+            continue
+        bound = (number - start) / factor
+        bounds.append((bound, _root(bound, exponent), end[1]))
+    below, above = bounds if factor > 0 else reversed(bounds)
+    if exponent % 2:
+        return Interval(
+            below[1] if below else Infinity(-1), above[1] if above else Infinity(1),
+            bool(below and below[2]), bool(above and above[2]), name,
+        )  # fmt: skip
+    limit = below or above
+    if limit is None or (below and above):
+        return None
+    bound, root, closed = limit
+    if bound < 0 or (bound == 0 and below is None and not closed):
+        return _everywhere(name, below is not None)
+    return _beyond(Formula(("neg", root.node)), root, below is None, closed, name)
+
+
+def _root(number: Fraction, exponent: int) -> Formula:
+    """Return a root, or that of the opposite of a negative number times -1.
+
+    It is written as nobody does, 2/6 for 1/3 or 4/2 for 2, so that the solution of an inequality is no copy of it.
+    """
+    size: Node = ("^", ("n", abs(number)), ("/", ("n", Fraction(2)), ("n", Fraction(2 * exponent))))
+    rational = quotient(size).number
+    if rational is not None:  # a power of floats is not exact
+        size = ("/", ("n", 2 * rational), ("n", Fraction(2)))
+    return Formula(("neg", size) if number < 0 else size)
+
+
+def _beyond(left: Formula, right: Formula, inside: bool, closed: bool, name: str) -> Value:
+    """Return the numbers between two others, or those outside."""
     if inside:
         return Interval(left, right, closed, closed, name)
-    return Unordered(
-        "union",
-        (Interval(Infinity(-1), left, False, closed, name), Interval(right, Infinity(1), closed, False, name)),
-    )
+    outside = (Interval(Infinity(-1), left, False, closed, name), Interval(right, Infinity(1), closed, False, name))
+    return Unordered("union", outside)
+
+
+def _everywhere(name: str, holds: bool) -> Value:
+    """Return all numbers as x ≤ 0 or x > 0, or none as x ≤ 0 and x > 0.
+
+    It stays a condition, and nobody writes it so: "x^2 + 1 < 0" is no answer to itself.
+    """
+    zero = Formula(("n", Fraction(0)))
+    sides = (Interval(Infinity(-1), zero, False, True, name), Interval(zero, Infinity(1), False, False, name))
+    return Unordered("union" if holds else "cap", sides)
 
 
 def _solved_distance(inner: Node, low: End | None, high: End | None) -> Value | None:
@@ -291,6 +354,23 @@ def _polynomial(node: Node) -> tuple[Fraction, Fraction, Fraction, str] | None:
         return None
     a, b, c = (value.above.get(mono, Fraction(0)) / value.below[ONE] for mono in (square, slope, ONE))
     return (a, b, c, name) if a or b else None
+
+
+def _one_power(node: Node) -> tuple[Fraction, int, Fraction, str] | None:
+    """Return a, n, c and the name of the variable of a formula a·x^n + c with rational numbers and n > 2; else None."""
+    letters = letters_of(node)
+    if len(letters) != 1:
+        return None
+    (name,) = letters
+    value = quotient(node)
+    powers = value.above.keys() - {ONE}
+    if not value.exact or len(powers) != 1 or set(value.below) != {ONE}:
+        return None
+    (power,) = powers
+    if len(power) != 1 or power[0][0] != name or power[0][1].denominator != 1 or power[0][1] < _CUBE:
+        return None
+    below = value.below[ONE]
+    return value.above[power] / below, int(power[0][1]), value.above.get(ONE, Fraction(0)) / below, name
 
 
 def _formula(tokens: list[Token]) -> Node:

@@ -75,7 +75,9 @@ class FactSearcher(Policy[str, str]):
                 if self._queries:
                     query = self._queries.pop(0)
                     self._searched.add(query)
-                    self._pages = _PAGES if query in self._reader.called(self._wish[-1]) else 0
+                    names = self._reader.called(self._wish[-1])
+                    # A name that was searched alone for an earlier fact is not searched again: its words go on instead.
+                    self._pages = _PAGES if query in names or self._searched.issuperset(names) else 0
                     return f"<search>{query}</search>"
                 if not self._unknown(self._wish):
                     self._wish, self._answer = None, "unknown"

@@ -8,12 +8,9 @@ from gem_envs_qa.atlas.questions import written_forms
 from gem_envs_qa.atlas.schema import RELATIONS
 from gem_envs_qa.atlas.world import AtlasWorld
 from gem_envs_qa.research.report import CONCLUSION, Checklist, ChecklistFact
-from gem_envs_qa.research.tasks import ResearchTask
+from gem_envs_qa.research.tasks import PAIRED, ResearchTask
 
 __all__ = ["checklist_of"]
-
-_PAIRED = ("spouse", "twin")
-"""Relations that may be told from either side."""
 
 
 def checklist_of(
@@ -45,14 +42,15 @@ def _facts(
 
     items = {(fact.subject, fact.relation): number for number, fact in enumerate(task.must)}
     for fact in task.must:
-        if fact.relation in _PAIRED:
+        if fact.relation in PAIRED:
             items.setdefault((fact.value, fact.relation), items[fact.subject, fact.relation])
     for number in task.met:
         entity = world.entities[number]
+        called = forms(number)
         for relation, value in entity.facts.items():
+            home = numbered(str(entity.homes.get(relation, number)))
             item = items.get((number, relation))
-            documents = frozenset() if item is None else frozenset({numbered(str(task.must[item].document))})
-            yield ChecklistFact(forms(number), relation, forms(value, relation), documents, item)
+            yield ChecklistFact(called, relation, forms(value, relation), frozenset({home}), item)
     if task.conclusion is not None:
         word, _, best, articles = task.conclusion
         documents = frozenset(numbered(str(article)) for article in articles)

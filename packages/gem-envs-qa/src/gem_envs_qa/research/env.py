@@ -40,18 +40,22 @@ def claims_in_words(relations: Mapping[str, str]) -> str:
     """
     glossary = "\n".join(f"{name}: {meaning}" for name, meaning in relations.items())
     return (
-        "What counts in the report are its claims, one on a line of its own, with the numbers of the articles that "
-        f"state it (at most {MOST_CITED}):\n"
+        "What counts in the report are its claims, one on a line of its own, with the number of the article that "
+        f"states it; at most {MOST_CITED} may be cited:\n"
         "- subject | relation | object [12]\n"
-        "State every fact that is asked for. Missing facts cost points, and so do claims without support, twice there "
-        f"or about other things, and more than {MOST_CLAIMS}; false ones cost most. Write names as the articles do. "
-        f"The relations:\n{glossary}"
+        "State every fact that is asked for, once. The score is the cube of the share of these facts that you state "
+        "with support, times the square of their share among all your claims, halved for each false claim: where ten "
+        "are asked for, nine earn 0.73, all ten and an unsupported claim 0.83, all ten and a false one 0.41. What "
+        f"repeats a claim, is about other things, or comes after {MOST_CLAIMS} claims costs as much as what has no "
+        "support; more true facts about the same things, with support, cost nothing up to a quarter of those asked "
+        f"for. Write names as the articles do. The relations:\n{glossary}"
     )
 
 
 def report_result(grade: ReportGrade) -> MoveResult:
     """Return the result of a report."""
-    return (success if grade.score >= _GOOD else failure)("", grade.score)
+    message = f"Your report has {counted(grade.claims, 'claim')}."
+    return (success if grade.score >= _GOOD else failure)(message, grade.score)
 
 
 class ResearchEnv(WorldSearchEnv):
@@ -118,7 +122,8 @@ class ResearchEnv(WorldSearchEnv):
             "<report>…</report>: your one report, which ends the episode\n"
             f"You have {counted(self.max_turns, 'turn')}, and every answer takes one. You may think first.\n\n"
             f"{claims_in_words(self._relations())}\n"
-            "Every fact on the way along a row of relations is asked for.\n\n"
+            "Every fact on the way along a row of relations is asked for. Where a thing has two names, either will do, "
+            "whichever its article uses.\n\n"
             f"{self._asked()}"
         )
 
@@ -129,8 +134,8 @@ class ResearchEnv(WorldSearchEnv):
 
     def _asked(self) -> str:
         task = self.task
-        kind = PLURALS.get(task.subjects[0].kind, "things")
-        lines = [f"Task: {self._opening.format(kind=kind)}"]
+        kind, several = task.subjects[0].kind, len(task.subjects) > 1
+        lines = [f"Task: {self._opening.format(kind=PLURALS[kind] if several else kind)}"]
         if task.statements:
             for number, one in enumerate(task.statements, 1):
                 relation = RELATIONS[one.path[-1]]
@@ -139,13 +144,15 @@ class ResearchEnv(WorldSearchEnv):
                 lines.append(f"{number}. {_row(one.path)} of {self._told(one.start.name)}: {said}")
             lines.append("Claim the facts of each row as they are, whether the statement holds or not.")
         else:
-            lines.append(f"Subjects: {'; '.join(self._told(one.name) for one in task.subjects)}")
-            lines.append(f"Rows, from each subject: {'; '.join(map(_row, task.aspects))}")
+            names = "; ".join(self._told(one.name) for one in task.subjects)
+            lines.append(f"Subjects: {names}" if several else f"Subject: {names}")
+            lines.append(f"Rows, from {'each' if several else 'the'} subject: {'; '.join(map(_row, task.aspects))}")
         if task.conclusion is not None:
             word, measure, *_ = task.conclusion
+            numbers = ", ".join(map(str, range(1, len(task.subjects) + 1)))
             lines.append(
                 f"Conclude which subject is the {word} by {measure}, in one more claim with one article for each "
-                f"subject: - {CONCLUSION} | {word} | subject [1, 2 …]"
+                f"subject, {len(task.subjects)} in all: - {CONCLUSION} | {word} | subject [{numbers}]"
             )
         return "\n".join(lines)
 

@@ -68,8 +68,8 @@ def _rows(task: str) -> Iterator[tuple[str, list[str]]]:
     """Yield each subject of a task with a row of relations to follow from it."""
     for row, subject in re.findall(r"^\d+\. (.+?) of (.+?): .+$", task, re.MULTILINE):
         yield subject, row.split(" → ")
-    subjects = re.findall(r"^Subjects: (.+)$", task, re.MULTILINE)
-    rows = re.findall(r"^Rows, from each subject: (.+)$", task, re.MULTILINE)
+    subjects = re.findall(r"^Subjects?: (.+)$", task, re.MULTILINE)
+    rows = re.findall(r"^Rows, from (?:each|the) subject: (.+)$", task, re.MULTILINE)
     for subject in subjects[0].split("; ") if subjects else ():
         for row in rows[0].split("; "):
             yield subject, row.split(" → ")

@@ -6,8 +6,8 @@ are compared exactly, up to case, articles and punctuation; nothing else of a re
 
 * coverage: the share of the checklist's items that are stated and supported. A claim is supported by one or two
   citations, of which one states it; a conclusion cites the article of each fact that it rests on.
-* precision: the share of these among all claims. Other true facts about the things of the task are free, up to a
-  quarter of the checklist; claims about anything else, unsupported ones and repetitions are not.
+* precision: the share of these among all claims. Other true facts about the things of the task are free if they are
+  supported, up to a quarter of the checklist; claims about anything else, unsupported ones and repetitions are not.
 * contradictions: claims that give a relation of such a thing another object than it has, and wrong conclusions.
 """
 
@@ -62,7 +62,7 @@ class ChecklistFact(NamedTuple):
     objects: tuple[str, ...]
     """The accepted forms of its object."""
     documents: frozenset[str] = frozenset()
-    """The ids of the articles that state it; of a conclusion, of those that it rests on."""
+    """The ids of the articles that state it, none if any may be cited; of a conclusion, of those that it rests on."""
     item: int | None = None
     """The number of the checklist's item that it meets; None for a fact that is free."""
     needs_all: bool = False
@@ -72,7 +72,7 @@ class ChecklistFact(NamedTuple):
         """Return whether a claim with these citations is supported."""
         if self.needs_all:
             return self.documents <= cited and len(cited) <= MOST_CITED * len(self.documents)
-        return len(cited) <= MOST_CITED and bool(cited & self.documents)
+        return len(cited) <= MOST_CITED and not (self.documents and cited.isdisjoint(self.documents))
 
 
 def claims_of(report: str) -> list[Claim]:
@@ -140,10 +140,10 @@ class Checklist:
                 continue
             if not exact_match(claim.object, list(fact.objects)):
                 verdict = "wrong"
-            elif fact.item is None:
-                return "free"
+            elif not fact.is_supported_by(claim.cited):
+                return "noise"
             else:
-                return fact.item if fact.is_supported_by(claim.cited) else "noise"
+                return "free" if fact.item is None else fact.item
         return verdict
 
 

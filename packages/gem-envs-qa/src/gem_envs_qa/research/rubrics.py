@@ -50,7 +50,7 @@ class _ReadReport(NamedTuple):
         A conclusion is about the articles that it cites, however many.
         """
         cited = [normalised(self.articles.get(number, "")) for number in claim.cited]
-        concludes = claim.relation == CONCLUSION
+        concludes = claim.subject.lower() == CONCLUSION
         return (concludes or len(cited) <= MOST_CITED) and any(
             normalised(claim.object) in article and (concludes or normalised(claim.subject) in article)
             for article in cited
@@ -151,8 +151,8 @@ def _unconnected(report: _ReadReport) -> float:
     objects = Counter(_key(claim)[2] for claim in report.claims)
     loose = 0
     for claim in report.claims:
-        subject, relation, value = _key(claim)
-        named = f" {subject} " in task or objects[subject] > (value == subject) or relation == CONCLUSION
+        subject, _, value = _key(claim)
+        named = f" {subject} " in task or objects[subject] > (value == subject) or subject == CONCLUSION
         loose += not named
     return _beyond_tolerance(_share_of(report, loose))
 

@@ -9,10 +9,10 @@ facts on the way, each with the article that states it.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ __all__ = [
     "KINDS",
     "LEVELS",
     "OPENINGS",
+    "PAIRED",
     "PLURALS",
     "Conclusion",
     "ReportFact",
@@ -47,6 +48,9 @@ _MEASURES: Mapping[str, tuple[str, str, str]] = {kind: tuple(row) for kind, row 
 _BEHIND = {WORK: ("creator", "dedicatee"), ORGANISATION: ("founder", "director"), EVENT: ("opener",)}
 """Kind → the relations to the people behind it."""
 _TEST_SHARE = 5
+
+PAIRED = ("spouse", "twin")
+"""Relations that may be told from either side."""
 
 
 class ResearchLevel(NamedTuple):
@@ -137,16 +141,19 @@ def _compare(world: AtlasWorld, level: ResearchLevel, rng: random.Random) -> Res
     measure, least, greatest = _MEASURES[kind]
     possible = [path for hops in range(1, level.hops + 1) for path in paths(hops) if path[0].subject == kind]
     longer = [path for path in possible if len(path) > 1]
-    aspects = [(RELATIONS[measure],), *rng.sample(longer, min(level.aspects - 1, len(longer)))]
-    subjects, chains = [], []
-    for _ in range(200):
-        subject = rng.choice(world.of_kind[kind])
+    subjects: list[Entity] = []
+    chains: list[FactChain] = []
+    subject = rng.choice(world.of_kind[kind])
+    led = [path for path in longer if follow(world, subject, path) is not None]
+    aspects = [(RELATIONS[measure],), *_apart(led, level.aspects - 1, rng)]
+    for _ in range(200 if len(aspects) == level.aspects else 0):
         own = _followed(world, subject, aspects)
         if own is not None and subject not in subjects:
             subjects.append(subject)
             chains += own
         if len(subjects) == level.subjects:
             break
+        subject = rng.choice(world.of_kind[kind])
     values = [subject.facts[measure] for subject in subjects]
     if len(subjects) < level.subjects or len(set(values)) < len(values):
         return None
@@ -161,25 +168,27 @@ def _trace(world: AtlasWorld, level: ResearchLevel, rng: random.Random) -> Resea
     mentor = (RELATIONS["mentor"],)
     about = [path for path in _about_people() if path[0] not in mentor]
     aspects: list[tuple[Relation, ...]] = []
-    chains: list[FactChain] = []
     # Each mentor has rows of their own, so that one line of mentors makes many tasks.
     for step in range(1, level.subjects + 1):
-        rows = (mentor * step + path for path in rng.sample(about, len(about)))
-        led = ((row, follow(world, person, row)) for row in rows)
-        own = list(islice(((row, chain) for row, chain in led if chain is not None), level.aspects // 2))
+        rows = [mentor * step + path for path in about]
+        own = _apart([row for row in rows if follow(world, person, row) is not None], level.aspects // 2, rng)
         if len(own) < level.aspects // 2:
             return None
-        aspects += [row for row, _ in own]
-        chains += [chain for _, chain in own]
-    return _task(world, "trace", [person], aspects, chains)
+        aspects += own
+    chains = _followed(world, person, aspects)
+    return None if chains is None else _task(world, "trace", [person], aspects, chains)
 
 
 def _explain(world: AtlasWorld, level: ResearchLevel, rng: random.Random) -> ResearchTask | None:
     kind = rng.choice([*_BEHIND])
     subject = rng.choice(world.of_kind[kind])
-    about = rng.sample(_about_people(), level.aspects)
+    roles = [(RELATIONS[role],) for role in _BEHIND[kind]]
+    about = [path for path in _about_people() if all(follow(world, subject, role + path) for role in roles)]
+    about = _apart(about, level.aspects, rng)
+    if len(about) < level.aspects:
+        return None
     places = [path for path in paths(2) if path[0].subject == kind and path[0].object == TOWN]
-    aspects = [(RELATIONS[role], *path) for role in _BEHIND[kind] for path in about]
+    aspects = [role + path for role in roles for path in about]
     aspects += rng.sample(places, min(level.subjects, len(places)))
     chains = _followed(world, subject, aspects)
     return None if chains is None else _task(world, "explain", [subject], aspects, chains)
@@ -208,6 +217,24 @@ def _about_people() -> list[tuple[Relation, ...]]:
     return [path for hops in (1, 2) for path in paths(hops) if path[0].subject == PERSON]
 
 
+def _apart(ways: Sequence[tuple[Relation, ...]], count: int, rng: random.Random) -> list[tuple[Relation, ...]]:
+    """Return at most so many of the rows, at random, of which none is the beginning of another."""
+    apart: list[tuple[Relation, ...]] = []
+    for way in rng.sample(ways, len(ways)):
+        if len(apart) == count:
+            break
+        if all(way[: len(one)] != one[: len(way)] for one in apart):
+            apart.append(way)
+    return apart
+
+
+def _each_ends_anew(chains: Sequence[FactChain]) -> bool:
+    """Return whether each row of relations ends with a fact that is on no other row, whatever name leads there."""
+    ways = [[(one, relation.name) for one, relation in zip(chain.met, chain.path, strict=False)] for chain in chains]
+    passed = Counter(fact for way in ways for fact in way)
+    return all(passed[way[-1]] == 1 for way in ways)
+
+
 def _followed(world: AtlasWorld, start: Entity, aspects: Sequence[tuple[Relation, ...]]) -> list[FactChain] | None:
     """Return where the rows of relations lead; None if one leads nowhere."""
     chains = []
@@ -227,7 +254,10 @@ def _task(
     chains: Sequence[FactChain],
     statements: Sequence[Statement] = (),
     conclusion: Conclusion | None = None,
-) -> ResearchTask:
+) -> ResearchTask | None:
+    """Return the task of these rows; None if one asks for nothing new, or a marriage is asked for from both sides."""
+    if not _each_ends_anew(chains):
+        return None
     must: dict[ReportFact, None] = {}
     met: set[int] = set()
     for chain in chains:
@@ -236,5 +266,7 @@ def _task(
             last = place + 1 == len(chain.path)
             value = chain.value if last else chain.met[place + 1]
             must[ReportFact(chain.met[place], relation.name, value, document)] = None
+    if any(fact._replace(subject=fact.value, value=fact.subject) in must for fact in must if fact.relation in PAIRED):
+        return None
     rows = tuple(tuple(relation.name for relation in path) for path in aspects)
     return ResearchTask(kind, tuple(subjects), rows, tuple(statements), tuple(must), conclusion, frozenset(met))

@@ -3,7 +3,7 @@ r"""A site on a screen: a picture to look at, a pointer and a keyboard; no numbe
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from gem.action_forms import BoxedPattern, LenientForm
 from gem.arguments import integer
@@ -26,6 +26,27 @@ _SEED_BITS = 32
 _LONGEST_TEXT = 200
 _BACK = ("< prev", "back to search", "back")
 """What going back clicks, the first that the page has."""
+_CHANGE = "change page "
+"""How the links of a form's review begin, which lead back to its pages; going back clicks the last."""
+_NOTHING = {
+    "You click": "You click, but nothing happens.",
+    "You type": "You type, but nothing changes.",
+    "You scroll down": "You scroll down, but the page ends here.",
+    "You scroll up": "You scroll up, but the page begins here.",
+    "You go back": "This is the first page: there is none to go back to.",
+}
+"""What is said of an action that changes nothing on the screen."""
+
+
+class _Shown(NamedTuple):
+    """What an action can change on the screen."""
+
+    page: object
+    """Which page it is."""
+    held: object
+    """What is chosen, checked and typed on the page."""
+    cursor: str
+    scroll: int
 
 
 class ScreenSiteEnv(TextEnv[re.Match[str]]):
@@ -138,70 +159,96 @@ class ScreenSiteEnv(TextEnv[re.Match[str]]):
 
     def _play(self, move: re.Match[str]) -> MoveResult:
         x, y, typed, turned, back = move.groups()
+        before = self._shown()
         if typed is not None:
+            if not self._cursor:
+                return legal("You type, but no field has the cursor.")
             # Brackets would end the action in words that the site gets, and begin another.
-            return self._type(typed.replace("[", " ").replace("]", " ").strip())
+            self._type(typed.replace("[", " ").replace("]", " ").strip())
+            return self._answer("You type", before)
         if turned is not None:
             turned = turned.lower()
             by = STEP if turned == "down" else -STEP
             self._scroll = min(max(self._scroll + by, 0), self._lowest())
-            return legal(f"You scroll {turned}.")
+            return self._answer(f"You scroll {turned}", before)
         if back is not None:
-            known = self.world.page.clickable()
-            label = next((label for label in _BACK if label in known), "")
-            return self._act(f"click[{label}]", "You go back") if label else legal("There is no page to go back to.")
+            return self._act(self._way_back(), "You go back", before)
         if int(x) >= WIDTH or int(y) >= HEIGHT:
             return illegal(f"There is no pixel {x} {y}: the screen has {WIDTH} by {HEIGHT}.")
         thing = met(self.things, int(x), int(y) + self._scroll)
         self._cursor = "" if thing is None else thing.field
-        if thing is None or not thing.action:
-            return legal("You click.")
-        return self._act(thing.action, "You click", sends=thing.kind == "button")
+        if thing is None:
+            return self._answer("You click", before)
+        return self._act(thing.action, "You click", before, sends=thing.kind == "button")
 
-    def _type(self, text: str) -> MoveResult:
-        if not self._cursor:
-            return legal("You type, but no field has the cursor.")
+    def _type(self, text: str) -> None:
         if isinstance(self.world, ShoppingEnv):
             self._query = text
         else:
             self.world.step(f"type[{self._cursor}][{text}]")
             self._told = self.world.get_state()
-        return legal("You type.")
 
-    def _act(self, action: str, told: str, *, sends: bool = False) -> MoveResult:
-        """Act on the site, and show the top of the page that follows if it is another one.
+    def _way_back(self) -> str:
+        """Return the action on the site that leads to the page before; "" on the first page."""
+        known = self.world.page.clickable()
+        ways = [label for label in _BACK if label in known] or [label for label in known if label.startswith(_CHANGE)]
+        return f"click[{ways[0] if ways[0] in _BACK else ways[-1]}]" if ways else ""
 
-        The answer says whether it is, or whether a page that was sent comes again: the top of each page of a form is
-        the same letter, and what is to be corrected may stand below the screen.
-        """
-        before, title = self._address(), self._title()
+    def _act(self, action: str, deed: str, before: _Shown, *, sends: bool = False) -> MoveResult:
+        """Act on the site, and show the top of the page that follows if it is another one."""
+        if not action:
+            return self._answer(deed, before)
         _, reward, terminated, _, info = self.world.step(action)
         self._told = self.world.get_state()
-        if another := self._address() != before:
+        if self._shown().page != before.page:
             self._scroll, self._cursor, self._query = 0, "", ""
         self._scroll = min(self._scroll, self._lowest())
         if not terminated:
-            if sends and title and self._title() == title:
-                return legal(f"{told}, and the same page comes again: it was not accepted.")
-            return legal(f"{told}, and another page comes." if another else f"{told}.")
-        told += "."
+            return self._answer(deed, before, sends=sends)
         self._info = {name: info[name] for name in ("reward_parts",) if name in info}
+        told = f"{deed}, and that ends the task."
         return success(told, reward) if info["success"] else failure(told, reward)
 
-    def _title(self) -> str:
-        """Return the title of a form's page; "" in the shop."""
-        return "" if isinstance(self.world, ShoppingEnv) else self.world.page.title
+    def _answer(self, deed: str, before: _Shown, *, sends: bool = False) -> MoveResult:
+        """Say what an action has changed on the screen, or that it has changed nothing.
 
-    def _address(self) -> object:
+        Every action that ends no task is answered here, from the screens before and after it. The picture alone would
+        not do: the top of each page of a form is the same letter, and what is to be corrected may stand below it.
+
+        Args:
+            deed: the beginning of the answer, the action in words.
+            before: the screen before the action.
+            sends: whether the action pressed a button.
+        """
+        after = self._shown()
+        if after.page != before.page:
+            return legal(f"{deed}, and another page comes.")
+        if sends and isinstance(self.world, SiteEnv):
+            return legal(f"{deed}, and the same page comes again: it was not accepted.")
+        if deed == "You click":
+            if after.cursor:
+                return legal(f"{deed}, and a field has the cursor.")
+            if after.held != before.held:
+                return legal(f"{deed}, and a mark on the page changes.")
+            if before.cursor:
+                return legal(f"{deed}, and all that happens is that no field has the cursor any longer.")
+        return legal(_NOTHING[deed] if after == before else f"{deed}.")
+
+    def _shown(self) -> _Shown:
         if isinstance(self.world, ShoppingEnv):
-            return self.world.page.view._replace(options=())
-        return self.world.page.title, [field.label for field in self.world.page.fields().values()]
+            view = self.world.page.view
+            return _Shown(view._replace(options=()), (view.options, self._query), self._cursor, self._scroll)
+        return _Shown(self.world.page.title, dict(self.world.typed), self._cursor, self._scroll)
 
     def _lowest(self) -> int:
         return max(length(self.things) - HEIGHT, 0)
 
     def _malformed(self) -> MoveResult:
-        return malformed("There is no click, text, scroll or back in a box.", 0.0, ends=False)
+        return malformed(
+            "No box holds an action: a click with two numbers, type with words, scroll with down or up, or back.",
+            0.0,
+            ends=False,
+        )
 
     def _random_action(self) -> str:
         rng = self.action_rng
