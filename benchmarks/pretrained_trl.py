@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from gem_rl.training.trainer import Trainer
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "trainers" / "trl_grpo.py"
+CHANGES = {"updates": int, "episodes": int, "group": int, "learning_rate": float, "evaluated": int}
+"""Settings of the recipe that options change, and their kinds."""
+AT_ONCE = 4
+"""Episodes that TRL learns from at once, with the logits of all their tokens; 32 took more than 10 GB."""
 
 
 def main() -> None:
@@ -34,8 +38,8 @@ def main() -> None:
     parser.add_argument("model", help="the folder of a pretrained model")
     parser.add_argument("--recipe", default="number-hunt")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--updates", type=int, help="those of the recipe by default")
-    parser.add_argument("--evaluated", type=int, help="tasks; those of the recipe by default")
+    for name, kind in CHANGES.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help="that of the recipe by default")
     parser.add_argument("--out", type=Path, default=Path("runs") / "trl")
     asked = parser.parse_args()
     os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
@@ -45,7 +49,7 @@ def main() -> None:
     from gem_rl.training.trainer import Trainer
 
     torch.set_num_threads(1)
-    changes = {name: value for name in ("updates", "evaluated") if (value := getattr(asked, name)) is not None}
+    changes = {name: value for name in CHANGES if (value := getattr(asked, name)) is not None}
     recipe = replace(recipes()[asked.recipe], model=asked.model, **changes)
     if recipe.kwargs or len(recipe.environments) > 1:
         parser.error(f"{asked.recipe!r} has arguments or several environments, which rows of tasks do not name")
@@ -82,7 +86,8 @@ def trained_by_trl(trainer: Trainer, adapters: Path) -> list[dict[str, Any]]:
             str(adapters.parent / "trl"),
             learning_rate=recipe.learning_rate,
             max_steps=recipe.updates,
-            per_device_train_batch_size=recipe.episodes,
+            per_device_train_batch_size=AT_ONCE,
+            gradient_accumulation_steps=recipe.episodes // AT_ONCE,
             num_generations=recipe.group,
             max_completion_length=recipe.max_new_tokens,
             temperature=recipe.temperature,
@@ -125,10 +130,14 @@ def show(recipe: Recipe, seed: int, trainer: Trainer, updates: list[dict[str, An
     }
     compared = difference(achieved)
     assert compared is not None
-    print("| environment | seed | updates | evaluated | difference | over random | CPU min |")
-    print("|---|---|---|---|---|---|---|")
     print(
-        f"| `{', '.join(recipe.environments)}` | {seed} | {len(updates)} of {recipe.updates} | "
+        "| environment | seed | updates | episodes of each | group | learning rate | evaluated | difference "
+        "| over random | CPU min |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    print(
+        f"| `{', '.join(recipe.environments)}` | {seed} | {len(updates)} | {recipe.episodes} | {recipe.group} | "
+        f"{recipe.learning_rate:g} | "
         f"{compared.mean_a:.3f} → {compared.mean_b:.3f} | {difference_cell(compared)} | "
         f"{difference_cell(difference(achieved, 'random'))} | {spent / 60:.0f} |\n"
     )
