@@ -10,7 +10,8 @@ Run with gem-rl[lora], gem-eval and the environment's package installed::
 ``docs/pretrained/runs.jsonl``, also of a run that learnt nothing, in place of an earlier line of the folder's name, and
 its curves beside it. Where the environment has random moves, the random policy plays the same tasks. ``table`` prints a
 row for each line, with Student's 95 % intervals of the differences from the start and from random play, and for each
-recipe that several seeds have run the mean of their differences with an interval over seeds.
+recipe that several seeds have run whole the mean of their differences with an interval over seeds. A run that went on
+from a checkpoint of another one (``--branch-of``) has not run its recipe whole, and does not count there.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ LAST = 6
 """Updates that the column *last updates* averages."""
 
 
-def keep(folder: Path, note: str, evaluate: bool) -> None:
+def keep(folder: Path, note: str, evaluate: bool, branch_of: str | None) -> None:
     """Write a run into the file of runs, and its curves beside it; evaluate it where that was not done, if wanted."""
     import torch
 
@@ -56,6 +57,7 @@ def keep(folder: Path, note: str, evaluate: bool) -> None:
     line = {
         "run": folder.name,
         "note": note,
+        "branch_of": branch_of,
         "seed": record["seed"],
         "threads": saved["threads"],
         "packages": record["packages"],
@@ -114,21 +116,24 @@ def difference_cell(compared: ComparedMeans | None) -> str:
 
 
 def over_seeds(runs: list[dict[str, Any]]) -> list[str]:
-    """Return a sentence for each recipe that at least two evaluated seeds have run to its last update."""
+    """Return a sentence for each recipe that at least two evaluated seeds have run whole."""
     recipes: dict[str, dict[int, list[float]]] = {}
+    names: dict[str, list[str]] = {}
     for run in runs:
         compared = difference(run)
-        if compared is not None and len(run["updates"]) == run["recipe"]["updates"]:
+        whole = len(run["updates"]) == run["recipe"]["updates"] and run["branch_of"] is None
+        if compared is not None and whole:
             # Settings that a run's version did not know had their defaults.
             settings = {**Recipe.from_dict(run["recipe"]).to_dict(), "description": ""}
-            seeds = recipes.setdefault(json.dumps(settings, sort_keys=True), {})
-            seeds.setdefault(run["seed"], []).append(compared.difference)
+            recipe = json.dumps(settings, sort_keys=True)
+            recipes.setdefault(recipe, {}).setdefault(run["seed"], []).append(compared.difference)
+            names.setdefault(recipe, []).append(f"`{run['run']}`")
     found = []
     for recipe, seeds in recipes.items():
         mean = estimate_mean(seeds)
         if mean is not None and len(seeds) > 1:
             found.append(
-                f"{', '.join(json.loads(recipe)['environments'])}, {len(seeds)} seeds: "
+                f"{', '.join(names[recipe])} ({', '.join(json.loads(recipe)['environments'])}), {len(seeds)} seeds: "
                 f"{mean.value:+.3f} ({mean.low:+.3f} to {mean.high:+.3f})"
             )
     return found
@@ -163,11 +168,12 @@ def main() -> None:
     keeping = commands.add_parser("keep")
     keeping.add_argument("folder", type=Path)
     keeping.add_argument("--note", default="")
+    keeping.add_argument("--branch-of", help="the run from whose checkpoint it went on with other settings")
     keeping.add_argument("--unevaluated", action="store_true", help="do not play what a stopped run lacks")
     commands.add_parser("table")
     asked = parser.parse_args()
     if asked.command == "keep":
-        keep(asked.folder, asked.note, not asked.unevaluated)
+        keep(asked.folder, asked.note, not asked.unevaluated, asked.branch_of)
         return
     print("| " + " | ".join(HEADS) + " |")
     print("|" + "---|" * len(HEADS))

@@ -38,7 +38,10 @@ DATED = re.compile(r"(<!-- date: (\S+) -->).*?(<!-- end of date -->)")
 DOCUMENTS = (
     HERE / "README.md",
     *(HERE.parent / "docs" / name for name in ("compared.md", "chat-templates.md")),
-    *(HERE.parent / "docs" / "guides" / name for name in ("attacks.md", "harnesses.md", "scale.md")),
+    *(
+        HERE.parent / "docs" / "guides" / name
+        for name in ("attacks.md", "harnesses.md", "pretrained-models.md", "scale.md")
+    ),
     *(
         HERE.parent / "packages" / name / "README.md"
         for name in (

@@ -90,7 +90,7 @@ WITHOUT_TORCH = {one.driver: one for one in TRAINERS if one.test.endswith("test_
 @pytest.mark.parametrize("driver", WITHOUT_TORCH)
 def test_episodes_beside_the_installed_torch(driver: str, tmp_path: Path) -> None:
     """Their whole requirements are gigabytes for GPUs."""
-    for needed in ("torch", "transformers", "aiohttp"):
+    for needed in ("torch", "transformers", "peft", "aiohttp"):
         if importlib.util.find_spec(needed) is None:
             pytest.skip(f"{needed} is not installed")
     packages = WITHOUT_TORCH[driver].requires
