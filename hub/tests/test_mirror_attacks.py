@@ -158,7 +158,7 @@ def test_an_honest_hub_says_different_things_at_different_times(honest: dict[tup
     assert None not in honest.values()
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.slow(reason="a hundred and fifty hubs, half a second each")
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("how", TAMPERINGS)
