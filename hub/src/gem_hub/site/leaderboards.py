@@ -84,6 +84,11 @@ class PlotPoint:
         return "start" if self._letters_right >= min(len(self.label), self._letters_left) else "end"
 
     @property
+    def name_x(self) -> float:
+        """Where its name begins or ends."""
+        return self.x + (_GAP if self.anchor == "start" else -_GAP)
+
+    @property
     def name(self) -> str:
         """Its label, cut to what has room beside the point."""
         room = self._letters_right if self.anchor == "start" else self._letters_left

@@ -219,13 +219,16 @@ def _solved(node: Node, low: End | None, high: End | None) -> Value | None:
     """
     if node[0] == "f" and node[1] == "abs":
         return _solved_distance(node[2], low, high)
-    power = _one_power(node)
-    if power is not None:
-        return _solved_power(*power, low, high)
-    solvable = _polynomial(node)
-    if solvable is None:
+    found = _powers(node)
+    if found is None:
         return None
-    square, slope, start, name = solvable
+    factors, name = found
+    powers, nothing = factors.keys() - {0}, Fraction(0)
+    square, slope, start = (factors.get(Fraction(power), nothing) for power in (2, 1, 0))
+    if len(powers) == 1 and (power := next(iter(powers))) >= _CUBE and power.denominator == 1:
+        return _solved_power(factors[power], int(power), start, name, low, high)
+    if powers - {1, 2} or not (square or slope):
+        return None
     if square:
         return _solved_square(square, slope, start, name, low, high)
     ends = [_shifted(end, slope, ("n", start)) for end in (low, high)]
@@ -342,35 +345,22 @@ def _shifted(end: End | None, slope: Fraction, start: Node) -> End | None:
     return Formula(("/", ("+", end[0].node, ("neg", start)), ("n", slope))), end[1]
 
 
-def _polynomial(node: Node) -> tuple[Fraction, Fraction, Fraction, str] | None:
-    """Return a, b and c of a formula a·x² + b·x + c with rational numbers, and the name of its variable; else None."""
+def _powers(node: Node) -> tuple[dict[Fraction, Fraction], str] | None:
+    """Return the factor of each power of a formula's one variable, all rational, and the variable; else None."""
     letters = letters_of(node)
     if len(letters) != 1:
         return None
     (name,) = letters
     value = quotient(node)
-    square, slope = ((name, Fraction(2)),), ((name, Fraction(1)),)
-    if not value.exact or set(value.above) - {square, slope, ONE} or set(value.below) != {ONE}:
+    if not value.exact or set(value.below) != {ONE}:
         return None
-    a, b, c = (value.above.get(mono, Fraction(0)) / value.below[ONE] for mono in (square, slope, ONE))
-    return (a, b, c, name) if a or b else None
-
-
-def _one_power(node: Node) -> tuple[Fraction, int, Fraction, str] | None:
-    """Return a, n, c and the name of the variable of a formula a·x^n + c with rational numbers and n > 2; else None."""
-    letters = letters_of(node)
-    if len(letters) != 1:
-        return None
-    (name,) = letters
-    value = quotient(node)
-    powers = value.above.keys() - {ONE}
-    if not value.exact or len(powers) != 1 or set(value.below) != {ONE}:
-        return None
-    (power,) = powers
-    if len(power) != 1 or power[0][0] != name or power[0][1].denominator != 1 or power[0][1] < _CUBE:
-        return None
-    below = value.below[ONE]
-    return value.above[power] / below, int(power[0][1]), value.above.get(ONE, Fraction(0)) / below, name
+    factors = {}
+    for mono, factor in value.above.items():
+        letter, power = mono[0] if len(mono) == 1 else (name, Fraction(0))
+        if letter != name or len(mono) > 1:
+            return None
+        factors[power] = factor / value.below[ONE]
+    return factors, name
 
 
 def _formula(tokens: list[Token]) -> Node:
